@@ -1,0 +1,181 @@
+# queuetop: plain GNU make, no configure. `make help` lists the targets; V=1 shows the commands.
+MAKEFLAGS += --no-builtin-rules
+VERSION = 0.1.0
+PREFIX ?= /usr/local
+BUILD  ?= build$(if $(SAN),/san)
+FUZZ_SECONDS ?= 30
+JOBS   ?= 3
+
+CLANG  := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+takes   = $(shell $(CC) -Werror $1 -x c -c -o /dev/null /dev/null 2>/dev/null && echo $1)
+pkg     = $(shell pkg-config $1 2>/dev/null)
+
+# --- flags -----------------------------------------------------------------------------------
+WARN    = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
+          -Wmissing-prototypes -Wwrite-strings -Wcast-qual -Wpointer-arith -Wformat=2 -Wundef -Wvla \
+          -Wdouble-promotion -Wimplicit-fallthrough $(if $(WERROR),-Werror) $(if $(CLANG),,\
+          -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wbidi-chars=any)
+HARDEN := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
+          $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection) \
+          $(if $(CLANG),,$(call takes,-ftrivial-auto-var-init=zero))
+ASAN    = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CLSAN   = -fsanitize=integer,implicit-conversion,nullability \
+          -fno-sanitize=unsigned-integer-overflow,unsigned-shift-base
+SANFLAG = -O1 $(ASAN) $(if $(CLANG),$(CLSAN))
+DEFS    = -D_GNU_SOURCE -D_XOPEN_SOURCE_EXTENDED -DQUEUETOP_VERSION='"$(VERSION)"'
+PKGS   := $(call pkg,--cflags ncursesw libpq uuid)
+CSTD    = -std=c17 $(DEFS) -I. -I$(BUILD) $(PKGS)
+ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),-O2 $(HARDEN)) $(CFLAGS) $(CPPFLAGS)
+ALLLD   = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),$(SANFLAG)) $(LDFLAGS)
+LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid),-lncursesw -lpq -luuid) -lpthread
+TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
+
+# --- what there is -----------------------------------------------------------------------------
+SQL     = $(sort $(wildcard sql/console/*.sql sql/core/*.sql sql/adapters/*.sql))
+obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
+MODEL   = $(call obj,$(wildcard model/*.c)) $(BUILD)/obj/gen/sql.o
+UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c)))
+LEVELS  = unit sql e2e fault
+MAINS   = $(foreach l,$(LEVELS),$(wildcard tests/$l/test_*.c)) $(wildcard tests/bench/bench_*.c)
+HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c,$(wildcard tests/*.c \
+          $(patsubst %,tests/%/*.c,$(LEVELS) bench))))
+TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
+pick    = $(filter $(BUILD)/tests/$1/%$(if $T,$T),$(TESTS))
+FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+ARCS    = $(BUILD)/libui.a $(BUILD)/libqueuetop.a
+RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) \
+          $(BUILD)/testrun -j $(JOBS)
+
+Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
+
+.DEFAULT_GOAL = all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all deps demo check check-unit check-sql check-e2e check-fault lint analyze bench fuzz \
+        screenshots install uninstall clean help FORCE
+
+all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a  ## build the program and the library
+
+# --- building ------------------------------------------------------------------------------------
+# One build directory holds one set of flags: a change of compiler or flags rebuilds everything.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(CC) $(subst ','\'',$(ALLC) $(ALLLD))' >$@.new; \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# Each .sql file becomes one array of numbers, so that no byte in it can mean anything to C.
+define EMBED
+BEGIN {
+    for (i = 1; i < 256; i++) code[sprintf("%c", i)] = (i > 127 ? i - 256 : i) ","
+    print "#include \"gen/sql.h\""
+    for (a = 1; a < ARGC; a++) {
+        split(ARGV[a], part, "/"); set = part[2]; name = part[3]; sub(/\.sql$$/, "", name)
+        printf "static const char text_%d[] = {\n", a
+        head = set == "console"
+        while ((getline line < ARGV[a]) > 0) {
+            if (head && line ~ /^(--.*)?$$/) continue
+            head = 0
+            for (i = 1; i <= length(line); i++) printf "%s", code[substr(line, i, 1)]
+            print "10,"
+        }
+        close(ARGV[a])
+        print "0};"
+        rows[set] = rows[set] "    {\"" name "\", text_" a "},\n"; n[set]++
+    }
+    for (s = split("console core adapters", sets, " "); s > 0; s--) {
+        printf "const struct sql_text sql_%s[] = {\n%s    {0, 0},\n};\n", sets[s], rows[sets[s]]
+        printf "const int sql_%s_n = %d;\n", sets[s], n[sets[s]]
+    }
+}
+endef
+export EMBED
+$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/console sql/core sql/adapters) Makefile
+	@mkdir -p $(@D)
+	$(Q)LC_ALL=C awk "$$EMBED" $(SQL) >$@
+$(BUILD)/gen/sql.h: Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' '/* Generated: the text of every file under sql/, by name, sorted; a {0, 0} row ends each. */' \
+	  '#ifndef GEN_SQL_H' '#define GEN_SQL_H' 'struct sql_text {' '    const char *name; /* file name without .sql */' \
+	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_core[], sql_adapters[];' \
+	  'extern const int sql_console_n, sql_core_n, sql_adapters_n;' '#endif' >$@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALLC) -MMD -MP -c -o $@ $<
+$(BUILD)/obj/gen/sql.o: $(BUILD)/gen/sql.c $(BUILD)/flags $(BUILD)/gen/sql.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALLC) -c -o $@ $<
+$(BUILD)/libqueuetop.a: $(MODEL) model
+$(BUILD)/libui.a: $(UI) ui
+$(BUILD)/libtest.a: $(HELPERS) tests
+$(BUILD)/%.a:
+	$(Q)rm -f $@; ar rcs $@ $(filter %.o,$^)
+$(BUILD)/queuetop: $(BUILD)/obj/ui/main.o $(ARCS)
+	$(Q)$(CC) $(ALLLD) -o $@ $^ $(LIBS)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(ARCS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALLLD) -o $@ $^ $(LIBS) $(TLIBS)
+$(BUILD)/testrun: $(BUILD)/obj/tests/run.o
+	$(Q)$(CC) $(ALLLD) -o $@ $^
+$(BUILD)/vshot: $(BUILD)/obj/tests/shot.o $(BUILD)/libtest.a
+	$(Q)$(CC) $(ALLLD) -o $@ $^ $(LIBS) $(TLIBS)
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
+
+# --- running and checking --------------------------------------------------------------------------
+demo: all  ## the console on a private live queue
+	$(BUILD)/queuetop --demo
+check: all $(TESTS) $(BUILD)/testrun  ## every test; T=name picks, UPDATE=1 renews golden screens, SAN=1
+	$(RUN) $(foreach l,fault e2e sql unit,$(call pick,$l))
+check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
+check-sql: $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
+check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator
+check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost servers
+check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
+	$(RUN) $(call pick,$*)
+lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
+	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
+analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
+	clang-tidy --quiet $(wildcard model/*.c ui/*.c) -- $(CSTD)
+	for f in $(wildcard model/*.c ui/*.c); do gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null $$f || exit 1; done
+bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## the figures of PERFORMANCE and CONSOLE
+	for b in $(filter %$(or $T,),$(filter $(BUILD)/tests/bench/%,$(TESTS))) $(wildcard tests/bench/*.sh); do \
+	  QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) $$b || exit 1; done
+
+FUZZC   = clang $(CSTD) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c)) \
+          $(BUILD)/gen/sql.c)
+$(BUILD)/fuzz/%.o: %.c | $(BUILD)/gen/sql.h
+	@mkdir -p $(@D)
+	$(Q)$(FUZZC) -c -o $@ $<
+$(BUILD)/fuzz/libfuzz.a: $(FUZZOBJ)
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libfuzz.a
+	$(Q)clang -fsanitize=fuzzer,address,undefined -Wl,--as-needed -o $@ $^ $(LIBS)
+fuzz: $(FUZZERS)  ## each fuzzer for FUZZ_SECONDS (30)
+	for f in $(FUZZERS); do n=$${f##*/fuzz_}; mkdir -p $(BUILD)/fuzz/found/$$n tests/corpus/$$n; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=5 -print_final_stats=1 \
+	  -artifact_prefix=$(BUILD)/fuzz/found/$$n- $(BUILD)/fuzz/found/$$n tests/corpus/$$n || exit 1; done
+screenshots: all  ## draw screenshots/*.svg and *.png anew
+	QUEUETOP=$(abspath $(BUILD)/queuetop) VSHOT=$(abspath $(BUILD)/vshot) tests/screenshots.sh
+
+# --- installing ------------------------------------------------------------------------------------
+APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libcmocka-dev libvterm-dev postgresql \
+      librsvg2-bin fonts-jetbrains-mono fonts-dejavu-core clang clang-format clang-tidy universal-ctags \
+      shellcheck pgbouncer tmux
+deps:  ## Debian, Ubuntu: install what building, testing and the demo need
+	@APT='$(APT)' tests/deps.sh
+install: all  ## into PREFIX (/usr/local), below DESTDIR
+	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
+	install -D -m 644 $(BUILD)/libqueuetop.a $(DESTDIR)$(PREFIX)/lib/libqueuetop.a
+	for h in $(PUBLIC); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/queuetop/$$h || exit 1; done
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	printf '%s\n' 'Name: queuetop' 'Description: job queue in PostgreSQL: push, claim, complete' 'Version: $(VERSION)' \
+	  'Requires.private: libpq uuid' 'Cflags: -I$(PREFIX)/include/queuetop' 'Libs: -L$(PREFIX)/lib -lqueuetop' \
+	  'Libs.private: -lpthread' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
+PUBLIC = $(wildcard model/queue.h model/err.h)
+uninstall:  ## take away what install put there
+	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
+	  include/queuetop share/doc/queuetop
+clean:  ## remove what was built
+	rm -rf $(BUILD)
+help:  ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  %-12s %s\n", $$1, $$2 }'
