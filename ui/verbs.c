@@ -1,0 +1,10 @@
+/*
+ * The list of all verbs, in the order of --help. A file with verbs exports one table; this is the
+ * only place that knows them all.
+ */
+#include "ui/verbs.h"
+
+const struct cli_verb *const cli_verbs[] = {
+    verbs_work,
+    NULL,
+};

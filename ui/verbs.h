@@ -1,0 +1,9 @@
+/* The tables of verbs, one a file; ui/verbs.c puts them in order. */
+#ifndef UI_VERBS_H
+#define UI_VERBS_H
+
+#include "ui/cli.h"
+
+extern const struct cli_verb verbs_work[]; /* ui/cli_work.c: install migrate push schedule work */
+
+#endif
