@@ -1,0 +1,69 @@
+/* An adapter: the annotated .sql file that teaches the console one queue system. The console's C
+ * knows these sections and their columns (model/record.h), never a table. What sections a file has
+ * is what the console can do there. The format: sql/adapters/native.sql opens with it.
+ *
+ * A statement is bound to one schema. `detect` finds the schemas; adapter_use chooses one. */
+#ifndef MODEL_ADAPTER_H
+#define MODEL_ADAPTER_H
+
+#include <stdbool.h>
+
+#include "model/db.h"
+#include "model/err.h"
+#include "model/params.h"
+#include "model/record.h"
+
+enum section_id {
+    SEC_DETECT, SEC_VERSION, SEC_ROLE,
+    SEC_QUEUES, SEC_COUNTS, SEC_RATES, SEC_JOBS, SEC_JOB, SEC_ATTEMPTS, SEC_NODES, SEC_LEASES,
+    SEC_GROUPS, SEC_AUDIT,
+    SEC_REQUEUE, SEC_REQUEUE_WHERE, SEC_RELEASE_WHERE, SEC_EXTEND, SEC_EXTEND_WHERE, SEC_PURGE,
+    SEC_PAUSE, SEC_RESUME, SEC_CANCEL, SEC_DRAIN,
+    SEC_REQUEUE_PREVIEW, SEC_RELEASE_PREVIEW, SEC_EXTEND_PREVIEW, SEC_PURGE_PREVIEW,
+    SEC_CANCEL_PREVIEW,
+    SEC_COUNT
+};
+
+struct section_kind { /* one row of the contract */
+    const char *name;
+    const struct record *record; /* what its answer holds; NULL = one column */
+    bool acts;                   /* changes something: the actor's, never the watcher's */
+    bool required;               /* a file without it is refused */
+};
+extern const struct section_kind section_kinds[SEC_COUNT];
+
+#define ADAPTER_PARAMS 16 /* at most in one section */
+
+struct adapter;
+/* A built-in adapter by name ("native"). Bound to no schema yet. */
+struct adapter *adapter_load(const char *name, struct err *e) __attribute__((warn_unused_result));
+/* From a file's text; checks header, sections, parameters. NULL with *e naming file and line. */
+struct adapter *adapter_parse(const char *file_name, const char *text, struct err *e)
+    __attribute__((warn_unused_result));
+void adapter_free(struct adapter *a); /* after the last reply to a statement of it */
+
+/* Binds every statement to a schema. Statements that are under way must be answered first. */
+bool adapter_use(struct adapter *a, const char *schema, struct err *e)
+    __attribute__((warn_unused_result));
+const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */
+const char *adapter_default_schema(const struct adapter *a);
+const char *adapter_name(const struct adapter *a);
+const char *adapter_title(const struct adapter *a);
+
+bool adapter_has(const struct adapter *a, enum section_id s);
+/* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
+const char *adapter_sql(const struct adapter *a, enum section_id s);
+const char *adapter_note(const struct adapter *a, enum section_id s, const char *key); /* or NULL */
+/* The section takes this parameter. */
+bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
+
+/* A statement with its parameters in order; storage[ADAPTER_PARAMS] and p live until db_ask. */
+struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
+                            struct db_param *storage);
+/* For people: the statement with a line for each parameter's name and value; the caller frees. */
+char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);
+
+/* A statement of sql/console by its file name ("server", "spent"). */
+const char *console_sql(const char *name);
+
+#endif

@@ -1,0 +1,116 @@
+/* What an adapter answers, as structs: one struct a kind of row and its table of columns. Times are
+ * milliseconds since 1970 by the server's clock, FIELD_NULL where there is none. Strings are never
+ * NULL; they are foreign text and pass model/text before they reach a screen. A row borrows its
+ * strings from the snapshot that it stands in. The same tables check an adapter in the contract
+ * test: every column that is not optional must come, with a fitting type. */
+#ifndef MODEL_RECORD_H
+#define MODEL_RECORD_H
+
+#include <stdint.h>
+
+#include "model/rows.h"
+
+struct queue_row {
+    const char *queue;
+    int paused;               /* 1, 0, -1 = can't tell */
+    const char *paused_by, *pause_reason, *info;
+    int64_t paused_ms;        /* since when */
+    int weight, max_running;  /* INT_MIN = none */
+    int64_t scheduled, ready, retry, running, failed; /* exact */
+    int64_t oldest_ms;        /* when the oldest ready job became ready */
+    int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
+    double pushed_per_s, done_per_s, failed_per_s;     /* by model/history; NAN while unknown */
+};
+
+struct rate_row { /* a kept point of the cumulative counters */
+    const char *queue;
+    int64_t at_ms, pushed, completed, fails;
+};
+
+struct job_row {
+    const char *id, *queue, *kind, *state;
+    int priority, tries, max_tries;
+    int64_t created_ms, run_after_ms, changed_ms, started_ms, finished_ms;
+    const char *node; /* "" unless running (or finished: by whom) */
+    int64_t lease, lease_until_ms;
+    const char *error;  /* the first 300 characters */
+    const char *cursor; /* the place of this row for the next page */
+};
+
+struct job_detail {
+    struct job_row job; /* job.error is whole here */
+    const char *unique_key, *payload, *payload_format, *payload_type, *result, *origin_id;
+    int64_t payload_size, run_timeout_ms, lease_timeout_ms;
+    int cancel_asked;
+};
+
+struct attempt_row {
+    int number;
+    const char *node, *outcome, *error, *trace;
+    int64_t started_ms, ended_ms;
+};
+
+struct node_row {
+    const char *node, *state, *host, *version, *queues;
+    int pid, slots;
+    int64_t started_ms, heartbeat_ms, running, leases, expired;
+    int session_alive; /* 1, 0, -1 = can't tell (another's session, or behind a pooler) */
+};
+
+struct lease_row {
+    int64_t lease, jobs, started_ms, lease_until_ms, version;
+    const char *node, *queue, *job_ids, *effect;
+    int tries, max_tries;
+};
+
+struct group_row { /* failed jobs by error */
+    const char *error_key, *queue, *sample, *sample_id;
+    int64_t n, first_ms, last_ms;
+    int capped; /* 1: n is a lower bound */
+};
+
+struct audit_row {
+    const char *action, *who, *addr, *verb, *target, *reason;
+    int64_t at_ms, expected, changed, skipped;
+};
+
+struct effect_row { /* of a preview: n rows will become state; state "" = skipped, because why */
+    const char *state, *why;
+    int64_t n;
+};
+
+struct change_row { /* of a batch: what a row became; state "" = skipped, because why */
+    const char *id, *state, *why, *cursor;
+    int64_t n; /* rows that this row stands for */
+};
+
+struct server_row { /* sql/console/server.sql */
+    const char *server_version, *user, *database;
+    int64_t now_ms;
+    int backend_pid, in_recovery, read_only, is_superuser;
+};
+
+struct role_row { /* what the adapter lets this login do */
+    const char *role; /* viewer, worker, operator, owner, "" = nothing */
+    int can_act;
+    const char *why; /* why not, as a sentence */
+};
+
+struct spent_row { /* sql/console/spent.sql: closes each refresh */
+    int64_t now_ms, spent_us;
+};
+
+struct record {
+    const struct field *fields;
+    int n;
+    size_t size; /* of the struct */
+};
+extern const struct record record_queue, record_count, record_rate, record_job, record_detail,
+    record_attempt, record_node, record_lease, record_group, record_audit, record_effect,
+    record_change, record_server, record_role, record_spent;
+
+/* rowset_decode by a record; takes r over. */
+bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,38 @@
+/* One database with one queue system in it: watcher, actor, adapter and store. A console may hold
+ * several. The actor is made on first use; with read_only it never is. */
+#ifndef MODEL_SOURCE_H
+#define MODEL_SOURCE_H
+
+#include <stdbool.h>
+
+#include "model/action.h"
+#include "model/adapter.h"
+#include "model/db.h"
+#include "model/store.h"
+
+struct source_options {
+    const char *conninfo; /* as db_options; copied, like every text here */
+    const char *dbname;   /* -d */
+    const char *schema;   /* --schema; NULL = found */
+    const char *adapter;  /* NULL = "native" */
+    int interval_ms;      /* 0 = 1000 */
+    bool read_only;       /* --read-only */
+};
+
+struct source;
+struct source *source_new(struct loop *l, const struct source_options *o, struct err *e)
+    __attribute__((warn_unused_result));
+void source_free(struct source *s);
+struct store *source_store(struct source *s);
+struct db *source_watcher(struct source *s);
+struct adapter *source_adapter(struct source *s);
+/* "host:port/dbname", for JSON's `source` and the header. */
+const char *source_name(const struct source *s);
+bool source_is_read_only(const struct source *s); /* by option or by the role */
+/* Why the act can't be done here, as a sentence; NULL = it can. */
+const char *source_why_not(const struct source *s, enum act act);
+/* An action on this source's actor; NULL with *e when source_why_not. */
+struct action *source_act(struct source *s, const struct intent *intent, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,113 @@
+/* What the console knows of one source: a snapshot for each topic, its age, and when it is asked
+ * again. Snapshots are immutable; a failed refresh keeps the last good one with the error beside it.
+ * Only topics that a screen wants are asked. The next refresh of a topic is timed from the end of
+ * its last one: max(interval, 5 x query time), and later where the budget of 2 % of one server
+ * core is spent. The watcher is read only. Views hold const pointers until the next turn of the
+ * loop at most, and find rows again by their ids. */
+#ifndef MODEL_STORE_H
+#define MODEL_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/adapter.h"
+#include "model/db.h"
+#include "model/filter.h"
+#include "model/history.h"
+#include "model/loop.h"
+#include "model/record.h"
+
+enum topic {
+    TOPIC_QUEUES, /* queues, counts, rates, totals */
+    TOPIC_JOBS,   /* the window of the jobs list, by store_ask_jobs */
+    TOPIC_JOB,    /* one job and its attempts, by store_ask_job */
+    TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
+    TOPIC_NODES,
+    TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
+    TOPIC_AUDIT,
+    TOPIC_COUNT
+};
+
+struct topic_info {
+    bool wanted;
+    bool asking;        /* a query is under way */
+    bool has_data;      /* there was an answer since what is asked for was chosen */
+    int64_t taken_ms;   /* monotonic time of the last good answer; 0 = none */
+    int64_t took_us;    /* of the server's time */
+    int64_t next_ms;    /* monotonic time of the next refresh; 0 = not planned */
+    struct err err;     /* of the last try; kind NONE when it was good */
+    const char *unavailable; /* this adapter can't: why; else NULL */
+};
+
+enum store_state {
+    STORE_CONNECTING, /* no answer yet; store_error says what is in the way, if anything */
+    STORE_MISSING,    /* connected, but no queue is installed there: store_error has the sentence */
+    STORE_OPEN        /* detected and asked; the connection may be lost and come back */
+};
+
+struct store;
+/* The db and the adapter are borrowed. schema NULL = the adapter's default, or the only one found. */
+struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
+                        int interval_ms);
+void store_free(struct store *s);
+
+uint64_t store_generation(const struct store *s); /* grows with every change worth a redraw */
+enum store_state store_state(const struct store *s);
+const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
+const struct server_row *store_server(const struct store *s); /* NULL until known */
+const struct role_row *store_role(const struct store *s);     /* NULL until known */
+const char *store_version(const struct store *s);             /* of the queue system, "" */
+const struct db *store_db(const struct store *s);
+int64_t store_now_ms(const struct store *s); /* the server's clock, since 1970; 0 until known */
+
+void store_want(struct store *s, enum topic t, bool wanted);
+void store_refresh(struct store *s, enum topic t); /* now, whatever the budget says */
+void store_refresh_all(struct store *s);           /* every wanted topic: after an action */
+const struct topic_info *store_topic(const struct store *s, enum topic t);
+/* True when data that should be live is older than twice its plan, or the last try failed. */
+bool store_is_stale(const struct store *s, enum topic t);
+int64_t store_age_ms(const struct store *s, enum topic t); /* of its data; -1 = none */
+
+void store_set_interval(struct store *s, int interval_ms); /* 100 to 3600000 */
+int store_interval(const struct store *s);
+void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
+bool store_is_frozen(const struct store *s);
+double store_load(const struct store *s);     /* own query time over wall time, last minute */
+bool store_is_slowed(const struct store *s);  /* by the budget */
+
+const struct queue_row *store_queues(const struct store *s, int *n); /* sorted by name */
+const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
+const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
+const struct history *store_history(const struct store *s);
+
+/* The jobs that match, newest or next first. A new filter empties the window. */
+void store_ask_jobs(struct store *s, const struct filter *f);
+const struct filter *store_jobs_filter(const struct store *s);
+const struct job_row *store_jobs(const struct store *s, int *n);
+struct jobs_place {
+    bool at_top;     /* nothing stands before the window */
+    bool at_end;     /* nothing follows it */
+    bool searching;  /* the window holds less than asked, but the search has not reached the end */
+    int64_t before;  /* rows that were scrolled past above the window, as far as known */
+};
+struct jobs_place store_jobs_place(const struct store *s);
+/* The list nears the end (+1) or the start (-1) of its window: load on. The window holds at most
+ * JOBS_WINDOW rows; what falls out at the other side is asked again when it is needed. */
+#define JOBS_PAGE 200
+#define JOBS_WINDOW 600
+void store_more_jobs(struct store *s, int direction);
+void store_top_jobs(struct store *s); /* back to the first page */
+
+void store_ask_job(struct store *s, const char *id);
+const struct job_detail *store_job(const struct store *s); /* NULL = no answer or no such job */
+const struct attempt_row *store_attempts(const struct store *s, int *n);
+
+void store_ask_groups(struct store *s, const char *queue); /* NULL = all */
+const struct group_row *store_groups(const struct store *s, int *n);
+const struct node_row *store_nodes(const struct store *s, int *n);
+const struct node_row *store_node(const struct store *s, const char *node); /* or NULL */
+void store_ask_leases(struct store *s, const char *node, const char *queue);
+const struct lease_row *store_leases(const struct store *s, int *n);
+const struct audit_row *store_audit(const struct store *s, int *n);
+
+#endif
