@@ -1,13 +1,14 @@
 /*
- * What every test program includes first: cmocka with the standard headers that it needs before itself.
- * A program is one main() that ends in cmocka_run_group_tests(); the driver (tests/run.c) counts what
- * cmocka reports. QUEUETOP in the environment is the program under test, SRCDIR the source tree and
- * TMPDIR a private directory that must be empty when the test ends.
+ * What every test program includes first: cmocka with the standard headers that it needs before
+ * itself. A program is one main() that ends in cmocka_run_group_tests(); the driver (tests/run.c)
+ * counts what cmocka reports. QUEUETOP in the environment is the program under test, SRCDIR the
+ * source tree and TMPDIR a private directory that must be empty when the test ends.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
 
-/* clang-format off: cmocka wants these four before it */
+/* cmocka wants the first four before it, which is not the order of the alphabet */
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

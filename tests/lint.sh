@@ -1,0 +1,159 @@
+#!/bin/bash
+# The rules of this code that a machine can check (`make lint`): layers, banned calls, sizes, layout.
+# Prints `file:line: what is wrong: what to do`. L=REGEX shows only findings in files that match.
+# The Makefile hands over BUILD, CC, CSTD (language flags) and SAN; calls are looked for in a copy of the
+# sources without comments and without the inside of strings.
+set -u
+export LC_ALL=C
+eval "CFLAGS=($CSTD ${SAN:-})"
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+mapfile -t code < <(find model ui -name '*.[ch]' | sort)
+mapfile -t tests < <(find tests -name '*.[ch]' | sort)
+mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/run \) | sort)
+mapfile -t text < <(git ls-files -co --exclude-standard | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
+all=("${code[@]}" "${tests[@]}")
+
+# both read lines of the form file:line:text
+say() { # what to do, exceptions as a regex of files
+    awk -F: -v say="$1" -v ok="${2:-^$}" '$1 !~ ok { print $1 ":" $2 ": " say }' >>"$tmp/found"
+}
+calls() { # regex of function names, what to do, exceptions, files
+    local names=$1 what=$2 except=$3
+    shift 3
+    grep -E "^($(IFS='|'; echo "$*")):" "$tmp/bare" |
+        awk -F: -v re="(^|[^A-Za-z0-9_])($names) *\\\\(" '{
+            s = $0; sub(/^[^:]*:[^:]*:/, "", s)
+            if (match(s, re)) { f = substr(s, RSTART, RLENGTH); gsub(/[^A-Za-z0-9_]/, "", f); print $1 ":" $2 ":" f }
+        }' | awk -F: -v say="$what" -v ok="${except:-^$}" '$1 !~ ok { print $1 ":" $2 ": " $3 "(): " say }' >>"$tmp/found"
+}
+
+# the sources without comments and strings, as file:line:code
+awk '
+FNR == 1 { in_comment = 0 }
+{
+    out = ""; n = length($0); quote = ""
+    for (i = 1; i <= n; i++) {
+        two = substr($0, i, 2); c = substr($0, i, 1)
+        if (in_comment) { if (two == "*/") { in_comment = 0; i++ } continue }
+        if (quote != "") { if (c == "\\") i++; else if (c == quote) { quote = ""; out = out c } continue }
+        if (two == "/*") { in_comment = 1; i++; continue }
+        if (two == "//") break
+        if (c == "\"" || c == "\047") quote = c
+        out = out c
+    }
+    print FILENAME ":" FNR ":" out
+}' "${all[@]}" >"$tmp/bare"
+: >"$tmp/found"
+
+# --- layers ------------------------------------------------------------------------------------------
+grep -nE '#include *[<"](n?curses|panel|term)[a-z]*/?[a-z]*\.h' "${code[@]}" |
+    grep -v '"ui/term\.h"' | say 'curses is known to ui/term.c only' '^ui/term[.]c$'
+grep -nE '#include *[<"]libpq' "${code[@]}" |
+    say 'libpq is known to model/db.c and model/rows.c only: go through db.h' '^model/(db|rows)[.]c$'
+grep -nE '#include *"(ui/|\.\./)' "${code[@]}" | grep '^model/' | say 'model never includes ui'
+grep -nE '#include *"tests/' "${code[@]}" | say 'the product never includes tests'
+grep -nE '#include *"[^/"]*"' "${all[@]}" | say 'name the folder: "model/x.h", "ui/x.h", "tests/x.h"'
+grep -nE '^ *#(if|ifdef|ifndef|elif) ' "${code[@]}" | grep '\.c:' | say 'no #if in .c files' '^ui/term[.]c$'
+for f in "${code[@]}"; do
+    h=${f%.c}.h
+    [[ $f == *.c && -f $h ]] && grep -n '^#include' "$f" | head -1 | grep -v "\"$h\"" |
+        sed "s|^|$f:|" | say 'include your own header first'
+done
+
+# --- banned calls and words ----------------------------------------------------------------------------
+calls 'strn?cpy|strn?cat|v?sprintf|gets|strtok|ato[ifl]|atoll|v?f?scanf|v?sscanf|system|alloca|tmpnam|mktemp' \
+    'banned: use snprintf, strtoll with an end check, posix_spawn' '' "${all[@]}"
+calls 'u?sleep|nanosleep|clock_nanosleep|thrd_sleep' 'nothing sleeps: wait for an event with a deadline' '' "${all[@]}"
+calls 'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' \
+    'blocks: use the PQsend family through db.h' '' "${code[@]}"
+calls 'PQescape[A-Za-z]*' 'values are parameters; only an adapter {schema} is quoted' '^model/sections[.]c$' "${code[@]}"
+calls 'PQcancel' 'blocks: only the helper thread may' '^model/offload[.]c$' "${code[@]}"
+calls 'getaddrinfo|gethostbyname|pthread_create' 'only the helper thread file may' '^model/offload[.]c$' "${code[@]}"
+calls 'p?poll|p?select|epoll_p?wait' 'one poll(), in model/loop.c' '^model/loop[.]c$' "${code[@]}"
+word='TO''DO|FIX''ME|XX''X|HA''CK'
+grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'
+grep -InE '^ *# *if 0' "${all[@]}" | say 'delete rather than disable'
+grep -nE '(^|[^A-Za-z_-])u?sleep [0-9$]' "${scripts[@]}" | say 'tests never sleep' '^tests/lint[.]sh$'
+grep -nE 'printf[a-z_]* *\(.*"[^"]*\<(SELECT|INSERT|UPDATE|DELETE|CALL|SET|WHERE|NOTIFY)\>[^"]*%[^%]' "${code[@]}" |
+    say 'nothing is printed into SQL: use numbered parameters'
+grep -nE '"(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|LISTEN) ' "${code[@]}" |
+    say 'SQL lives in sql/, one statement a file'
+grep -InF -e "$PWD/" -e "/ro""ot/" "${text[@]}" | say 'a path of the build machine'
+
+# --- sizes -----------------------------------------------------------------------------------------------
+for f in "${code[@]}"; do
+    n=$(wc -l <"$f")
+    [ "$n" -le 500 ] || echo "$f:500: $n lines: a file is a chapter of at most 500, split it" >>"$tmp/found"
+done
+n=$(wc -l <Makefile)
+[ "$n" -le 200 ] || echo "Makefile:200: $n lines: at most 200" >>"$tmp/found"
+ctags -x --_xformat='%F %n %{end} %N %S' --kinds-C=f --fields=+neS "${all[@]}" | grep '^[^ ]*\.[ch] ' >"$tmp/functions"
+awk -v list="$tmp/functions" '
+BEGIN {
+    while ((getline < list) > 0) {
+        for (i = $2; i <= $3; i++) owner[$1, i] = $2
+        name[$1, $2] = $4
+        sig = $0; sub(/^[^(]*\(/, "", sig); depth = 0; commas = 0
+        for (i = 1; i <= length(sig); i++) {
+            c = substr(sig, i, 1)
+            if (c == "(") depth++; else if (c == ")") depth--; else if (c == "," && depth == 0) commas++
+        }
+        if (commas > 5) print $1 ":" $2 ": " $4 "(): " commas + 1 " parameters: at most 6, pass a struct"
+    }
+}
+FNR == 1 { table = 0 }
+/^ +(static )?const .*= \{$/ { table = 1 }
+{ if ((FILENAME, FNR) in owner && !table) lines[FILENAME, owner[FILENAME, FNR]]++ }
+/^ +};$/ { table = 0 }
+END {
+    for (k in lines) if (lines[k] > 60) {
+        split(k, part, SUBSEP)
+        print part[1] ":" part[2] ": " name[k] "(): " lines[k] " lines: at most 60, split it"
+    }
+}' "${all[@]}" >>"$tmp/found"
+
+# --- what the compiler and the linker say ------------------------------------------------------------------
+for h in "${all[@]}"; do
+    [[ $h == *.h ]] || continue
+    printf '#include "%s"\n' "$h" >"$tmp/alone.c"
+    $CC "${CFLAGS[@]}" -Wall -Wextra -Werror -fsyntax-only "$tmp/alone.c" 2>"$tmp/log" ||
+        echo "$h:1: does not compile alone: $(grep -m1 error: "$tmp/log")" >>"$tmp/found"
+done
+echo 'int main(void) { return 0; }' >"$tmp/main.c"
+links() { # what, file to blame, linker words...
+    local what=$1 blame=$2
+    shift 2
+    $CC "${CFLAGS[@]}" -o "$tmp/linked" "$tmp/main.c" "$@" 2>"$tmp/log" && return
+    grep -oE "undefined reference to .*" "$tmp/log" | sort -u | head -5 |
+        sed "s|^|$blame:1: $what: |" >>"$tmp/found"
+}
+links 'model must link without curses and ui' model -Wl,--whole-archive "$BUILD/libqueuetop.a" \
+    -Wl,--no-whole-archive -lpq -luuid -lpthread
+pure=()
+for n in grid text fmt chart style key list; do
+    [ -f "$BUILD/obj/ui/$n.o" ] && pure+=("$BUILD/obj/ui/$n.o")
+done
+links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lpthread
+
+# --- layout --------------------------------------------------------------------------------------------------
+if command -v clang-format >/dev/null; then
+    clang-format --dry-run -Werror "${all[@]}" 2>&1 | grep -E '^[^ ]*: error' | sed 's/: error:.*//' |
+        awk -F: '!seen[$1]++ { print $1 ":" $2 ": layout: run clang-format -i " $1 }' >>"$tmp/found"
+else
+    echo "Makefile:1: clang-format is missing: make deps" >>"$tmp/found"
+fi
+if command -v shellcheck >/dev/null; then
+    shellcheck -f gcc "${scripts[@]}" >>"$tmp/found"
+fi
+
+grep -E "${L:-.}" "$tmp/found" | sort -t: -k1,1 -k2,2n | uniq >"$tmp/shown"
+cat "$tmp/shown"
+n=$(wc -l <"$tmp/shown")
+if [ "$n" -gt 0 ]; then
+    echo "lint: $n problems"
+    exit 1
+fi
+echo "lint: clean"
