@@ -55,14 +55,14 @@ struct cli;
 
 struct cli_verb {
     const char *name;
-    const char *words; /* usage of its words: "QUEUE [-]"; "" = takes none */
-    const char *help;  /* one sentence */
+    const char *words;                /* usage of its words: "QUEUE [-]"; "" = takes none */
+    const char *help;                 /* one sentence */
     int min_words, max_words;         /* -1 = no limit */
     const struct cli_option *options; /* ends with {0}; NULL = none */
     size_t size;                      /* of the struct that the options fill */
     const void *defaults;             /* a struct of that size; NULL = zeros */
     int (*run)(struct cli *c, const void *options); /* -> exit code */
-    const char *more; /* last paragraph of its --help; NULL = none */
+    const char *more;                               /* last paragraph of its --help; NULL = none */
     bool after_dashes; /* its words stand after `--` (a command with flags of its own) */
 };
 

@@ -1,0 +1,21 @@
+/* What the two halves of the command line share: the options of every verb, and the look-up. */
+#ifndef UI_CLI_PARTS_H
+#define UI_CLI_PARTS_H
+
+#include <stdbool.h>
+
+#include "ui/cli.h"
+
+struct cli_common {
+    const char *dbname, *schema, *log_file;
+    bool read_only, help, version;
+};
+extern const struct cli_option cli_common_options[];
+
+/* The verb of that name; "" = the console; NULL = there is none. */
+const struct cli_verb *cli_find_verb(const char *name);
+
+/* Refuses a connection string that carries a password: every user can read argv in `ps`. */
+bool cli_check_secrets(const char *conninfo, struct err *e) __attribute__((warn_unused_result));
+
+#endif
