@@ -1,0 +1,25 @@
+/* `queuetop install` and `queuetop migrate`: the core schema, in one transaction, idempotent. */
+#ifndef MODEL_INSTALL_H
+#define MODEL_INSTALL_H
+
+#include <stdbool.h>
+
+#include "model/db.h"
+#include "model/err.h"
+#include "model/loop.h"
+
+struct install_options {
+    const char *schema;   /* default "queues" */
+    const char *viewer;   /* role names, defaults queues_viewer, queues_worker, queues_operator */
+    const char *worker;
+    const char *operator_;
+    bool dry_run;         /* runs everything and rolls back */
+    bool migrate;         /* the schema must exist already */
+};
+
+/* Runs the core scripts. `say` gets each line of what was done or would be done. */
+bool install_run(struct db *db, struct loop *l, const struct install_options *o,
+                 void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

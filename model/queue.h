@@ -1,0 +1,118 @@
+/* The core queue module's C interface: push, claim, extend, complete, fail, asynchronous over one
+ * struct db. Every call mirrors the SQL function of the same name (sql/core), which holds the rules.
+ * All answers come from the loop; arrays in an answer live until the callback returns. */
+#ifndef MODEL_QUEUE_H
+#define MODEL_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/db.h"
+#include "model/err.h"
+
+#define QUEUE_PROTOCOL 1 /* of the SQL functions this code speaks */
+#define QUEUE_ID_LEN 36  /* a uuid as text, without the NUL */
+
+struct queue;
+/* schema: where the module is installed, e.g. "queues". The db is borrowed. */
+struct queue *queue_new(struct db *db, const char *schema);
+void queue_free(struct queue *q);
+
+/* A version 7 uuid (RFC 9562) as text from the wall clock and libuuid's random bytes. */
+void queue_make_id(char out[static QUEUE_ID_LEN + 1]);
+
+struct queue_push {
+    char id[QUEUE_ID_LEN + 1]; /* "" = queue_push makes one */
+    const char *queue;
+    const char *kind;          /* NULL = "" */
+    const char *payload;       /* JSON, or bytes when type is set; NULL = no payload */
+    size_t payload_len;
+    const char *type;          /* NULL = payload is JSON; else its media type: stored as bytes */
+    const char *unique_key;    /* NULL = none */
+    const char *run_after;     /* timestamp with time zone as text; NULL = now */
+    int64_t delay_ms;          /* 0 = none; counted by the server's clock */
+    int64_t run_timeout_ms;    /* 0 = the queue's */
+    int64_t lease_timeout_ms;  /* 0 = the queue's */
+    int priority;              /* 0 (soonest) to 9, -1 = default */
+    int max_tries;             /* 0 = the queue's */
+    bool check_id;             /* id is the caller's own: also look among finished jobs */
+};
+struct queue_pushed {
+    char id[QUEUE_ID_LEN + 1];
+    bool is_new; /* false: an unfinished job with this id or unique key was there; id is its id */
+};
+typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n);
+/* One statement for all n jobs; all or none. Re-sent by itself after a lost answer (the ids make it
+ * one push). */
+void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx);
+
+struct queue_job {
+    int64_t lease, seq;
+    int version;
+    char id[QUEUE_ID_LEN + 1];
+    const char *queue, *kind;
+    const char *payload; /* JSON text or bytes; NULL = none */
+    size_t payload_len;
+    const char *type;    /* NULL = JSON */
+    int priority, try_, max_tries;
+    int64_t lease_until_ms; /* since 1970, the server's clock */
+    int64_t lease_ms;       /* lease length that was granted */
+    int64_t run_timeout_ms; /* 0 = none */
+};
+typedef void queue_claim_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n);
+struct queue_claim {
+    const char *node;
+    int n;
+    int64_t timeout_ms;        /* 0 = the job's, the queue's or the default */
+    const char *const *queues; /* NULL = all */
+    int nqueues;
+    bool start;                /* all count as started; else name them in queue_extend */
+};
+void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
+
+struct queue_token { /* the right to answer for one job */
+    int64_t lease, seq;
+    int version;
+};
+enum queue_outcome { QUEUE_DONE, QUEUE_RETRY, QUEUE_FAILED, QUEUE_CANCELLED, QUEUE_GIVEN_BACK,
+                     QUEUE_EXTENDED, QUEUE_LOST, QUEUE_GONE };
+struct queue_answer {
+    int64_t lease, seq;
+    enum queue_outcome outcome;
+    int64_t lease_until_ms; /* extend only */
+    bool cancel_asked;      /* extend only: an operator wants this job ended */
+};
+typedef void queue_answer_fn(void *ctx, const struct err *e, const struct queue_answer *a, int n);
+
+struct queue_done {
+    struct queue_token token;
+    int64_t started_ms; /* since 1970, 0 = unknown */
+    const void *result; /* NULL = none */
+    size_t result_len;
+};
+void queue_complete(struct queue *q, const char *node, const struct queue_done *jobs, int n,
+                    queue_answer_fn *fn, void *ctx);
+struct queue_failure {
+    struct queue_token token;
+    int64_t started_ms;
+    const char *error, *trace; /* NUL-terminated; trace may be NULL */
+    const char *outcome;       /* "failed", "timeout", "cancelled"; NULL = "failed" */
+    int64_t retry_in_ms;       /* -1 = the queue's back-off */
+    bool final;                /* no more tries */
+};
+void queue_fail(struct queue *q, const char *node, const struct queue_failure *jobs, int n,
+                queue_answer_fn *fn, void *ctx);
+struct queue_extend {
+    const struct queue_token *jobs; /* unfinished jobs that this node holds */
+    int n;
+    const int64_t *started; /* seqs that have been started, for the crash count */
+    int nstarted;
+    int64_t by_ms;
+};
+void queue_extend(struct queue *q, const char *node, const struct queue_extend *x,
+                  queue_answer_fn *fn, void *ctx);
+void queue_give_back(struct queue *q, const char *node, const struct queue_token *jobs, int n,
+                     queue_answer_fn *fn, void *ctx);
+
+#endif

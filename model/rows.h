@@ -1,0 +1,60 @@
+/* From an answer of the server to an array of structs, by a table of columns: name in SQL, kind,
+ * offset in the struct. Columns are matched by name once an answer; a missing one is ERR_DATA that
+ * names it, an unknown one is ignored. A result owns its bytes; strings of the rows point into it. */
+#ifndef MODEL_ROWS_H
+#define MODEL_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/err.h"
+
+struct result; /* an answer of the server; the only owner of its PGresult */
+void result_free(struct result *r);
+int result_rows(const struct result *r);
+int result_cols(const struct result *r);
+int result_col(const struct result *r, const char *name); /* -1 = no such column */
+const char *result_name(const struct result *r, int col);
+bool result_null(const struct result *r, int row, int col);
+const char *result_text(const struct result *r, int row, int col); /* "" for NULL; NUL-terminated */
+int result_len(const struct result *r, int row, int col);
+int64_t result_int(const struct result *r, int row, int col, int64_t if_null);
+int64_t result_affected(const struct result *r); /* of INSERT, UPDATE, DELETE */
+/* bytea in text format (\x...) -> bytes; the caller frees. */
+unsigned char *result_bytes(const struct result *r, int row, int col, size_t *len);
+
+/* The representation in the struct. K_* of a screen column (ui/list.h) refines these. */
+enum field_type {
+    F_STR,  /* const char *, never NULL ("" for SQL NULL) */
+    F_I64,  /* int64_t; SQL NULL -> INT64_MIN (FIELD_NULL) */
+    F_INT,  /* int; SQL NULL -> INT_MIN */
+    F_DBL,  /* double; SQL NULL -> NAN */
+    F_BOOL  /* int: 1, 0, -1 for SQL NULL */
+};
+#define FIELD_NULL INT64_MIN
+
+struct field {
+    const char *name; /* column in SQL */
+    enum field_type type;
+    size_t offset;
+    bool optional; /* a missing column leaves the SQL NULL value */
+};
+
+/* A decoded answer: n rows of `size` bytes each. Immutable; rowset_free frees rows and result. */
+struct rowset {
+    struct result *res;
+    void *rows;
+    int n;
+    size_t size;
+};
+/* Takes r over (also on failure). */
+bool rowset_decode(struct result *r, const struct field *fields, int nfields, size_t size,
+                   struct rowset *out, struct err *e) __attribute__((warn_unused_result));
+void rowset_free(struct rowset *s);
+
+/* For tests and for db.c: a result of PGresult * (taken over). */
+struct pg_result;
+struct result *result_wrap(struct pg_result *res);
+
+#endif

@@ -1,0 +1,58 @@
+/* The one sanitiser of foreign text (STYLE.md's table of what becomes of what): decode UTF-8 (own
+ * strict decoder), replace, measure in cells, clip. Every byte that a server, a job or a file gave
+ * us passes here before it reaches a screen, a terminal or the log. */
+#ifndef MODEL_TEXT_H
+#define MODEL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/mem.h"
+
+/* One cell's worth of text: a base and up to 4 combining marks, as UTF-8. */
+struct glyph {
+    char utf8[24];
+    int width; /* 1 or 2 */
+};
+
+enum text_mode {
+    TEXT_LINE,  /* list cells: control pictures, U+FFFD; everything on one line */
+    TEXT_DETAIL /* detail views: \x1b, \u{202e}; newline ends the line, tab to 8 */
+};
+
+struct text_iter {
+    const char *s;
+    size_t len;
+    size_t at;
+    int col; /* cells given so far (tabs) */
+    enum text_mode mode;
+    bool ascii; /* only ASCII comes out: '?' for what is not */
+    char pending[16]; /* rest of an escape being given out, cell by cell */
+    int pending_at;
+};
+void text_start(struct text_iter *it, const char *s, size_t len, enum text_mode mode, bool ascii);
+/* The next cell; false at the end (and in TEXT_DETAIL at a newline, which is consumed: it->at is
+ * then where the next line starts; text_more says whether there is one). */
+bool text_next(struct text_iter *it, struct glyph *g);
+bool text_more(const struct text_iter *it);
+
+/* Cells that s takes in mode. */
+int text_width(const char *s, size_t len, enum text_mode mode);
+/* Appends the sanitised form of s to out, at most max_cells cells, with an ellipsis when cut. */
+void text_clean(struct buf *out, const char *s, size_t len, enum text_mode mode, int max_cells);
+
+/* Own decoder: length of the sequence at s (1 to 4) and its code point, or 0 when invalid. */
+int utf8_decode(const char *s, size_t len, uint32_t *cp);
+int utf8_encode(uint32_t cp, char out[static 4]);
+bool utf8_valid(const char *s, size_t len);
+
+/* JSON to the letter, only white space added (2 spaces a level); input that is not JSON comes out
+ * unchanged. Nesting beyond 200 levels stays on one line. */
+void json_pretty(struct buf *out, const char *s, size_t len);
+/* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
+void json_string(struct buf *out, const char *s, size_t len);
+/* Classic dump: offset, 16 bytes in hex, printable ASCII. */
+void hex_dump(struct buf *out, const unsigned char *p, size_t len);
+
+#endif
