@@ -18,16 +18,23 @@
 #include "model/record.h"
 
 enum act {
-    ACT_REQUEUE, ACT_RELEASE, ACT_EXTEND, ACT_PURGE, ACT_CANCEL, ACT_PAUSE, ACT_RESUME, ACT_DRAIN,
+    ACT_REQUEUE,
+    ACT_RELEASE,
+    ACT_EXTEND,
+    ACT_PURGE,
+    ACT_CANCEL,
+    ACT_PAUSE,
+    ACT_RESUME,
+    ACT_DRAIN,
     ACT_COUNT
 };
 
-struct act_info { /* the words for an act */
-    const char *name;    /* "requeue" */
-    const char *title;   /* "Requeue jobs" */
-    const char *doing;   /* "Requeueing" */
-    const char *noun;    /* what is counted: "job" */
-    const char *undo;    /* how it can be taken back, or that it can't */
+struct act_info {      /* the words for an act */
+    const char *name;  /* "requeue" */
+    const char *title; /* "Requeue jobs" */
+    const char *doing; /* "Requeueing" */
+    const char *noun;  /* what is counted: "job" */
+    const char *undo;  /* how it can be taken back, or that it can't */
     bool reversible;
 };
 extern const struct act_info act_infos[ACT_COUNT];
@@ -36,46 +43,48 @@ struct intent { /* all borrowed for the call of action_new */
     enum act act;
     const char *const *ids; /* full ids; NULL = the predicate */
     int nids;
-    const struct params *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
-    const char *queue, *node;   /* pause, resume, purge; release, extend, drain */
-    int64_t by_ms;              /* extend */
-    int64_t older_than_ms;      /* purge */
-    bool all_leases;            /* release: also leases that have not expired */
-    bool fail;                  /* release: to failed instead of back */
-    bool no_count;              /* release: the lost try does not count */
-    bool force;                 /* release: although the node looks alive */
-    bool reset;                 /* requeue: tries start over */
-    int64_t expected;           /* refuse when the preview counts another number; -1 = any */
-    const char *reason;         /* NULL = none */
-    int batch_size;             /* 0 = 500 ids or 1000 rows */
+    const struct params
+        *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
+    const char *queue, *node; /* pause, resume, purge; release, extend, drain */
+    int64_t by_ms;            /* extend */
+    int64_t older_than_ms;    /* purge */
+    bool all_leases;          /* release: also leases that have not expired */
+    bool fail;                /* release: to failed instead of back */
+    bool no_count;            /* release: the lost try does not count */
+    bool force;               /* release: although the node looks alive */
+    bool reset;               /* requeue: tries start over */
+    int64_t expected;         /* refuse when the preview counts another number; -1 = any */
+    const char *reason;       /* NULL = none */
+    int batch_size;           /* 0 = 500 ids or 1000 rows */
 };
 
 enum action_state {
     ACTION_PREVIEWING,
-    ACTION_READY,    /* previewed; waits for action_start or action_free */
+    ACTION_READY, /* previewed; waits for action_start or action_free */
     ACTION_RUNNING,
-    ACTION_WAITING,  /* running, but the connection is lost: asks again when it is back */
-    ACTION_DONE,     /* all batches done; some rows may have been skipped */
-    ACTION_STOPPED,  /* stopped after a batch: what is done stays done */
-    ACTION_REFUSED,  /* a guard said no, nothing changed (action_error) */
-    ACTION_FAILED,   /* preview or a batch failed (action_error); earlier batches stay done */
-    ACTION_DOUBTFUL  /* given up while an answer was missing: the audit knows (action_id) */
+    ACTION_WAITING, /* running, but the connection is lost: asks again when it is back */
+    ACTION_DONE,    /* all batches done; some rows may have been skipped */
+    ACTION_STOPPED, /* stopped after a batch: what is done stays done */
+    ACTION_REFUSED, /* a guard said no, nothing changed (action_error) */
+    ACTION_FAILED,  /* preview or a batch failed (action_error); earlier batches stay done */
+    ACTION_DOUBTFUL /* given up while an answer was missing: the audit knows (action_id) */
 };
 
-enum confirm { /* the ladder: action_confirm */
-    CONFIRM_NOTHING, /* nothing would change: there is nothing to confirm */
-    CONFIRM_KEY,     /* one reversible row: y */
-    CONFIRM_DIALOG,  /* 2 to 99 reversible rows: default is no */
-    CONFIRM_TYPE     /* 100 or more, irreversible, production, or alive: type action_challenge */
+enum confirm {                  /* the ladder: action_confirm */
+               CONFIRM_NOTHING, /* nothing would change: there is nothing to confirm */
+               CONFIRM_KEY,     /* one reversible row: y */
+               CONFIRM_DIALOG,  /* 2 to 99 reversible rows: default is no */
+               CONFIRM_TYPE     /* 100 or more, irreversible, production, or alive: type
+                                   action_challenge */
 };
 
 struct progress {
     int64_t changed, skipped; /* so far */
     int64_t total;            /* from the preview */
     int batches;
-    double rate;              /* rows a second; NAN while unknown */
-    int64_t left_ms;          /* estimate; -1 = unknown */
-    int64_t slowest_us;       /* batch */
+    double rate;        /* rows a second; NAN while unknown */
+    int64_t left_ms;    /* estimate; -1 = unknown */
+    int64_t slowest_us; /* batch */
 };
 
 struct action;
@@ -95,7 +104,8 @@ enum act action_act(const struct action *a);
 int64_t action_count(const struct action *a); /* rows that would change, exact */
 int64_t action_skips(const struct action *a);
 const struct effect_row *action_effects(const struct action *a, int *n);
-const struct node_row *action_evidence(const struct action *a); /* release, drain: the node; or NULL */
+const struct node_row *
+action_evidence(const struct action *a);         /* release, drain: the node; or NULL */
 bool action_looks_alive(const struct action *a); /* release: the node seems to live */
 /* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */
 const char *action_title(const struct action *a);
@@ -108,7 +118,8 @@ const char *action_challenge(const struct action *a); /* what must be typed for 
 
 /* Begins the batches. From the console the typed challenge of a live node sets force. */
 void action_start(struct action *a, bool force);
-void action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
+void
+action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
 struct progress action_progress(const struct action *a);
 /* Skipped rows by reason, and changed rows by state; grows while it runs. */
 const struct effect_row *action_outcome(const struct action *a, int *n);

@@ -27,8 +27,8 @@ bool filter_parse(const char *text, struct filter *f, struct filter_mark *mark, 
 void filter_done(struct filter *f);
 void filter_copy(struct filter *to, const struct filter *from);
 bool filter_is_empty(const struct filter *f);
-/* Appends or replaces the term of one key ("queue", "state", "node", "kind", "error"; NULL value takes
- * it away) and gives the new text; the caller frees. Values are quoted where they must be. */
+/* Appends or replaces the term of one key ("queue", "state", "node", "kind", "error"; NULL value
+ * takes it away) and gives the new text; the caller frees. Values are quoted where they must be. */
 char *filter_with(const char *text, const char *key, const char *value);
 /* The states asked for include this one (all, when none is asked for). */
 bool filter_has_state(const struct filter *f, const char *state);

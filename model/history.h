@@ -8,13 +8,16 @@
 #include <stdint.h>
 
 enum series {
-    SERIES_PUSHED, SERIES_DONE, SERIES_FAILED, /* counters: read as a rate a second */
-    SERIES_BACKLOG, SERIES_OLDEST,             /* gauges: jobs, ms; read as the last value */
+    SERIES_PUSHED,
+    SERIES_DONE,
+    SERIES_FAILED, /* counters: read as a rate a second */
+    SERIES_BACKLOG,
+    SERIES_OLDEST, /* gauges: jobs, ms; read as the last value */
     SERIES_COUNT
 };
 
 struct sample {
-    int64_t at_ms; /* the server's clock */
+    int64_t at_ms;               /* the server's clock */
     int64_t value[SERIES_COUNT]; /* FIELD_NULL = unknown */
 };
 

@@ -36,15 +36,15 @@ enum param {
     PARAM_CURSOR,       /* text: of the last row seen */
     PARAM_TOTAL         /* how many there are; no parameter */
 };
-const char *param_name(enum param p);                       /* "ids", "queue", ... */
-bool param_find(const char *name, int len, enum param *p);  /* by name */
+const char *param_name(enum param p);                      /* "ids", "queue", ... */
+bool param_find(const char *name, int len, enum param *p); /* by name */
 bool param_is_list(enum param p);
 
 struct params {
     char *value[PARAM_TOTAL]; /* NULL = SQL NULL */
 };
 void params_done(struct params *p); /* frees the values; the set is empty then */
-void params_copy(struct params *to, const struct params *from); /* `to` must be empty */
+void params_copy(struct params *to, const struct params *from);       /* `to` must be empty */
 void params_set(struct params *p, enum param name, const char *text); /* NULL unsets */
 void params_set_int(struct params *p, enum param name, int64_t value);
 void params_set_bool(struct params *p, enum param name, bool value);

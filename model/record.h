@@ -12,12 +12,12 @@
 
 struct queue_row {
     const char *queue;
-    int paused;               /* 1, 0, -1 = can't tell */
+    int paused; /* 1, 0, -1 = can't tell */
     const char *paused_by, *pause_reason, *info;
-    int64_t paused_ms;        /* since when */
-    int weight, max_running;  /* INT_MIN = none */
-    int64_t scheduled, ready, retry, running, failed; /* exact */
-    int64_t oldest_ms;        /* when the oldest ready job became ready */
+    int64_t paused_ms;                                 /* since when */
+    int weight, max_running;                           /* INT_MIN = none */
+    int64_t scheduled, ready, retry, running, failed;  /* exact */
+    int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
     double pushed_per_s, done_per_s, failed_per_s;     /* by model/history; NAN while unknown */
 };
@@ -90,7 +90,7 @@ struct server_row { /* sql/console/server.sql */
     int backend_pid, in_recovery, read_only, is_superuser;
 };
 
-struct role_row { /* what the adapter lets this login do */
+struct role_row {     /* what the adapter lets this login do */
     const char *role; /* viewer, worker, operator, owner, "" = nothing */
     int can_act;
     const char *why; /* why not, as a sentence */

@@ -1,7 +1,7 @@
 /* What the console knows of one source: a snapshot for each topic, its age, and when it is asked
- * again. Snapshots are immutable; a failed refresh keeps the last good one with the error beside it.
- * Only topics that a screen wants are asked. The next refresh of a topic is timed from the end of
- * its last one: max(interval, 5 x query time), and later where the budget of 2 % of one server
+ * again. Snapshots are immutable; a failed refresh keeps the last good one with the error beside
+ * it. Only topics that a screen wants are asked. The next refresh of a topic is timed from the end
+ * of its last one: max(interval, 5 x query time), and later where the budget of 2 % of one server
  * core is spent. The watcher is read only. Views hold const pointers until the next turn of the
  * loop at most, and find rows again by their ids. */
 #ifndef MODEL_STORE_H
@@ -30,12 +30,12 @@ enum topic {
 
 struct topic_info {
     bool wanted;
-    bool asking;        /* a query is under way */
-    bool has_data;      /* there was an answer since what is asked for was chosen */
-    int64_t taken_ms;   /* monotonic time of the last good answer; 0 = none */
-    int64_t took_us;    /* of the server's time */
-    int64_t next_ms;    /* monotonic time of the next refresh; 0 = not planned */
-    struct err err;     /* of the last try; kind NONE when it was good */
+    bool asking;             /* a query is under way */
+    bool has_data;           /* there was an answer since what is asked for was chosen */
+    int64_t taken_ms;        /* monotonic time of the last good answer; 0 = none */
+    int64_t took_us;         /* of the server's time */
+    int64_t next_ms;         /* monotonic time of the next refresh; 0 = not planned */
+    struct err err;          /* of the last try; kind NONE when it was good */
     const char *unavailable; /* this adapter can't: why; else NULL */
 };
 
@@ -46,7 +46,8 @@ enum store_state {
 };
 
 struct store;
-/* The db and the adapter are borrowed. schema NULL = the adapter's default, or the only one found. */
+/* The db and the adapter are borrowed. schema NULL = the adapter's default, or the only one found.
+ */
 struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
                         int interval_ms);
 void store_free(struct store *s);
@@ -72,10 +73,10 @@ void store_set_interval(struct store *s, int interval_ms); /* 100 to 3600000 */
 int store_interval(const struct store *s);
 void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
 bool store_is_frozen(const struct store *s);
-double store_load(const struct store *s);     /* own query time over wall time, last minute */
-bool store_is_slowed(const struct store *s);  /* by the budget */
+double store_load(const struct store *s);    /* own query time over wall time, last minute */
+bool store_is_slowed(const struct store *s); /* by the budget */
 
-const struct queue_row *store_queues(const struct store *s, int *n); /* sorted by name */
+const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */
 const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
 const struct history *store_history(const struct store *s);
@@ -85,10 +86,10 @@ void store_ask_jobs(struct store *s, const struct filter *f);
 const struct filter *store_jobs_filter(const struct store *s);
 const struct job_row *store_jobs(const struct store *s, int *n);
 struct jobs_place {
-    bool at_top;     /* nothing stands before the window */
-    bool at_end;     /* nothing follows it */
-    bool searching;  /* the window holds less than asked, but the search has not reached the end */
-    int64_t before;  /* rows that were scrolled past above the window, as far as known */
+    bool at_top;    /* nothing stands before the window */
+    bool at_end;    /* nothing follows it */
+    bool searching; /* the window holds less than asked, but the search has not reached the end */
+    int64_t before; /* rows that were scrolled past above the window, as far as known */
 };
 struct jobs_place store_jobs_place(const struct store *s);
 /* The list nears the end (+1) or the start (-1) of its window: load on. The window holds at most
