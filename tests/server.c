@@ -1,0 +1,628 @@
+/*
+ * The throwaway server of a test program: see server.h. Below are three parts: the keeper process,
+ * the requests that the test sends to it (one byte each, answered by one byte), and the SQL
+ * conveniences.
+ */
+#include "tests/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <grp.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+
+enum { UP = 'u', FAST = 'f', CRASH = 'i', DONE = '.', FAILED = '!', KEPT = 16, READY_MS = 30000 };
+
+static struct {
+    char bindir[PATH_MAX - 64];
+    char dir[PATH_MAX - 64]; /* holds data/, the socket, the log and the settings */
+    pid_t keeper;
+    pid_t owner; /* the process that called pg_start: a forked child must not stop the server */
+    int line;    /* our end of the socket pair */
+} pg;
+
+static int64_t
+now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static _Noreturn void
+give_up(const char *what)
+{
+    char path[PATH_MAX], line[1000];
+
+    fprintf(stderr, "server: %s: %s\n", what, strerror(errno));
+    snprintf(path, sizeof path, "%s/log", pg.dir);
+    FILE *log = fopen(path, "re");
+    while (log && fgets(line, sizeof line, log))
+        fprintf(stderr, "server log: %s", line);
+    exit(1);
+}
+
+/* --- the keeper ----------------------------------------------------------------------------------
+ */
+
+/* A server refuses to run as root, so as root we become its usual user, or nobody. */
+static const struct passwd *
+server_user(void)
+{
+    const struct passwd *user = getpwnam("postgres");
+
+    return user ? user : getpwnam("nobody");
+}
+
+static void
+drop_root(void)
+{
+    const struct passwd *user = geteuid() == 0 ? server_user() : NULL;
+
+    if (user && (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)))
+        _exit(126);
+}
+
+/* In a new child of the keeper: everything before exec. */
+static void
+prepare_child(pid_t keeper)
+{
+    char log[PATH_MAX];
+    sigset_t none;
+
+    snprintf(log, sizeof log, "%s/log", pg.dir);
+    drop_root();
+    prctl(PR_SET_PDEATHSIG, SIGQUIT);
+    if (getppid() != keeper)
+        _exit(125);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+        _exit(124);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+static bool
+make_cluster(void)
+{
+    char path[PATH_MAX], data[PATH_MAX];
+    int status = 1;
+    pid_t keeper = getpid(), pid = fork();
+
+    if (pid == 0) {
+        prepare_child(keeper);
+        snprintf(path, sizeof path, "%s/initdb", pg.bindir);
+        snprintf(data, sizeof data, "%s/data", pg.dir);
+        execl(path, "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
+              "--locale=C.UTF-8", "--no-instructions", (char *)NULL);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) > 0 && status == 0;
+}
+
+static pid_t
+start_server(void)
+{
+    char path[PATH_MAX], data[PATH_MAX], conf[PATH_MAX];
+    pid_t keeper = getpid(), pid = fork();
+
+    if (pid == 0) {
+        prepare_child(keeper);
+        snprintf(path, sizeof path, "%s/postgres", pg.bindir);
+        snprintf(data, sizeof data, "%s/data", pg.dir);
+        snprintf(conf, sizeof conf, "--config_file=%s/conf", pg.dir);
+        execl(path, "postgres", "-D", data, conf, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void
+stop_server(pid_t *server, int sig)
+{
+    if (*server <= 0)
+        return;
+    kill(*server, SIGCONT);
+    kill(*server, sig);
+    waitpid(*server, NULL, 0);
+    *server = 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+/* Serves requests until the test program is gone. */
+static _Noreturn void
+keep(int line)
+{
+    char request;
+    pid_t server = 0;
+
+    while (read(line, &request, 1) == 1) {
+        char answer = DONE;
+        if (request == UP)
+            server = start_server();
+        else
+            stop_server(&server, request == FAST ? SIGINT : SIGQUIT);
+        if (request == UP && server <= 0)
+            answer = FAILED;
+        if (write(line, &answer, 1) != 1)
+            break;
+    }
+    stop_server(&server, SIGQUIT);
+    nftw(pg.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    _exit(0);
+}
+
+static void
+start_keeper(void)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        give_up("socketpair");
+    fflush(NULL);
+    pg.keeper = fork();
+    if (pg.keeper < 0)
+        give_up("fork");
+    if (pg.keeper == 0) {
+        close(pair[0]);
+        setsid();
+        signal(SIGINT, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGPIPE, SIG_IGN);
+        char answer = make_cluster() ? DONE : FAILED;
+        if (write(pair[1], &answer, 1) != 1)
+            answer = FAILED;
+        keep(pair[1]);
+    }
+    close(pair[1]);
+    pg.line = pair[0];
+}
+
+/* --- starting and stopping
+ * -------------------------------------------------------------------------- */
+
+static void
+expect_done(const char *what)
+{
+    char answer = FAILED;
+
+    if (read(pg.line, &answer, 1) != 1 || answer != DONE)
+        give_up(what);
+}
+
+static void
+request(char what)
+{
+    if (send(pg.line, &what, 1, MSG_NOSIGNAL) != 1)
+        give_up("the keeper is gone");
+    expect_done("request to the keeper");
+}
+
+/* Looks where the server's binaries are: PATH, then the usual places, the newest first. */
+static bool
+find_in(const char *pattern)
+{
+    glob_t found;
+    int newest = -1;
+
+    if (glob(pattern, 0, NULL, &found))
+        return false;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *digits = strpbrk(found.gl_pathv[i], "0123456789");
+        int version = digits ? (int)strtol(digits, NULL, 10) : 0;
+        if (version > newest && access(found.gl_pathv[i], X_OK) == 0) {
+            newest = version;
+            snprintf(pg.bindir, sizeof pg.bindir, "%s", found.gl_pathv[i]);
+            *strrchr(pg.bindir, '/') = 0;
+        }
+    }
+    globfree(&found);
+    return newest >= 0;
+}
+
+const char *
+pg_bindir(void)
+{
+    static const char *const usual[] = {
+        "/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres",
+        "/usr/local/pgsql/bin/postgres", "/opt/homebrew/opt/postgresql*/bin/postgres"};
+    const char *path = getenv("PATH");
+
+    if (*pg.bindir)
+        return pg.bindir;
+    while (path && *path) {
+        char pattern[PATH_MAX];
+        int len = (int)strcspn(path, ":");
+        snprintf(pattern, sizeof pattern, "%.*s/postgres", len, path);
+        if (find_in(pattern))
+            return pg.bindir;
+        path += len + (path[len] == ':');
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (find_in(usual[i]))
+            return pg.bindir;
+    errno = ENOENT;
+    give_up("no PostgreSQL server found (make deps)");
+}
+
+static void
+write_conf(const struct pg_opts *opts)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/conf", pg.dir);
+    FILE *f = fopen(path, "we");
+    if (!f)
+        give_up(path);
+    fprintf(f,
+            "listen_addresses = ''\nunix_socket_directories = '%s'\nshared_buffers = 64MB\n"
+            "max_connections = 60\nmax_wal_senders = 0\nwal_level = minimal\nTimeZone = 'UTC'\n"
+            "log_timezone = 'UTC'\njit = off\nlc_messages = 'C'\nmax_wal_size = 4GB\n",
+            pg.dir);
+    if (!opts || !opts->is_durable)
+        fputs("fsync = off\nfull_page_writes = off\nsynchronous_commit = off\n", f);
+    fputs(opts && opts->conf ? opts->conf : "", f);
+    fputs("\n", f);
+    fclose(f);
+    chmod(path, 0644);
+}
+
+static void
+make_dir(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    const struct passwd *user = geteuid() == 0 ? server_user() : NULL;
+
+    /* a socket's path may have 107 bytes */
+    if (!tmp || !*tmp || strlen(tmp) > 70)
+        tmp = "/tmp";
+    snprintf(pg.dir, sizeof pg.dir, "%s/pg-XXXXXX", tmp);
+    if (!mkdtemp(pg.dir) || (user && chown(pg.dir, user->pw_uid, user->pw_gid)))
+        give_up(pg.dir);
+}
+
+void
+pg_start(const struct pg_opts *opts)
+{
+    pg_bindir();
+    make_dir();
+    write_conf(opts);
+    pg.owner = getpid();
+    start_keeper();
+    atexit(pg_stop);
+    expect_done("initdb");
+    pg_up();
+}
+
+void
+pg_stop(void)
+{
+    if (pg.keeper <= 0 || pg.owner != getpid())
+        return;
+    close(pg.line);
+    waitpid(pg.keeper, NULL, 0);
+    pg.keeper = 0;
+}
+
+void
+pg_down(const char *mode)
+{
+    request(strcmp(mode, "immediate") == 0 ? CRASH : FAST);
+}
+
+void
+pg_up(void)
+{
+    int64_t deadline = now_ms() + READY_MS;
+
+    request(UP);
+    while (PQping(pg_dsn("postgres")) != PQPING_OK) {
+        if (now_ms() > deadline)
+            give_up("the server does not answer");
+        poll(NULL, 0, 5);
+    }
+}
+
+void
+pg_restart(const char *mode)
+{
+    pg_down(mode);
+    pg_up();
+}
+
+int
+pg_pid(void)
+{
+    char path[PATH_MAX], line[32] = "";
+
+    snprintf(path, sizeof path, "%s/data/postmaster.pid", pg.dir);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    if (!fgets(line, sizeof line, f))
+        *line = 0;
+    fclose(f);
+    return (int)strtol(line, NULL, 10);
+}
+
+const char *
+pg_host(void)
+{
+    return pg.dir;
+}
+
+/* --- SQL
+ * ------------------------------------------------------------------------------------------ */
+
+/* Keeps text that a function returns: 16 slots, the oldest is reused. */
+static const char *
+keep_text(const char *text)
+{
+    static char *kept[KEPT];
+    static unsigned next;
+    char **slot = &kept[next++ % KEPT];
+
+    free(*slot);
+    *slot = strdup(text);
+    if (!*slot)
+        abort();
+    return *slot;
+}
+
+static char *
+vformat(const char *fmt, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, fmt, args) < 0)
+        abort();
+    return text;
+}
+
+const char *
+pg_dsn(const char *database)
+{
+    char text[PATH_MAX + 128];
+
+    assert_null(strpbrk(database, "'\\"));
+    snprintf(text, sizeof text, "host=%s user=postgres dbname='%s'", pg.dir, database);
+    return keep_text(text);
+}
+
+static void
+drop_notice(void *arg, const PGresult *res)
+{
+    (void)arg, (void)res;
+}
+
+PGconn *
+pg_connect(const char *dsn)
+{
+    PGconn *conn = PQconnectdb(dsn);
+
+    PQsetNoticeReceiver(conn, drop_notice, NULL);
+    if (PQstatus(conn) != CONNECTION_OK) {
+        print_error("server: %s", PQerrorMessage(conn));
+        fail();
+    }
+    return conn;
+}
+
+const char *
+pg_newdb(const char *name)
+{
+    PGconn *conn = pg_connect(pg_dsn("postgres"));
+
+    pg_run(conn, "CREATE DATABASE \"%s\"", name);
+    PQfinish(conn);
+    return pg_dsn(name);
+}
+
+static bool
+is_good(const PGresult *res)
+{
+    ExecStatusType status = PQresultStatus(res);
+
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+static const char *
+sqlstate(const PGresult *res)
+{
+    const char *code = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+
+    return is_good(res) ? "" : keep_text(code ? code : "08000");
+}
+
+static PGresult *
+must(PGconn *conn, const char *sql)
+{
+    PGresult *res = PQexec(conn, sql);
+
+    if (!is_good(res)) {
+        print_error("server: %sserver: in: %.2000s\n", PQerrorMessage(conn), sql);
+        PQclear(res);
+        fail();
+    }
+    return res;
+}
+
+PGresult *
+pg_query(PGconn *conn, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *sql = vformat(fmt, args);
+    va_end(args);
+    PGresult *res = must(conn, sql);
+    free(sql);
+    return res;
+}
+
+void
+pg_run(PGconn *conn, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *sql = vformat(fmt, args);
+    va_end(args);
+    PQclear(must(conn, sql));
+    free(sql);
+}
+
+const char *
+pg_try(PGconn *conn, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *sql = vformat(fmt, args);
+    va_end(args);
+    PGresult *res = PQexec(conn, sql);
+    const char *code = sqlstate(res);
+    PQclear(res);
+    free(sql);
+    return code;
+}
+
+static const char *
+first_value(PGresult *res)
+{
+    const char *text = "";
+
+    if (PQntuples(res) > 0 && PQnfields(res) > 0)
+        text = PQgetisnull(res, 0, 0) ? "NULL" : PQgetvalue(res, 0, 0);
+    text = keep_text(text);
+    PQclear(res);
+    return text;
+}
+
+const char *
+pg_value(PGconn *conn, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *sql = vformat(fmt, args);
+    va_end(args);
+    PGresult *res = must(conn, sql);
+    free(sql);
+    return first_value(res);
+}
+
+int64_t
+pg_int(PGconn *conn, const char *fmt, ...)
+{
+    va_list args;
+    char *end = NULL;
+
+    va_start(args, fmt);
+    char *sql = vformat(fmt, args);
+    va_end(args);
+    const char *text = first_value(must(conn, sql));
+    int64_t value = strtoll(text, &end, 10);
+    if (end == text || *end) {
+        print_error("server: not a number: '%s'\nserver: in: %s\n", text, sql);
+        free(sql);
+        fail();
+    }
+    free(sql);
+    return value;
+}
+
+void
+pg_file(PGconn *conn, const char *path)
+{
+    char full[PATH_MAX];
+    const char *src = getenv("SRCDIR");
+    char *text = NULL;
+    size_t size = 0;
+
+    snprintf(full, sizeof full, "%s/%s", src ? src : ".", path);
+    FILE *f = fopen(full, "re");
+    if (!f || getdelim(&text, &size, 0, f) < 0) {
+        print_error("server: cannot read %s\n", full);
+        fail();
+    }
+    fclose(f);
+    PQclear(must(conn, text));
+    free(text);
+}
+
+void
+pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms)
+{
+    int64_t deadline = now_ms() + timeout_ms;
+
+    for (int pause_ms = 2;; pause_ms = pause_ms < 50 ? pause_ms * 2 : 50) {
+        const char *value = first_value(must(conn, sql));
+        if (strcmp(value, expected) == 0)
+            return;
+        if (now_ms() >= deadline) {
+            print_error("server: after %d ms '%s' is not '%s'\nserver: in: %s\n", timeout_ms, value,
+                        expected, sql);
+            fail();
+        }
+        poll(NULL, 0, pause_ms);
+    }
+}
+
+void
+pg_wait_blocked(PGconn *conn, const PGconn *other)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof sql, "SELECT cardinality(pg_blocking_pids(%d)) > 0", PQbackendPID(other));
+    pg_wait(conn, sql, "t", 5000);
+}
+
+void
+pg_send(PGconn *conn, const char *sql)
+{
+    if (!PQsendQuery(conn, sql)) {
+        print_error("server: %s", PQerrorMessage(conn));
+        fail();
+    }
+}
+
+const char *
+pg_finish(PGconn *conn)
+{
+    const char *code = "";
+
+    for (PGresult *res; (res = PQgetResult(conn)); PQclear(res))
+        if (*code == 0)
+            code = sqlstate(res);
+    return code;
+}
