@@ -15,9 +15,15 @@
 #define QUEUE_ID_LEN 36  /* a uuid as text, without the NUL */
 
 struct queue;
-/* schema: where the module is installed, e.g. "queues". The db is borrowed. */
-struct queue *queue_new(struct db *db, const char *schema);
+/* schema: where the module is installed, e.g. "queues". The db is borrowed; NULL when the schema
+ * can't be a name. */
+struct queue *queue_new(struct db *db, const char *schema, struct err *e);
+/* When no call is out: after db_free, or after the last answer. */
 void queue_free(struct queue *q);
+/* How long the next calls wait for a connection: -1 = for ever (default), 0 = not at all. */
+void queue_wait(struct queue *q, int wait_ms);
+/* Inside a callback with an error: the connection broke, and the call may have happened. */
+bool queue_in_doubt(const struct queue *q);
 
 /* A version 7 uuid (RFC 9562) as text from the wall clock and libuuid's random bytes. */
 void queue_make_id(char out[static QUEUE_ID_LEN + 1]);
@@ -42,6 +48,9 @@ struct queue_pushed {
     char id[QUEUE_ID_LEN + 1];
     bool is_new; /* false: an unfinished job with this id or unique key was there; id is its id */
 };
+/* Says what the server would refuse, before anything is sent: names, id, sizes. */
+bool queue_push_check(const struct queue_push *job, struct err *e)
+    __attribute__((warn_unused_result));
 typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n);
 /* One statement for all n jobs; all or none. Re-sent by itself after a lost answer (the ids make it
  * one push). */
@@ -81,6 +90,7 @@ struct queue_answer {
     int64_t lease, seq;
     enum queue_outcome outcome;
     int64_t lease_until_ms; /* extend only */
+    int64_t lease_ms;       /* extend only: what is left of the lease, by the server's clock */
     bool cancel_asked;      /* extend only: an operator wants this job ended */
 };
 typedef void queue_answer_fn(void *ctx, const struct err *e, const struct queue_answer *a, int n);
@@ -114,5 +124,28 @@ void queue_extend(struct queue *q, const char *node, const struct queue_extend *
                   queue_answer_fn *fn, void *ctx);
 void queue_give_back(struct queue *q, const char *node, const struct queue_token *jobs, int n,
                      queue_answer_fn *fn, void *ctx);
+
+/* --- the worker process and the scheduler --------------------------------------------------- */
+struct queue_node {
+    const char *name, *session; /* session: a uuid made by the process */
+    const char *host, *version;
+    int pid, slots;
+    const char *const *queues; /* NULL = all */
+    int nqueues;
+};
+/* text: node_beat's state ("up", "draining", "gone"), else "". */
+typedef void queue_node_fn(void *ctx, const struct err *e, const char *text);
+/* Registers the process. SQLSTATE QT002: a live process has the name; QT003: protocol. */
+void queue_node_start(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+
+struct queue_step { /* what a scheduling step did */
+    bool active; /* this holder is the scheduler */
+    int cut, promoted, stolen;
+    int wait_ms; /* until the next step */
+};
+typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
+void queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx);
 
 #endif

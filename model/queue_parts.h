@@ -1,0 +1,37 @@
+/* Inside the queue's C interface: the statements, and one call with what its answer needs. */
+#ifndef MODEL_QUEUE_PARTS_H
+#define MODEL_QUEUE_PARTS_H
+
+#include "model/queue.h"
+
+enum queue_sql { /* the order of `statements` in queue.c */
+    SQL_PUSH,
+    SQL_CLAIM,
+    SQL_COMPLETE,
+    SQL_FAIL,
+    SQL_EXTEND,
+    SQL_GIVE_BACK,
+    SQL_NODE_START,
+    SQL_NODE_BEAT,
+    SQL_NODE_STOP,
+    SQL_SCHEDULE,
+    SQL_N
+};
+
+struct queue {
+    struct db *db;
+    char *sql[SQL_N]; /* with the schema's name in it */
+    int64_t cursor;   /* claim starts behind it */
+    int wait_ms;
+    bool in_doubt;
+};
+
+/* Sends one statement in a transaction of its own; the parameters are copied. */
+void queue_send(struct queue *q, enum queue_sql sql, const struct db_param *params, int n,
+                db_reply_fn *fn, void *ctx);
+
+/* "60000 milliseconds" for an interval parameter; a NULL parameter for 0. */
+struct db_param queue_interval(char buf[static 40], int64_t ms);
+struct db_param queue_text(const char *s);
+
+#endif

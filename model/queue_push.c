@@ -1,0 +1,212 @@
+/*
+ * Push: all jobs of a call in one statement, kept until the answer came, so that a lost answer is
+ * asked for again by itself: the ids make it one push.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uuid/uuid.h>
+
+#include "model/array.h"
+#include "model/clock.h"
+#include "model/mem.h"
+#include "model/queue.h"
+#include "model/queue_parts.h"
+#include "model/text.h"
+
+enum { COLUMNS = 14, ARRAYS = 13, RESENDS = 20 };
+enum { NAME_CHARS = 200 };
+static const size_t payload_bytes = (size_t)256 << 20; /* what a text parameter can hold with ease */
+
+void
+queue_make_id(char out[static QUEUE_ID_LEN + 1])
+{
+    uuid_t id;
+    uint64_t ms = (uint64_t)clock_wall_ms();
+
+    uuid_generate_random(id);
+    for (int i = 5; i >= 0; i--, ms >>= 8)
+        id[i] = (unsigned char)(ms & 0xff);
+    id[6] = (unsigned char)(0x70 | (id[6] & 0x0f));
+    uuid_unparse_lower(id, out);
+}
+
+static bool
+check_name(const char *what, const char *s, int min, struct err *e)
+{
+    size_t len = strlen(s);
+    int chars = 0;
+
+    if (!utf8_valid(s, len))
+        return fail(e, ERR_USAGE, "the %s is not valid UTF-8", what);
+    for (size_t i = 0; i < len; i++)
+        chars += (s[i] & 0xc0) != 0x80;
+    if (chars < min || chars > NAME_CHARS)
+        return fail(e, ERR_USAGE, "the %s takes %d to %d characters, not %d", what, min, NAME_CHARS,
+                    chars);
+    return true;
+}
+
+bool
+queue_push_check(const struct queue_push *job, struct err *e)
+{
+    uuid_t id;
+
+    if (*job->id && uuid_parse(job->id, id))
+        return fail(e, ERR_USAGE, "'%s' is not a uuid", job->id);
+    if (job->payload_len > payload_bytes)
+        return fail(e, ERR_USAGE, "the payload has %zu bytes; %zu MiB is the most",
+                    job->payload_len, payload_bytes >> 20);
+    if (job->payload && !job->type && !utf8_valid(job->payload, job->payload_len))
+        return fail(e, ERR_USAGE,
+                    "the payload is not valid UTF-8, so it is no JSON; name its --type");
+    return check_name("queue", job->queue, 1, e) &&
+           (!job->kind || check_name("kind", job->kind, 0, e)) &&
+           (!job->unique_key || check_name("unique key", job->unique_key, 1, e));
+}
+
+struct push_call {
+    struct queue *q;
+    queue_push_fn *fn;
+    void *ctx;
+    struct array arrays[ARRAYS];
+    int n;
+    int resends;
+    bool again;
+};
+
+static void
+push_free(struct push_call *call)
+{
+    for (int i = 0; i < ARRAYS; i++)
+        array_free(&call->arrays[i]);
+    free(call);
+}
+
+static void
+add_interval(struct array *a, int64_t ms)
+{
+    ms > 0 ? array_interval(a, ms) : array_null(a);
+}
+
+static void
+add_number(struct array *a, int value, bool is_set)
+{
+    is_set ? array_i32(a, value) : array_null(a);
+}
+
+static void
+add_job(struct array *a, const struct queue_push *job)
+{
+    char id[QUEUE_ID_LEN + 1];
+    const char *bytes = job->payload ? job->payload : job->type ? "" : NULL;
+
+    snprintf(id, sizeof id, "%s", job->id);
+    if (!*id)
+        queue_make_id(id);
+    array_uuid(&a[0], id);
+    array_text(&a[1], job->queue);
+    array_text(&a[2], job->kind ? job->kind : "");
+    add_number(&a[3], job->priority, job->priority >= 0);
+    array_text(&a[4], job->run_after);
+    add_interval(&a[5], job->delay_ms);
+    array_text(&a[6], job->unique_key);
+    add_number(&a[7], job->max_tries, job->max_tries > 0);
+    add_interval(&a[8], job->run_timeout_ms);
+    add_interval(&a[9], job->lease_timeout_ms);
+    array_bytes(&a[10], job->type ? NULL : bytes, job->payload_len);
+    array_bytes(&a[11], job->type ? bytes : NULL, job->payload_len);
+    array_text(&a[12], job->type);
+}
+
+static void push_reply(void *ctx, struct db_reply *reply);
+
+static void
+push_send(struct push_call *call)
+{
+    struct db_param params[COLUMNS];
+
+    for (int i = 0; i < ARRAYS; i++)
+        params[i] = array_param(&call->arrays[i]);
+    params[ARRAYS] = queue_text(call->again ? "t" : "f");
+    queue_send(call->q, SQL_PUSH, params, COLUMNS, push_reply, call);
+}
+
+struct push_row {
+    int n, pushed;
+    const char *id;
+};
+
+#define F(field) offsetof(struct push_row, field)
+/* column, type, offset, optional */
+static const struct field push_fields[] = {
+    {"n", F_INT, F(n), false},
+    {"id", F_STR, F(id), false},
+    {"pushed", F_BOOL, F(pushed), false},
+};
+#undef F
+
+static bool
+push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
+{
+    struct rowset set = {0};
+    struct queue_pushed *jobs = xcalloc((size_t)call->n, sizeof *jobs);
+    bool ok =
+        rowset_decode(db_take(reply, 0), push_fields, 3, sizeof(struct push_row), &set, e);
+    int found = 0;
+
+    for (int i = 0; ok && i < set.n; i++) {
+        const struct push_row *row = (const struct push_row *)set.rows + i;
+        if (row->n < 1 || row->n > call->n)
+            continue;
+        snprintf(jobs[row->n - 1].id, sizeof jobs->id, "%s", row->id);
+        jobs[row->n - 1].is_new = row->pushed == 1;
+        found++;
+    }
+    if (ok && found != call->n)
+        ok = fail(e, ERR_DATA, "pushed %d jobs, the server answered for %d", call->n, found);
+    if (ok)
+        call->fn(call->ctx, e, jobs, call->n);
+    free(jobs);
+    rowset_free(&set);
+    return ok;
+}
+
+static void
+push_reply(void *ctx, struct db_reply *reply)
+{
+    struct push_call *call = ctx;
+    struct err e = reply->err;
+
+    call->q->in_doubt = reply->in_doubt;
+    if (e.kind == ERR_CONN && reply->in_doubt && call->resends < RESENDS) {
+        call->resends++;
+        call->again = true;
+        push_send(call);
+        return;
+    }
+    if (e.kind != ERR_NONE || !push_rows(call, reply, &e))
+        call->fn(call->ctx, &e, NULL, 0);
+    push_free(call);
+}
+
+void
+queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx)
+{
+    static const enum array_type types[ARRAYS] = {
+        ARRAY_UUID,     ARRAY_TEXT, ARRAY_TEXT, ARRAY_I32,      ARRAY_TEXT,
+        ARRAY_INTERVAL, ARRAY_TEXT, ARRAY_I32,  ARRAY_INTERVAL, ARRAY_INTERVAL,
+        ARRAY_TEXT,     ARRAY_BYTES, ARRAY_TEXT,
+    };
+    struct push_call *call = xmalloc(sizeof *call);
+
+    *call = (struct push_call){.q = q, .fn = fn, .ctx = ctx, .n = n};
+    for (int i = 0; i < ARRAYS; i++)
+        array_start(&call->arrays[i], types[i], n);
+    for (int i = 0; i < n; i++) {
+        call->again |= jobs[i].check_id;
+        add_job(call->arrays, &jobs[i]);
+    }
+    push_send(call);
+}
