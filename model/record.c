@@ -1,0 +1,212 @@
+/*
+ * The column tables of every kind of row that an adapter answers. Adding a column is one row here,
+ * one field in the struct and one name in the SQL. Optional columns may be missing in an adapter.
+ */
+#include "model/record.h"
+
+#include <stddef.h>
+
+#define COLUMNS(t) (int)(sizeof(t) / sizeof(t)[0])
+#define RECORD(what, table, type) \
+    const struct record record_##what = {table, COLUMNS(table), sizeof(struct type)}
+
+#define Q(f) offsetof(struct queue_row, f)
+static const struct field queue_fields[] = {
+    {"queue",        F_STR,  Q(queue),        false},
+    {"paused",       F_BOOL, Q(paused),       false},
+    {"paused_by",    F_STR,  Q(paused_by),    true },
+    {"pause_reason", F_STR,  Q(pause_reason), true },
+    {"paused_ms",    F_I64,  Q(paused_ms),    true },
+    {"weight",       F_INT,  Q(weight),       true },
+    {"max_running",  F_INT,  Q(max_running),  true },
+    {"info",         F_STR,  Q(info),         true },
+};
+RECORD(queue, queue_fields, queue_row);
+
+static const struct field count_fields[] = {
+    {"queue",     F_STR, Q(queue),     false},
+    {"scheduled", F_I64, Q(scheduled), false},
+    {"ready",     F_I64, Q(ready),     false},
+    {"retry",     F_I64, Q(retry),     false},
+    {"running",   F_I64, Q(running),   false},
+    {"failed",    F_I64, Q(failed),    false},
+    {"oldest_ms", F_I64, Q(oldest_ms), false},
+    {"pushed",    F_I64, Q(pushed),    true },
+    {"completed", F_I64, Q(completed), true },
+    {"fails",     F_I64, Q(fails),     true },
+    {"retried",   F_I64, Q(retried),   true },
+    {"run_ms",    F_I64, Q(run_ms),    true },
+};
+RECORD(count, count_fields, queue_row);
+
+#define R(f) offsetof(struct rate_row, f)
+static const struct field rate_fields[] = {
+    {"queue",     F_STR, R(queue),     false},
+    {"at_ms",     F_I64, R(at_ms),     false},
+    {"pushed",    F_I64, R(pushed),    false},
+    {"completed", F_I64, R(completed), false},
+    {"fails",     F_I64, R(fails),     false},
+};
+RECORD(rate, rate_fields, rate_row);
+
+/* clang-format off: one list for two structs */
+#define JOB_FIELDS(J)                                                                           \
+    {"id", F_STR, J(id), false}, {"queue", F_STR, J(queue), false},                             \
+        {"kind", F_STR, J(kind), false}, {"state", F_STR, J(state), false},                     \
+        {"priority", F_INT, J(priority), true}, {"tries", F_INT, J(tries), false},              \
+        {"max_tries", F_INT, J(max_tries), true}, {"created_ms", F_I64, J(created_ms), false},  \
+        {"run_after_ms", F_I64, J(run_after_ms), true},                                         \
+        {"changed_ms", F_I64, J(changed_ms), true}, {"started_ms", F_I64, J(started_ms), true}, \
+        {"finished_ms", F_I64, J(finished_ms), true}, {"node", F_STR, J(node), true},           \
+        {"lease", F_I64, J(lease), true}, {"lease_until_ms", F_I64, J(lease_until_ms), true},   \
+        {"error", F_STR, J(error), false},                                                      \
+    {                                                                                           \
+        "cursor", F_STR, J(cursor), true                                                        \
+    }
+/* clang-format on */
+#define J(f) offsetof(struct job_row, f)
+static const struct field job_fields[] = {JOB_FIELDS(J)};
+RECORD(job, job_fields, job_row);
+
+#define D(f) offsetof(struct job_detail, f)
+#define DJ(f) offsetof(struct job_detail, job.f)
+static const struct field detail_fields[] = {
+    JOB_FIELDS(DJ),
+    {"unique_key",       F_STR,  D(unique_key),       true },
+    {"payload",          F_STR,  D(payload),          false},
+    {"payload_format",   F_STR,  D(payload_format),   false},
+    {"payload_type",     F_STR,  D(payload_type),     true },
+    {"payload_size",     F_I64,  D(payload_size),     true },
+    {"run_timeout_ms",   F_I64,  D(run_timeout_ms),   true },
+    {"lease_timeout_ms", F_I64,  D(lease_timeout_ms), true },
+    {"result",           F_STR,  D(result),           true },
+    {"origin_id",        F_STR,  D(origin_id),        true },
+    {"cancel_asked",     F_BOOL, D(cancel_asked),     true },
+};
+RECORD(detail, detail_fields, job_detail);
+
+#define A(f) offsetof(struct attempt_row, f)
+static const struct field attempt_fields[] = {
+    {"number",     F_INT, A(number),     false},
+    {"node",       F_STR, A(node),       true },
+    {"started_ms", F_I64, A(started_ms), true },
+    {"ended_ms",   F_I64, A(ended_ms),   true },
+    {"outcome",    F_STR, A(outcome),    true },
+    {"error",      F_STR, A(error),      false},
+    {"trace",      F_STR, A(trace),      true },
+};
+RECORD(attempt, attempt_fields, attempt_row);
+
+#define N(f) offsetof(struct node_row, f)
+static const struct field node_fields[] = {
+    {"node",          F_STR,  N(node),          false},
+    {"state",         F_STR,  N(state),         false},
+    {"host",          F_STR,  N(host),          true },
+    {"pid",           F_INT,  N(pid),           true },
+    {"version",       F_STR,  N(version),       true },
+    {"started_ms",    F_I64,  N(started_ms),    true },
+    {"heartbeat_ms",  F_I64,  N(heartbeat_ms),  false},
+    {"slots",         F_INT,  N(slots),         true },
+    {"running",       F_I64,  N(running),       false},
+    {"leases",        F_I64,  N(leases),        true },
+    {"expired",       F_I64,  N(expired),       true },
+    {"queues",        F_STR,  N(queues),        true },
+    {"session_alive", F_BOOL, N(session_alive), true },
+};
+RECORD(node, node_fields, node_row);
+
+#define L(f) offsetof(struct lease_row, f)
+static const struct field lease_fields[] = {
+    {"lease",          F_I64, L(lease),          false},
+    {"node",           F_STR, L(node),           false},
+    {"queue",          F_STR, L(queue),          false},
+    {"jobs",           F_I64, L(jobs),           false},
+    {"started_ms",     F_I64, L(started_ms),     false},
+    {"lease_until_ms", F_I64, L(lease_until_ms), false},
+    {"version",        F_I64, L(version),        true },
+    {"job_ids",        F_STR, L(job_ids),        true },
+    {"tries",          F_INT, L(tries),          true },
+    {"max_tries",      F_INT, L(max_tries),      true },
+    {"effect",         F_STR, L(effect),         true },
+};
+RECORD(lease, lease_fields, lease_row);
+
+#define G(f) offsetof(struct group_row, f)
+static const struct field group_fields[] = {
+    {"error_key", F_STR,  G(error_key), false},
+    {"queue",     F_STR,  G(queue),     false},
+    {"n",         F_I64,  G(n),         false},
+    {"capped",    F_BOOL, G(capped),    true },
+    {"first_ms",  F_I64,  G(first_ms),  true },
+    {"last_ms",   F_I64,  G(last_ms),   true },
+    {"sample",    F_STR,  G(sample),    true },
+    {"sample_id", F_STR,  G(sample_id), true },
+};
+RECORD(group, group_fields, group_row);
+
+#define U(f) offsetof(struct audit_row, f)
+static const struct field audit_fields[] = {
+    {"action",   F_STR, U(action),   false},
+    {"at_ms",    F_I64, U(at_ms),    false},
+    {"who",      F_STR, U(who),      false},
+    {"addr",     F_STR, U(addr),     true },
+    {"verb",     F_STR, U(verb),     false},
+    {"target",   F_STR, U(target),   true },
+    {"reason",   F_STR, U(reason),   true },
+    {"expected", F_I64, U(expected), true },
+    {"changed",  F_I64, U(changed),  false},
+    {"skipped",  F_I64, U(skipped),  true },
+};
+RECORD(audit, audit_fields, audit_row);
+
+#define E(f) offsetof(struct effect_row, f)
+static const struct field effect_fields[] = {
+    {"state", F_STR, E(state), false},
+    {"n",     F_I64, E(n),     false},
+    {"why",   F_STR, E(why),   true },
+};
+RECORD(effect, effect_fields, effect_row);
+
+#define C(f) offsetof(struct change_row, f)
+static const struct field change_fields[] = {
+    {"id",     F_STR, C(id),     false},
+    {"state",  F_STR, C(state),  false},
+    {"why",    F_STR, C(why),    true },
+    {"cursor", F_STR, C(cursor), true },
+    {"n",      F_I64, C(n),      true },
+};
+RECORD(change, change_fields, change_row);
+
+#define S(f) offsetof(struct server_row, f)
+static const struct field server_fields[] = {
+    {"server_version", F_STR,  S(server_version), false},
+    {"user",           F_STR,  S(user),           false},
+    {"database",       F_STR,  S(database),       false},
+    {"now_ms",         F_I64,  S(now_ms),         false},
+    {"backend_pid",    F_INT,  S(backend_pid),    false},
+    {"in_recovery",    F_BOOL, S(in_recovery),    false},
+    {"read_only",      F_BOOL, S(read_only),      false},
+    {"is_superuser",   F_BOOL, S(is_superuser),   false},
+};
+RECORD(server, server_fields, server_row);
+
+#define O(f) offsetof(struct role_row, f)
+static const struct field role_fields[] = {
+    {"role",    F_STR,  O(role),    false},
+    {"can_act", F_BOOL, O(can_act), false},
+    {"why",     F_STR,  O(why),     true },
+};
+RECORD(role, role_fields, role_row);
+
+#define P(f) offsetof(struct spent_row, f)
+static const struct field spent_fields[] = {
+    {"now_ms",   F_I64, P(now_ms),   false},
+    {"spent_us", F_I64, P(spent_us), false},
+};
+RECORD(spent, spent_fields, spent_row);
+
+bool
+record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
+{
+    return rowset_decode(r, rec->fields, rec->n, rec->size, out, e);
+}
