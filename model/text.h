@@ -27,7 +27,7 @@ struct text_iter {
     size_t at;
     int col; /* cells given so far (tabs) */
     enum text_mode mode;
-    bool ascii; /* only ASCII comes out: '?' for what is not */
+    bool ascii;       /* only ASCII comes out: '?' for what is not */
     char pending[16]; /* rest of an escape being given out, cell by cell */
     int pending_at;
 };
@@ -39,18 +39,25 @@ bool text_more(const struct text_iter *it);
 
 /* Cells that s takes in mode. */
 int text_width(const char *s, size_t len, enum text_mode mode);
-/* Appends the sanitised form of s to out, at most max_cells cells, with an ellipsis when cut. */
+/* Appends the sanitised form of s to out, at most max_cells cells (< 0: all), with an ellipsis when
+ * cut. In TEXT_DETAIL lines stay lines and each has max_cells of its own. */
 void text_clean(struct buf *out, const char *s, size_t len, enum text_mode mode, int max_cells);
+
+/* May this character stand on a screen as itself? Neither control, format or filler character, nor
+ * private, nor noncharacter. Combining marks may. Independent of the locale. */
+bool text_is_plain(uint32_t cp);
 
 /* Own decoder: length of the sequence at s (1 to 4) and its code point, or 0 when invalid. */
 int utf8_decode(const char *s, size_t len, uint32_t *cp);
 int utf8_encode(uint32_t cp, char out[static 4]);
 bool utf8_valid(const char *s, size_t len);
 
-/* JSON to the letter, only white space added (2 spaces a level); input that is not JSON comes out
- * unchanged. Nesting beyond 200 levels stays on one line. */
+/* JSON to the letter, only white space between its parts is another (2 spaces a level, short lists
+ * of plain values on one line); input that is not JSON comes out unchanged. Nesting beyond 200
+ * levels stays on one line. */
 void json_pretty(struct buf *out, const char *s, size_t len);
-/* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
+/* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD, characters that are not
+ * text_is_plain become \uNNNN. */
 void json_string(struct buf *out, const char *s, size_t len);
 /* Classic dump: offset, 16 bytes in hex, printable ASCII. */
 void hex_dump(struct buf *out, const unsigned char *p, size_t len);

@@ -12,25 +12,26 @@
 #include "ui/grid.h"
 #include "ui/style.h"
 
-enum kind {              /* the C type of the field     how it is shown */
-            K_TEXT,      /* const char *                left, cut with an ellipsis */
-            K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
-            K_UUID,      /* const char *                the last 8 digits */
-            K_INT,       /* int (F_INT)                 plain number */
-            K_BIG,       /* int64_t                     plain number (lease, pid) */
-            K_COUNT,     /* int64_t                     "18,234", narrowed when needed */
-            K_FAULTS,    /* int64_t                     as K_COUNT; 0 is good, more is a warning */
-            K_RATE,      /* double                      per second */
-            K_PERCENT,   /* double, 0 to 1              "58%" */
-            K_BYTES,     /* int64_t */
-            K_AGE,       /* int64_t, ms since 1970      time between it and now */
-            K_AGE_SHORT, /* the same, one unit */
-            K_TIME,      /* int64_t, ms since 1970      time of day */
-            K_DURATION,  /* int64_t, ms                 "30.9s" */
-            K_WAIT,      /* int64_t, ms (an age)        "4m 10s" */
-            K_BOOL,      /* int: 1, 0, -1 = unknown     "yes", "no" */
-            K_CUSTOM,    /* whatever `special` draws */
-            KINDS
+/* kind          the C type of the field     how it is shown */
+enum kind {
+    K_TEXT,      /* const char *                left, cut with an ellipsis */
+    K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
+    K_UUID,      /* const char *                the last 8 digits */
+    K_INT,       /* int (F_INT)                 plain number */
+    K_BIG,       /* int64_t                     plain number (lease, pid) */
+    K_COUNT,     /* int64_t                     "18,234", narrowed when needed */
+    K_FAULTS,    /* int64_t                     as K_COUNT; 0 is good, more is a warning */
+    K_RATE,      /* double                      per second */
+    K_PERCENT,   /* double, 0 to 1              "58%" */
+    K_BYTES,     /* int64_t */
+    K_AGE,       /* int64_t, ms since 1970      time between it and now */
+    K_AGE_SHORT, /* the same, one unit */
+    K_TIME,      /* int64_t, ms since 1970      time of day */
+    K_DURATION,  /* int64_t, ms                 "30.9s" */
+    K_WAIT,      /* int64_t, ms (an age)        "4m 10s" */
+    K_BOOL,      /* int: 1, 0, -1 = unknown     "yes", "no" */
+    K_CUSTOM,    /* whatever `special` draws */
+    KINDS
 };
 
 /* What a cell may look at. */
@@ -46,8 +47,7 @@ struct column_special {
     void (*draw)(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c);
     /* The cell's role instead of the kind's. */
     enum role (*role)(const void *row, const struct cell_ctx *c);
-    /* K_CUSTOM: sorts as a field of this kind at the column's offset; K_CUSTOM = can't be sorted.
-     */
+    /* Of K_CUSTOM columns: sorts as a field of this kind at the offset; K_CUSTOM = not sortable. */
     enum kind sort_as;
     bool right; /* K_CUSTOM: title at the right */
 };
