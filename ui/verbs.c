@@ -6,5 +6,6 @@
 
 const struct cli_verb *const cli_verbs[] = {
     verbs_work,
+    verbs_demo,
     NULL,
 };

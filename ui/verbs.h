@@ -5,5 +5,6 @@
 #include "ui/cli.h"
 
 extern const struct cli_verb verbs_work[]; /* ui/cli_work.c: install migrate push schedule work */
+extern const struct cli_verb verbs_demo[]; /* ui/demo_load.c: inner verbs of --demo */
 
 #endif
