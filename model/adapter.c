@@ -1,0 +1,294 @@
+/*
+ * Adapters: the annotated file is read by sections.c, here its sections get their meaning: which
+ * there are, what they take, what they answer. Checking happens once, when the file is read, so
+ * that binding a statement can't fail.
+ */
+#include "model/adapter.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/sql.h"
+#include "model/mem.h"
+#include "model/sections.h"
+
+/* name, record, acts, required */
+const struct section_kind section_kinds[SEC_COUNT] = {
+    {"detect",          NULL,            false, true },
+    {"version",         NULL,            false, false},
+    {"role",            &record_role,    false, false},
+    {"queues",          &record_queue,   false, true },
+    {"counts",          &record_count,   false, true },
+    {"rates",           &record_rate,    false, false},
+    {"jobs",            &record_job,     false, true },
+    {"job",             &record_detail,  false, true },
+    {"attempts",        &record_attempt, false, false},
+    {"nodes",           &record_node,    false, false},
+    {"leases",          &record_lease,   false, false},
+    {"groups",          &record_group,   false, false},
+    {"audit",           &record_audit,   false, false},
+    {"requeue",         &record_change,  true,  false},
+    {"requeue_where",   &record_change,  true,  false},
+    {"release_where",   &record_change,  true,  false},
+    {"extend",          &record_change,  true,  false},
+    {"extend_where",    &record_change,  true,  false},
+    {"purge",           &record_change,  true,  false},
+    {"pause",           &record_change,  true,  false},
+    {"resume",          &record_change,  true,  false},
+    {"cancel",          &record_change,  true,  false},
+    {"drain",           &record_change,  true,  false},
+    {"requeue_preview", &record_effect,  false, false},
+    {"release_preview", &record_effect,  false, false},
+    {"extend_preview",  &record_effect,  false, false},
+    {"purge_preview",   &record_effect,  false, false},
+    {"cancel_preview",  &record_effect,  false, false},
+};
+
+struct bound {
+    const struct section *section; /* NULL = the file has none */
+    enum param params[ADAPTER_PARAMS];
+    int nparams;
+    char *sql; /* for the schema in use */
+};
+
+struct adapter {
+    struct sections file;
+    struct bound bound[SEC_COUNT];
+    char *schema;
+};
+
+static int
+section_index(const char *name)
+{
+    for (int i = 0; i < SEC_COUNT; i++)
+        if (!strcmp(section_kinds[i].name, name))
+            return i;
+    return -1;
+}
+
+/* The highest $n in the statement. */
+static int
+highest_param(const char *sql)
+{
+    long highest = 0;
+
+    for (const char *s = sql; (s = strchr(s, '$')); s++) {
+        char *end;
+        long n = isdigit((unsigned char)s[1]) ? strtol(s + 1, &end, 10) : 0;
+        if (n > highest)
+            highest = n;
+    }
+    return highest > ADAPTER_PARAMS ? ADAPTER_PARAMS + 1 : (int)highest;
+}
+
+static bool
+read_params(const struct section *s, const char *file, struct bound *b, struct err *e)
+{
+    const char *list = section_note(s, "params");
+
+    for (const char *at = list ? list : ""; *at;) {
+        int len = (int)strcspn(at, " \t");
+        if (len > 0 && b->nparams == ADAPTER_PARAMS)
+            return fail(e, ERR_DATA, "%s:%d: %s: too many parameters", file, s->line, s->name);
+        if (len > 0 && !param_find(at, len, &b->params[b->nparams++]))
+            return fail(e, ERR_DATA, "%s:%d: %s: no parameter is called \"%.*s\"", file, s->line,
+                        s->name, len, at);
+        at += len + (at[len] != 0);
+    }
+    int highest = highest_param(s->sql);
+    if (highest != b->nparams)
+        return fail(e, ERR_DATA, "%s:%d: %s: the statement takes $1 to $%d, params: names %d", file,
+                    s->line, s->name, highest, b->nparams);
+    return true;
+}
+
+static bool
+read_section(struct adapter *a, const char *file, const struct section *s, struct err *e)
+{
+    int i = section_index(s->name);
+
+    if (i < 0)
+        return fail(e, ERR_DATA, "%s:%d: no section is called \"%s\"", file, s->line, s->name);
+    if (a->bound[i].section)
+        return fail(e, ERR_DATA, "%s:%d: %s stands twice", file, s->line, s->name);
+    a->bound[i].section = s;
+    return read_params(s, file, &a->bound[i], e);
+}
+
+static bool
+check_header(const struct adapter *a, const char *file, struct err *e)
+{
+    static const char *const wanted[] = {"adapter", "title", "format", "schema"};
+
+    for (int i = 0; i < 4; i++)
+        if (!sections_header(&a->file, wanted[i]))
+            return fail(e, ERR_DATA, "%s: the header has no \"%s:\"", file, wanted[i]);
+    if (strcmp(sections_header(&a->file, "format"), "2") != 0)
+        return fail(e, ERR_DATA, "%s: format %s is not 2", file,
+                    sections_header(&a->file, "format"));
+    for (int i = 0; i < SEC_COUNT; i++)
+        if (section_kinds[i].required && !a->bound[i].section)
+            return fail(e, ERR_DATA, "%s: section %s is missing", file, section_kinds[i].name);
+    return true;
+}
+
+/* The text of one section for a schema; NULL = the file has no such section. */
+static bool
+bind_section(const struct adapter *a, int i, const char *schema, char **sql, struct err *e)
+{
+    *sql = NULL;
+    return !a->bound[i].section || sections_bind(a->bound[i].section, schema, sql, e);
+}
+
+struct adapter *
+adapter_parse(const char *file_name, const char *text, struct err *e)
+{
+    struct adapter *a = xcalloc(1, sizeof *a);
+    bool ok = sections_read(file_name, text, &a->file, e);
+
+    for (int i = 0; ok && i < a->file.n; i++)
+        ok = read_section(a, file_name, &a->file.list[i], e);
+    ok = ok && check_header(a, file_name, e) &&
+         bind_section(a, SEC_DETECT, adapter_default_schema(a), &a->bound[SEC_DETECT].sql, e);
+    if (ok)
+        return a;
+    adapter_free(a);
+    return NULL;
+}
+
+struct adapter *
+adapter_load(const char *name, struct err *e)
+{
+    for (int i = 0; i < sql_adapters_n; i++)
+        if (!strcmp(sql_adapters[i].name, name))
+            return adapter_parse(name, sql_adapters[i].text, e);
+    fail(e, ERR_USAGE, "no adapter is called \"%s\"", name);
+    return NULL;
+}
+
+void
+adapter_free(struct adapter *a)
+{
+    if (!a)
+        return;
+    for (int i = 0; i < SEC_COUNT; i++)
+        free(a->bound[i].sql);
+    sections_free(&a->file);
+    free(a->schema);
+    free(a);
+}
+
+bool
+adapter_use(struct adapter *a, const char *schema, struct err *e)
+{
+    char *sql[SEC_COUNT];
+    bool ok = true;
+    int n = 0;
+
+    for (; ok && n < SEC_COUNT; n++)
+        ok = bind_section(a, n, schema, &sql[n], e);
+    for (int i = 0; i < n; i++) {
+        if (!ok) {
+            free(sql[i]);
+            continue;
+        }
+        free(a->bound[i].sql);
+        a->bound[i].sql = sql[i];
+    }
+    if (!ok)
+        return false;
+    char *copy = xstrdup(schema);
+    free(a->schema);
+    a->schema = copy;
+    return true;
+}
+
+const char *
+adapter_schema(const struct adapter *a)
+{
+    return a->schema;
+}
+
+const char *
+adapter_default_schema(const struct adapter *a)
+{
+    return sections_header(&a->file, "schema");
+}
+
+const char *
+adapter_name(const struct adapter *a)
+{
+    return sections_header(&a->file, "adapter");
+}
+
+const char *
+adapter_title(const struct adapter *a)
+{
+    return sections_header(&a->file, "title");
+}
+
+bool
+adapter_has(const struct adapter *a, enum section_id s)
+{
+    return a->bound[s].section != NULL;
+}
+
+const char *
+adapter_sql(const struct adapter *a, enum section_id s)
+{
+    return a->bound[s].sql ? a->bound[s].sql : "";
+}
+
+const char *
+adapter_note(const struct adapter *a, enum section_id s, const char *key)
+{
+    return a->bound[s].section ? section_note(a->bound[s].section, key) : NULL;
+}
+
+bool
+adapter_takes(const struct adapter *a, enum section_id s, enum param p)
+{
+    for (int i = 0; i < a->bound[s].nparams; i++)
+        if (a->bound[s].params[i] == p)
+            return true;
+    return false;
+}
+
+struct db_stmt
+adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
+             struct db_param *storage)
+{
+    const struct bound *b = &a->bound[s];
+
+    assert(b->sql);
+    for (int i = 0; i < b->nparams; i++)
+        storage[i] = (struct db_param){.value = p ? p->value[b->params[i]] : NULL};
+    return (struct db_stmt){.sql = b->sql, .nparams = b->nparams, .params = storage};
+}
+
+char *
+adapter_show(const struct adapter *a, enum section_id s, const struct params *p)
+{
+    const struct bound *b = &a->bound[s];
+    struct buf out = {0};
+
+    buf_str(&out, adapter_sql(a, s));
+    for (int i = 0; i < b->nparams; i++) {
+        const char *value = p ? p->value[b->params[i]] : NULL;
+        buf_printf(&out, "\n-- $%d %s = %s", i + 1, param_name(b->params[i]),
+                   value ? value : "NULL");
+    }
+    return out.data;
+}
+
+const char *
+console_sql(const char *name)
+{
+    for (int i = 0; i < sql_console_n; i++)
+        if (!strcmp(sql_console[i].name, name))
+            return sql_console[i].text;
+    assert(!"no such file in sql/console");
+    return NULL;
+}

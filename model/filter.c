@@ -1,0 +1,411 @@
+/*
+ * The filter language. One pass cuts the text into terms (key, operator, value), a table of keys
+ * says what each becomes. Nothing here knows SQL: a term ends as a named parameter.
+ */
+#include "model/filter.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/mem.h"
+#include "model/text.h"
+
+enum { FILTER_MAX = 1000, WORDS_MAX = 20 };
+
+enum key {
+    KEY_STATE,
+    KEY_QUEUE,
+    KEY_NODE,
+    KEY_KIND,
+    KEY_ERROR,
+    KEY_ID,
+    KEY_AGE,
+    KEY_TRIES,
+    KEY_NONE
+};
+
+static const struct {
+    const char *name, *ops; /* ops: which operators make sense */
+} keys[] = {
+  /* in the order of enum key */
+    {"state", ":"   },
+    {"queue", ":"   },
+    {"node",  ":"   },
+    {"kind",  ":"   },
+    {"error", ":~"  },
+    {"id",    ":"   },
+    {"age",   "<>"  },
+    {"tries", ":=<>"},
+};
+
+static const char *const states[] = {"scheduled", "ready",     "running",   "retry",
+                                     "failed",    "completed", "cancelled", "blocked"};
+enum { NSTATES = sizeof states / sizeof states[0] };
+
+struct term {
+    int start, len; /* in the text, with ! and quotes */
+    bool negated;
+    enum key key;  /* KEY_NONE = a word */
+    char op;       /* : = < > ~ */
+    bool or_equal; /* >= <= */
+    char value[FILTER_MAX + 1];
+};
+
+struct words {
+    char *list[WORDS_MAX];
+    int n;
+};
+
+struct parser {
+    const char *text;
+    struct filter *f;
+    struct filter_mark *mark;
+    struct err *e;
+    struct words yes, no;
+};
+
+static bool
+wrong(struct parser *p, int start, int len, const char *what)
+{
+    *p->mark = (struct filter_mark){start, len};
+    return fail(p->e, ERR_USAGE, "%s", what);
+}
+
+/* The value from *at up to white space, quotes taken off; false = a quote is not closed. */
+static bool
+read_value(const char *text, int *at, char *out)
+{
+    int n = 0;
+    bool quoted = false;
+
+    for (; text[*at] && (quoted || !isspace((unsigned char)text[*at])); (*at)++) {
+        char c = text[*at];
+        if (c == '"') {
+            quoted = !quoted;
+            continue;
+        }
+        if (c == '\\' && quoted && (text[*at + 1] == '"' || text[*at + 1] == '\\'))
+            c = text[++*at];
+        out[n++] = c;
+    }
+    out[n] = 0;
+    return !quoted;
+}
+
+/* The key at s, when a name of lower case letters and an operator stand there. */
+static enum key
+read_key(const char *s, int *name_len)
+{
+    int len = 0;
+
+    while (s[len] >= 'a' && s[len] <= 'z')
+        len++;
+    *name_len = len;
+    for (int k = 0; k < KEY_NONE; k++)
+        if ((int)strlen(keys[k].name) == len && !strncmp(keys[k].name, s, (size_t)len) && s[len] &&
+            strchr(":=<>~", s[len]))
+            return (enum key)k;
+    return KEY_NONE;
+}
+
+/* Cuts the next term out; false with *e when it is malformed. t->len = 0 at the end. */
+static bool
+next_term(struct parser *p, int *at, struct term *t)
+{
+    const char *s = p->text;
+    int name_len;
+
+    while (isspace((unsigned char)s[*at]))
+        (*at)++;
+    *t = (struct term){.start = *at, .key = KEY_NONE};
+    if (s[*at] == '!') {
+        t->negated = true;
+        (*at)++;
+    }
+    t->key = read_key(s + *at, &name_len);
+    if (t->key != KEY_NONE) {
+        *at += name_len;
+        t->op = s[(*at)++];
+        if ((t->op == '<' || t->op == '>') && s[*at] == '=') {
+            t->or_equal = true;
+            (*at)++;
+        }
+    } else if (name_len > 0 && s[*at + name_len] == ':') {
+        return wrong(p, *at, name_len, "no such key; quote it to look for it in the text");
+    }
+    int value_at = *at;
+    bool closed = read_value(s, at, t->value);
+    t->len = *at - t->start;
+    if (!closed)
+        return wrong(p, value_at, *at - value_at, "the quote is not closed");
+    if (t->len > 0 && !t->value[0])
+        return wrong(p, t->start, t->len, "a value is missing");
+    return true;
+}
+
+static bool
+add_word(struct parser *p, const struct term *t)
+{
+    struct words *w = t->negated ? &p->no : &p->yes;
+
+    if (w->n == WORDS_MAX)
+        return wrong(p, t->start, t->len, "too many words");
+    w->list[w->n++] = xstrdup(t->value);
+    return true;
+}
+
+static int
+state_index(const char *name, int len)
+{
+    if (len == 4 && !strncmp(name, "done", 4))
+        return 5;
+    for (int i = 0; i < NSTATES; i++)
+        if ((int)strlen(states[i]) == len && !strncmp(states[i], name, (size_t)len))
+            return i;
+    return -1;
+}
+
+static bool
+add_states(struct parser *p, const struct term *t)
+{
+    bool want[NSTATES] = {false};
+    const char *list[NSTATES];
+    int n = 0;
+
+    for (const char *s = t->value; *s;) {
+        int len = (int)strcspn(s, ",");
+        int i = state_index(s, len);
+        if (i < 0)
+            return wrong(p, t->start, t->len,
+                         "states are scheduled ready running retry failed completed cancelled");
+        want[i] = true;
+        s += len + (s[len] == ',');
+    }
+    for (int i = 0; i < NSTATES; i++)
+        if (want[i] != t->negated)
+            list[n++] = states[i];
+    params_set_list(&p->f->terms, PARAM_STATES, list, n);
+    return true;
+}
+
+static bool
+add_age(struct parser *p, const struct term *t)
+{
+    int64_t ms;
+    struct err e = {0};
+
+    if (!duration_parse(t->value, &ms, &e) || ms < 0)
+        return wrong(p, t->start, t->len, "an age is like 90s, 5m, 2h or 7d");
+    params_set_interval(&p->f->terms, t->op == '>' ? PARAM_OLDER_THAN : PARAM_YOUNGER_THAN, ms);
+    return true;
+}
+
+static bool
+add_tries(struct parser *p, const struct term *t)
+{
+    char *end;
+
+    errno = 0;
+    long n = strtol(t->value, &end, 10);
+    if (errno || *end || n < 0 || n > SHRT_MAX)
+        return wrong(p, t->start, t->len, "tries are compared with a number");
+    if (t->op != '<')
+        params_set_int(&p->f->terms, PARAM_MIN_TRIES, n + (t->op == '>' && !t->or_equal));
+    if (t->op != '>')
+        params_set_int(&p->f->terms, PARAM_TOP_TRIES, n - (t->op == '<' && !t->or_equal));
+    return true;
+}
+
+/* The parameter that a term fills first; a key may fill each one once. */
+static enum param
+param_of(const struct term *t)
+{
+    switch (t->key) {
+    case KEY_STATE:
+        return PARAM_STATES;
+    case KEY_QUEUE:
+        return PARAM_QUEUE;
+    case KEY_NODE:
+        return PARAM_NODE;
+    case KEY_KIND:
+        return PARAM_KIND;
+    case KEY_ERROR:
+        return PARAM_ERROR;
+    case KEY_ID:
+        return PARAM_IDS;
+    case KEY_AGE:
+        return t->op == '>' ? PARAM_OLDER_THAN : PARAM_YOUNGER_THAN;
+    case KEY_TRIES:
+        return t->op == '<' ? PARAM_TOP_TRIES : PARAM_MIN_TRIES;
+    case KEY_NONE:
+        break;
+    }
+    return PARAM_WORDS;
+}
+
+static void
+add_text(struct parser *p, const struct term *t)
+{
+    struct params *to = &p->f->terms;
+
+    if (t->key == KEY_ID) {
+        const char *id = t->value;
+        params_set_list(to, PARAM_IDS, &id, 1);
+    } else if (t->key == KEY_ERROR && t->op == '~') {
+        char *part = xasprintf("~%s", t->value);
+        params_set(to, PARAM_ERROR, part);
+        free(part);
+    } else {
+        params_set(to, param_of(t), t->value);
+    }
+}
+
+static bool
+add_term(struct parser *p, const struct term *t)
+{
+    if (t->key == KEY_NONE)
+        return add_word(p, t);
+    if (!strchr(keys[t->key].ops, t->op))
+        return wrong(p, t->start, t->len, "this key takes another sign");
+    if (t->negated && t->key != KEY_STATE)
+        return wrong(p, t->start, t->len, "only words and state: can be negated");
+    if (p->f->terms.value[param_of(t)])
+        return wrong(p, t->start, t->len, "this key stands twice");
+    if (t->key == KEY_STATE)
+        return add_states(p, t);
+    if (t->key == KEY_AGE)
+        return add_age(p, t);
+    if (t->key == KEY_TRIES)
+        return add_tries(p, t);
+    add_text(p, t);
+    return true;
+}
+
+static bool
+parse(struct parser *p)
+{
+    int len = (int)strnlen(p->text, FILTER_MAX + 1);
+    struct term t;
+
+    if (len > FILTER_MAX)
+        return wrong(p, 0, len, "the filter is too long");
+    if (!utf8_valid(p->text, (size_t)len))
+        return wrong(p, 0, len, "the filter is not UTF-8");
+    for (int at = 0;;) {
+        if (!next_term(p, &at, &t))
+            return false;
+        if (t.len == 0)
+            return true;
+        if (!add_term(p, &t))
+            return false;
+    }
+}
+
+static void
+end_words(struct parser *p, struct words *w, enum param name)
+{
+    if (w->n > 0)
+        params_set_list(&p->f->terms, name, (const char *const *)w->list, w->n);
+    for (int i = 0; i < w->n; i++)
+        free(w->list[i]);
+}
+
+bool
+filter_parse(const char *text, struct filter *f, struct filter_mark *mark, struct err *e)
+{
+    struct filter_mark unused;
+    struct parser p = {.text = text, .f = f, .mark = mark ? mark : &unused, .e = e};
+
+    *f = (struct filter){0};
+    *p.mark = (struct filter_mark){0};
+    bool ok = parse(&p);
+    end_words(&p, &p.yes, PARAM_WORDS);
+    end_words(&p, &p.no, PARAM_NOT_WORDS);
+    if (!ok)
+        params_done(&f->terms);
+    f->text = xstrdup(ok ? text : "");
+    return ok;
+}
+
+void
+filter_done(struct filter *f)
+{
+    params_done(&f->terms);
+    free(f->text);
+    f->text = NULL;
+}
+
+void
+filter_copy(struct filter *to, const struct filter *from)
+{
+    *to = (struct filter){.text = xstrdup(from->text ? from->text : "")};
+    params_copy(&to->terms, &from->terms);
+}
+
+bool
+filter_is_empty(const struct filter *f)
+{
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        if (f->terms.value[i])
+            return false;
+    return true;
+}
+
+static bool
+needs_quotes(const char *value)
+{
+    for (const char *s = value; *s; s++)
+        if (isspace((unsigned char)*s) || *s == '"')
+            return true;
+    return !*value;
+}
+
+char *
+filter_with(const char *text, const char *key, const char *value)
+{
+    struct filter none = {0};
+    struct filter_mark mark;
+    struct err e = {0};
+    struct parser p = {.text = text, .f = &none, .mark = &mark, .e = &e};
+    struct term t;
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    bool fits = strnlen(text, FILTER_MAX + 1) <= FILTER_MAX;
+    for (int at = 0; fits && next_term(&p, &at, &t) && t.len > 0;)
+        if (t.key == KEY_NONE || strcmp(keys[t.key].name, key) != 0)
+            buf_printf(&b, "%s%.*s", b.len ? " " : "", t.len, text + t.start);
+    if (value) {
+        buf_printf(&b, "%s%s:", b.len ? " " : "", key);
+        if (!needs_quotes(value)) {
+            buf_str(&b, value);
+        } else {
+            buf_str(&b, "\"");
+            for (const char *s = value; *s; s++)
+                buf_printf(&b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+            buf_str(&b, "\"");
+        }
+    }
+    return b.data;
+}
+
+bool
+filter_has_state(const struct filter *f, const char *state)
+{
+    const char *list = f->terms.value[PARAM_STATES];
+    char quoted[32];
+
+    if (!list)
+        return true;
+    int len = (int)strlen(state);
+    assert(len < 28);
+    quoted[0] = '"';
+    memcpy(quoted + 1, state, (size_t)len);
+    memcpy(quoted + 1 + len, "\"", 2);
+    return strstr(list, quoted) != NULL;
+}
