@@ -198,7 +198,7 @@ static double
 rate(int64_t from, int64_t to, int64_t ms)
 {
     if (from == FIELD_NULL || to == FIELD_NULL || ms <= 0)
-        return NAN;
+        return (double)NAN;
     return (double)(to - from) * 1000.0 / (double)ms;
 }
 
@@ -209,7 +209,7 @@ history_now(const struct history *h, const char *queue, enum series what, int wi
     const struct sample *now = t ? newest(t) : NULL, *from = NULL;
 
     if (!now || now->value[what] == FIELD_NULL)
-        return NAN;
+        return (double)NAN;
     if (what >= SERIES_BACKLOG)
         return (double)now->value[what];
     int64_t first = t->nrecent > RECENT ? t->nrecent - RECENT : 0;
@@ -218,7 +218,7 @@ history_now(const struct history *h, const char *queue, enum series what, int wi
         if (now->at_ms - from->at_ms >= window_ms)
             break;
     }
-    return from ? rate(from->value[what], now->value[what], now->at_ms - from->at_ms) : NAN;
+    return from ? rate(from->value[what], now->value[what], now->at_ms - from->at_ms) : (double)NAN;
 }
 
 /* The newest seen step before `step`, or -1. */
@@ -239,17 +239,17 @@ step_value(const struct history *h, const struct track *t, enum series what, int
     int64_t to = step;
 
     if (step > t->step || step < t->first_step)
-        return NAN;
+        return (double)NAN;
     while (to <= t->step && !t->at_ms[to % h->steps])
         to++;
     int64_t from = seen_before(h, t, step);
     if (what >= SERIES_BACKLOG) {
         int64_t at = to == step ? step : from;
         int64_t value = at < 0 ? FIELD_NULL : t->last[at % h->steps][what];
-        return value == FIELD_NULL ? NAN : (double)value;
+        return value == FIELD_NULL ? (double)NAN : (double)value;
     }
     if (to > t->step || from < 0)
-        return NAN;
+        return (double)NAN;
     return rate(t->last[from % h->steps][what], t->last[to % h->steps][what],
                 t->at_ms[to % h->steps] - t->at_ms[from % h->steps]);
 }
@@ -262,5 +262,5 @@ history_read(const struct history *h, const char *queue, enum series what, int64
     int64_t now = now_ms / h->step_ms;
 
     for (int i = 0; i < n; i++)
-        out[i] = t ? step_value(h, t, what, now - (n - 1 - i)) : NAN;
+        out[i] = t ? step_value(h, t, what, now - (n - 1 - i)) : (double)NAN;
 }
