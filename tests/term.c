@@ -457,7 +457,7 @@ static const struct {
 static void
 type_key(struct vt *vt, const char *name)
 {
-    char bytes[8];
+    char bytes[256];
 
     if (strncmp(name, "text:", 5) == 0) {
         vt_type(vt, name + 5);

@@ -44,7 +44,7 @@ types_keys(void **state)
     struct vt vt;
 
     (void)state;
-    spawn_sh(&vt, "stty raw -echo; echo go; dd bs=1 count=18 2>/dev/null | od -An -tx1; stty sane");
+    spawn_sh(&vt, "stty raw -echo; echo go; dd bs=1 count=16 2>/dev/null | od -An -tx1; stty sane");
     vt_want(&vt, "go");
     vt_keys(&vt, "a esc C-c text:bc up space f5 M-x");
     vt_want(&vt, "61 1b 03 62 63 1b");
