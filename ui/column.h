@@ -15,6 +15,7 @@
 /* kind          the C type of the field     how it is shown */
 enum kind {
     K_TEXT,      /* const char *                left, cut with an ellipsis */
+    K_NOTE,      /* const char *                as K_TEXT, quieter */
     K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
     K_UUID,      /* const char *                the last 8 digits */
     K_INT,       /* int (F_INT)                 plain number */
@@ -38,7 +39,8 @@ enum kind {
 struct cell_ctx {
     int64_t now_ms;
     bool utc;
-    void *ctx; /* list_def.ctx */
+    void *ctx;           /* list_def.ctx */
+    struct buf *scratch; /* for the text of a cell; NULL = made and freed each time */
 };
 
 /* For columns whose kind does not say everything; any part may be absent (NULL, K_CUSTOM). */
