@@ -2,8 +2,11 @@
 #include "tests/harness.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tests/svg.h"
 #include "tests/term.h"
 
 static void
@@ -22,7 +25,8 @@ shows_what_a_program_writes(void **state)
     int row, col;
 
     (void)state;
-    spawn_sh(&vt, "printf 'one\\n\\033[1;31mé→two\\033[0m '; echo $HELLO; stty size; read x; exit 3");
+    spawn_sh(&vt,
+             "printf 'one\\n\\033[1;31mé→two\\033[0m '; echo $HELLO; stty size; read x; exit 3");
     vt_want(&vt, "two there");
     vt_want_row(&vt, 2, "5 60");
     assert_true(vt_find(&vt, "two", &row, &col));
@@ -124,6 +128,32 @@ golden_screen(void **state)
     vt_done(&vt);
 }
 
+static void
+picture_is_the_same_twice(void **state)
+{
+    char path[2][300], bytes[2][20000] = {"", ""};
+    size_t len[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct vt vt;
+        spawn_sh(&vt, "printf '\\033[44ma <b> ▅─⣿ \\033[1mc'; read x");
+        vt_want(&vt, "c");
+        snprintf(path[i], sizeof path[i], "%s/%d.svg", getenv("TMPDIR"), i);
+        assert_true(svg_write(&vt, path[i]));
+        vt_done(&vt);
+        FILE *f = fopen(path[i], "re");
+        assert_non_null(f);
+        len[i] = fread(bytes[i], 1, sizeof bytes[i] - 1, f);
+        fclose(f);
+        remove(path[i]);
+    }
+    assert_int_equal(len[0], len[1]);
+    assert_string_equal(bytes[0], bytes[1]);
+    assert_non_null(strstr(bytes[0], ">a &lt;b&gt;</text>"));
+    assert_null(strstr(bytes[0], "▅"));
+}
+
 int
 main(void)
 {
@@ -135,6 +165,7 @@ main(void)
         cmocka_unit_test(resizes),
         cmocka_unit_test(text_goes),
         cmocka_unit_test(golden_screen),
+        cmocka_unit_test(picture_is_the_same_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
