@@ -62,13 +62,13 @@ enum { ASK_LINES = 24 };
 
 struct ask_line {
     enum role role;
-    char *label; /* "where", "effect"; NULL = none: the text starts at the left */
+    char *label; /* "where", "effect"; "" = none here; NULL: the text starts at the left */
     char *text;
 };
 
-/* The ladder: an answer by y (default is No: Enter alone does nothing unless `easy`), or by typing
- * the count or the name. Pasted text is refused. Keys that came before the box was on the screen
- * are ignored. */
+/* The ladder: an answer by y (Enter means No, unless `easy`), or by typing the count or the name
+ * and Enter. Pasted text is refused. Keys that came before the box, or what it says now, was on the
+ * screen are ignored. Long lines wrap, and the question stays visible on small screens. */
 struct ask {
     char *title;
     struct ask_line lines[ASK_LINES];
@@ -89,7 +89,7 @@ enum ask_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL };
 void ask_init(struct ask *a, const char *title);
 void ask_done(struct ask *a); /* frees what it holds; may be called twice */
 void ask_say(struct ask *a, enum role role, const char *label, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5))); /* one more line; label may be NULL */
+    __attribute__((format(printf, 4, 5))); /* one more line, dropped beyond ASK_LINES */
 void ask_clear(struct ask *a);             /* lines only: for a new preview */
 /* Asks for typed text: what = "the number of jobs", challenge = "402". Digits only when it is a
  * number; thousands separators are not asked for. */
@@ -103,7 +103,7 @@ const char *ask_footer(const struct ask *a);
 
 /* --- the progress of an action
  * -------------------------------------------------------------------- */
-struct progress {
+struct progress_box {
     const char *title;            /* "Purging completed jobs older than 30 days" */
     const char *noun;             /* "row", "job" */
     int64_t done, total;          /* total < 0 = unknown */
@@ -118,9 +118,9 @@ struct progress {
 };
 enum progress_answer { PROGRESS_IGNORED, PROGRESS_HIDE, PROGRESS_STOP };
 
-enum progress_answer progress_key(const struct progress *p, const struct key *k);
-void progress_draw(const struct progress *p, struct grid *g, struct rect screen);
+enum progress_answer progress_key(const struct progress_box *p, const struct key *k);
+void progress_draw(const struct progress_box *p, struct grid *g, struct rect screen);
 /* "[purge 58%]" for the header while the box is hidden. */
-void progress_badge(const struct progress *p, const char *verb, struct buf *out);
+void progress_badge(const struct progress_box *p, const char *verb, struct buf *out);
 
 #endif
