@@ -13,25 +13,33 @@ trap 'exit 1' HUP INT TERM
 mapfile -t code < <(find model ui -name '*.[ch]' | sort)
 mapfile -t tests < <(find tests -name '*.[ch]' | sort)
 mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/run \) | sort)
-mapfile -t text < <(git ls-files -co --exclude-standard | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
+mapfile -t text < <(git ls-files -co --exclude-standard | sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
 all=("${code[@]}" "${tests[@]}")
 
 # both read lines of the form file:line:text
 say() { # what to do, exceptions as a regex of files
     awk -F: -v say="$1" -v ok="${2:-^$}" '$1 !~ ok { print $1 ":" $2 ": " say }' >>"$tmp/found"
 }
-calls() { # regex of function names, what to do, exceptions, files
-    local names=$1 what=$2 except=$3
+# what to do, regex of function names, where they are allowed as a regex of file:function, files
+calls() {
+    local what=$1 names=$2 except=$3
     shift 3
-    grep -E "^($(IFS='|'; echo "$*")):" "$tmp/bare" |
-        awk -F: -v re="(^|[^A-Za-z0-9_])($names) *\\\\(" '{
-            s = $0; sub(/^[^:]*:[^:]*:/, "", s)
-            if (match(s, re)) { f = substr(s, RSTART, RLENGTH); gsub(/[^A-Za-z0-9_]/, "", f); print $1 ":" $2 ":" f }
-        }' | awk -F: -v say="$what" -v ok="${except:-^$}" '$1 !~ ok { print $1 ":" $2 ": " $3 "(): " say }' >>"$tmp/found"
+    printf '%s\n' "$@" | awk -v re="(^|[^A-Za-z0-9_])($names) *[(]" -v say="$what" -v ok="${except:-^$}" '
+        NR == FNR { wanted[$0]; next }
+        {
+            split($0, part, ":")
+            s = $0; sub(/^[^:]*:[^:]*:[^:]*:/, "", s)
+            if (!(part[1] in wanted) || part[1] ":" part[3] ~ ok || !match(s, re)) next
+            f = substr(s, RSTART, RLENGTH); gsub(/[^A-Za-z0-9_]/, "", f)
+            print part[1] ":" part[2] ": " f "(): " say
+        }' - "$tmp/bare" >>"$tmp/found"
 }
 
-# the sources without comments and strings, as file:line:code
-awk '
+ctags -x --_xformat='%F %n %{end} %N %S' --kinds-C=f --fields=+neS "${all[@]}" | grep '^[^ ]*\.[ch] ' >"$tmp/functions"
+
+# the sources without comments and strings, as file:line:function:code
+awk -v list="$tmp/functions" '
+BEGIN { while ((getline < list) > 0) for (i = $2; i <= $3; i++) owner[$1, i] = $4 }
 FNR == 1 { in_comment = 0 }
 {
     out = ""; n = length($0); quote = ""
@@ -44,7 +52,7 @@ FNR == 1 { in_comment = 0 }
         if (c == "\"" || c == "\047") quote = c
         out = out c
     }
-    print FILENAME ":" FNR ":" out
+    print FILENAME ":" FNR ":" owner[FILENAME, FNR] ":" out
 }' "${all[@]}" >"$tmp/bare"
 : >"$tmp/found"
 
@@ -52,7 +60,11 @@ FNR == 1 { in_comment = 0 }
 grep -nE '#include *[<"](n?curses|panel|term)[a-z]*/?[a-z]*\.h' "${code[@]}" |
     grep -v '"ui/term\.h"' | say 'curses is known to ui/term.c only' '^ui/term[.]c$'
 grep -nE '#include *[<"]libpq' "${code[@]}" |
-    say 'libpq is known to model/db.c and model/rows.c only: go through db.h' '^model/(db|rows)[.]c$'
+    say 'libpq is known to model/db_private.h and model/rows.c only: go through db.h' '^model/(db_private[.]h|db[.]c|rows[.]c)$'
+grep -nE '#include *"model/[a-z_]*_(private|parts)\.h"' "${code[@]}" | awk -F: '{
+        family = $3; sub(/_(private|parts)\.h"$/, "", family); sub(/^.*"/, "", family)
+        if (index($1, family) != 1) print
+    }' | say 'a header of another file family: use its public one'
 grep -nE '#include *"(ui/|\.\./)' "${code[@]}" | grep '^model/' | say 'model never includes ui'
 grep -nE '#include *"tests/' "${code[@]}" | say 'the product never includes tests'
 grep -nE '#include *"[^/"]*"' "${all[@]}" | say 'name the folder: "model/x.h", "ui/x.h", "tests/x.h"'
@@ -64,15 +76,17 @@ for f in "${code[@]}"; do
 done
 
 # --- banned calls and words ----------------------------------------------------------------------------
-calls 'strn?cpy|strn?cat|v?sprintf|gets|strtok|ato[ifl]|atoll|v?f?scanf|v?sscanf|system|alloca|tmpnam|mktemp' \
-    'banned: use snprintf, strtoll with an end check, posix_spawn' '' "${all[@]}"
-calls 'u?sleep|nanosleep|clock_nanosleep|thrd_sleep' 'nothing sleeps: wait for an event with a deadline' '' "${all[@]}"
-calls 'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' \
-    'blocks: use the PQsend family through db.h' '' "${code[@]}"
-calls 'PQescape[A-Za-z]*' 'values are parameters; only an adapter {schema} is quoted' '^model/sections[.]c$' "${code[@]}"
-calls 'PQcancel' 'blocks: only the helper thread may' '^model/offload[.]c$' "${code[@]}"
-calls 'getaddrinfo|gethostbyname|pthread_create' 'only the helper thread file may' '^model/offload[.]c$' "${code[@]}"
-calls 'p?poll|p?select|epoll_p?wait' 'one poll(), in model/loop.c' '^model/loop[.]c$' "${code[@]}"
+calls 'banned: use snprintf, memcpy, strtoll with an end check, posix_spawn' \
+    'strn?cpy|strn?cat|v?sprintf|gets|strtok|ato[ifl]|atoll|v?f?scanf|v?sscanf|system|alloca|tmpnam|mktemp' '' "${all[@]}"
+calls 'nothing sleeps: wait for an event with a deadline' 'u?sleep|nanosleep|clock_nanosleep|thrd_sleep' '' "${all[@]}"
+calls 'blocks: use the PQsend family through db.h' \
+    'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' '' "${code[@]}"
+calls 'values are parameters; only an adapter {schema} is quoted' 'PQescape[A-Za-z]*' \
+    '^model/(sections|db)[.]c:' "${code[@]}"
+calls 'blocks: only in a job for the helper thread, named *_work' 'PQcancel|getaddrinfo|gethostbyname' \
+    '^model/db[a-z_]*[.]c:([a-z_]*_work|is_numeric)$' "${code[@]}"
+calls 'the only threads are those of model/offload.c' 'pthread_create|thrd_create' '^model/offload[.]c:' "${code[@]}"
+calls 'one poll(), in model/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/loop[.]c:' "${code[@]}"
 word='TO''DO|FIX''ME|XX''X|HA''CK'
 grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'
 grep -InE '^ *# *if 0' "${all[@]}" | say 'delete rather than disable'
@@ -90,7 +104,6 @@ for f in "${code[@]}"; do
 done
 n=$(wc -l <Makefile)
 [ "$n" -le 200 ] || echo "Makefile:200: $n lines: at most 200" >>"$tmp/found"
-ctags -x --_xformat='%F %n %{end} %N %S' --kinds-C=f --fields=+neS "${all[@]}" | grep '^[^ ]*\.[ch] ' >"$tmp/functions"
 awk -v list="$tmp/functions" '
 BEGIN {
     while ((getline < list) > 0) {
