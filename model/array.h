@@ -11,14 +11,14 @@
 #include "model/mem.h"
 
 enum array_type { /* the element types' fixed OIDs */
-    ARRAY_BOOL = 16,
-    ARRAY_BYTES = 17,
-    ARRAY_I64 = 20,
-    ARRAY_I32 = 23,
-    ARRAY_TEXT = 25,
-    ARRAY_TIME = 1184,     /* timestamptz */
-    ARRAY_INTERVAL = 1186, /* of milliseconds */
-    ARRAY_UUID = 2950
+                  ARRAY_BOOL = 16,
+                  ARRAY_BYTES = 17,
+                  ARRAY_I64 = 20,
+                  ARRAY_I32 = 23,
+                  ARRAY_TEXT = 25,
+                  ARRAY_TIME = 1184,     /* timestamptz */
+                  ARRAY_INTERVAL = 1186, /* of milliseconds */
+                  ARRAY_UUID = 2950
 };
 
 struct array {
@@ -32,7 +32,7 @@ void array_null(struct array *a);
 void array_bool(struct array *a, bool value);
 void array_i32(struct array *a, int32_t value);
 void array_i64(struct array *a, int64_t value);
-void array_text(struct array *a, const char *s); /* NULL = SQL NULL */
+void array_text(struct array *a, const char *s);              /* NULL = SQL NULL */
 void array_bytes(struct array *a, const void *p, size_t len); /* of BYTES and TEXT; p NULL = NULL */
 void array_time(struct array *a, int64_t since_1970_ms);
 void array_interval(struct array *a, int64_t ms);

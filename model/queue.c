@@ -23,16 +23,21 @@ static const char *const statements[SQL_N] = {
     "$4::int[], $5::text[]::timestamptz[], $6::interval[], $7::text[], $8::int[], $9::interval[], "
     "$10::interval[], $11::text[], $12::bytea[], $13::text[], $14::boolean)",
     "select lease, version, seq, id::text, queue, kind, priority, try, max_tries, payload::text, "
-    "body, payload_type, " MS_OF("lease_until") " as lease_until_ms, "
-    MS_OF("lease_until - now()") " as lease_ms, " MS_OF("run_timeout") " as run_timeout_ms, cursor "
-    "from {schema}.claim($1::text, $2::int, $3::interval, $4::text[], $5::boolean, $6::bigint)",
+    "body, payload_type, " MS_OF("lease_until") " as lease_until_ms, " MS_OF(
+        "lease_until - now()") " as lease_ms, " MS_OF("run_timeout") " as run_timeout_ms, cursor "
+                                                                     "from "
+                                                                     "{schema}.claim($1::text, "
+                                                                     "$2::int, $3::interval, "
+                                                                     "$4::text[], $5::boolean, "
+                                                                     "$6::bigint)",
     "select seq, outcome from {schema}.complete($1::text, $2::bigint[], $3::int[], $4::bigint[], "
     "$5::timestamptz[], $6::bytea[])",
     "select seq, outcome from {schema}.fail($1::text, $2::bigint[], $3::int[], $4::bigint[], "
     "$5::text[], $6::text[], $7::timestamptz[], $8::interval[], $9::boolean[], $10::text[])",
-    "select lease, outcome, " MS_OF("lease_until") " as lease_until_ms, "
-    MS_OF("lease_until - now()") " as lease_ms, array_to_string(cancel, ' ') as cancel "
-    "from {schema}.extend($1::text, $2::bigint[], $3::int[], $4::interval, $5::bigint[])",
+    "select lease, outcome, " MS_OF("lease_until") " as lease_until_ms, " MS_OF(
+        "lease_until - now()") " as lease_ms, array_to_string(cancel, ' ') as cancel "
+                               "from {schema}.extend($1::text, $2::bigint[], $3::int[], "
+                               "$4::interval, $5::bigint[])",
     "select seq, outcome from {schema}.give_back($1::text, $2::bigint[], $3::int[], $4::bigint[])",
     "select null::text as state from {schema}.node_start($1::text, $2::uuid, $3::text, $4::int, "
     "$5::text, $6::int, $7::text[], $8::int)",
@@ -125,19 +130,19 @@ struct claim_row { /* as it comes; struct queue_job is made from it */
 #define F(field) offsetof(struct claim_row, field)
 /* column, type, offset, optional */
 static const struct field claim_fields[] = {
-    {"lease", F_I64, F(lease), false},
-    {"seq", F_I64, F(seq), false},
-    {"version", F_INT, F(version), false},
-    {"id", F_STR, F(id), false},
-    {"queue", F_STR, F(queue), false},
-    {"kind", F_STR, F(kind), false},
-    {"priority", F_INT, F(priority), false},
-    {"try", F_INT, F(try_), false},
-    {"max_tries", F_INT, F(max_tries), false},
+    {"lease",          F_I64, F(lease),          false},
+    {"seq",            F_I64, F(seq),            false},
+    {"version",        F_INT, F(version),        false},
+    {"id",             F_STR, F(id),             false},
+    {"queue",          F_STR, F(queue),          false},
+    {"kind",           F_STR, F(kind),           false},
+    {"priority",       F_INT, F(priority),       false},
+    {"try",            F_INT, F(try_),           false},
+    {"max_tries",      F_INT, F(max_tries),      false},
     {"lease_until_ms", F_I64, F(lease_until_ms), false},
-    {"lease_ms", F_I64, F(lease_ms), false},
+    {"lease_ms",       F_I64, F(lease_ms),       false},
     {"run_timeout_ms", F_I64, F(run_timeout_ms), false},
-    {"cursor", F_I64, F(cursor), true},
+    {"cursor",         F_I64, F(cursor),         true },
 };
 #undef F
 
@@ -209,10 +214,9 @@ claim_reply(void *ctx, struct db_reply *reply)
     struct claim_call *call = ctx;
     struct rowset set = {0};
     struct err e = reply->err;
-    bool ok = e.kind == ERR_NONE &&
-              rowset_decode(db_take(reply, 0), claim_fields,
-                            sizeof claim_fields / sizeof *claim_fields, sizeof(struct claim_row),
-                            &set, &e);
+    bool ok = e.kind == ERR_NONE && rowset_decode(db_take(reply, 0), claim_fields,
+                                                  sizeof claim_fields / sizeof *claim_fields,
+                                                  sizeof(struct claim_row), &set, &e);
 
     call->q->in_doubt = reply->in_doubt;
     if (ok)
@@ -258,7 +262,8 @@ queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, vo
     array_free(&queues);
 }
 
-/* --- the worker process and the scheduler ------------------------------------------------------ */
+/* --- the worker process and the scheduler ------------------------------------------------------
+ */
 
 struct node_call {
     struct queue *q;
@@ -336,11 +341,11 @@ struct step_row {
 #define F(field) offsetof(struct step_row, field)
 /* column, type, offset, optional */
 static const struct field step_fields[] = {
-    {"active", F_INT, F(active), false},
-    {"cut", F_INT, F(cut), false},
+    {"active",   F_INT, F(active),   false},
+    {"cut",      F_INT, F(cut),      false},
     {"promoted", F_INT, F(promoted), false},
-    {"stolen", F_INT, F(stolen), false},
-    {"wait_ms", F_INT, F(wait_ms), false},
+    {"stolen",   F_INT, F(stolen),   false},
+    {"wait_ms",  F_INT, F(wait_ms),  false},
 };
 #undef F
 
@@ -351,8 +356,8 @@ step_reply(void *ctx, struct db_reply *reply)
     struct rowset set = {0};
     struct err e = reply->err;
     struct queue_step step = {0};
-    bool ok = e.kind == ERR_NONE && rowset_decode(db_take(reply, 0), step_fields, 5,
-                                                  sizeof(struct step_row), &set, &e);
+    bool ok = e.kind == ERR_NONE &&
+              rowset_decode(db_take(reply, 0), step_fields, 5, sizeof(struct step_row), &set, &e);
 
     if (ok && set.n > 0) {
         const struct step_row *row = set.rows;

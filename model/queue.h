@@ -1,6 +1,6 @@
 /* The core queue module's C interface: push, claim, extend, complete, fail, asynchronous over one
- * struct db. Every call mirrors the SQL function of the same name (sql/core), which holds the rules.
- * All answers come from the loop; arrays in an answer live until the callback returns. */
+ * struct db. Every call mirrors the SQL function of the same name (sql/core), which holds the
+ * rules. All answers come from the loop; arrays in an answer live until the callback returns. */
 #ifndef MODEL_QUEUE_H
 #define MODEL_QUEUE_H
 
@@ -31,18 +31,18 @@ void queue_make_id(char out[static QUEUE_ID_LEN + 1]);
 struct queue_push {
     char id[QUEUE_ID_LEN + 1]; /* "" = queue_push makes one */
     const char *queue;
-    const char *kind;          /* NULL = "" */
-    const char *payload;       /* JSON, or bytes when type is set; NULL = no payload */
+    const char *kind;    /* NULL = "" */
+    const char *payload; /* JSON, or bytes when type is set; NULL = no payload */
     size_t payload_len;
-    const char *type;          /* NULL = payload is JSON; else its media type: stored as bytes */
-    const char *unique_key;    /* NULL = none */
-    const char *run_after;     /* timestamp with time zone as text; NULL = now */
-    int64_t delay_ms;          /* 0 = none; counted by the server's clock */
-    int64_t run_timeout_ms;    /* 0 = the queue's */
-    int64_t lease_timeout_ms;  /* 0 = the queue's */
-    int priority;              /* 0 (soonest) to 9, -1 = default */
-    int max_tries;             /* 0 = the queue's */
-    bool check_id;             /* id is the caller's own: also look among finished jobs */
+    const char *type;         /* NULL = payload is JSON; else its media type: stored as bytes */
+    const char *unique_key;   /* NULL = none */
+    const char *run_after;    /* timestamp with time zone as text; NULL = now */
+    int64_t delay_ms;         /* 0 = none; counted by the server's clock */
+    int64_t run_timeout_ms;   /* 0 = the queue's */
+    int64_t lease_timeout_ms; /* 0 = the queue's */
+    int priority;             /* 0 (soonest) to 9, -1 = default */
+    int max_tries;            /* 0 = the queue's */
+    bool check_id;            /* id is the caller's own: also look among finished jobs */
 };
 struct queue_pushed {
     char id[QUEUE_ID_LEN + 1];
@@ -54,7 +54,8 @@ bool queue_push_check(const struct queue_push *job, struct err *e)
 typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n);
 /* One statement for all n jobs; all or none. Re-sent by itself after a lost answer (the ids make it
  * one push). */
-void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx);
+void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn,
+                void *ctx);
 
 struct queue_job {
     int64_t lease, seq;
@@ -63,7 +64,7 @@ struct queue_job {
     const char *queue, *kind;
     const char *payload; /* JSON text or bytes; NULL = none */
     size_t payload_len;
-    const char *type;    /* NULL = JSON */
+    const char *type; /* NULL = JSON */
     int priority, try_, max_tries;
     int64_t lease_until_ms; /* since 1970, the server's clock */
     int64_t lease_ms;       /* lease length that was granted */
@@ -76,7 +77,7 @@ struct queue_claim {
     int64_t timeout_ms;        /* 0 = the job's, the queue's or the default */
     const char *const *queues; /* NULL = all */
     int nqueues;
-    bool start;                /* all count as started; else name them in queue_extend */
+    bool start; /* all count as started; else name them in queue_extend */
 };
 void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
 
@@ -84,8 +85,16 @@ struct queue_token { /* the right to answer for one job */
     int64_t lease, seq;
     int version;
 };
-enum queue_outcome { QUEUE_DONE, QUEUE_RETRY, QUEUE_FAILED, QUEUE_CANCELLED, QUEUE_GIVEN_BACK,
-                     QUEUE_EXTENDED, QUEUE_LOST, QUEUE_GONE };
+enum queue_outcome {
+    QUEUE_DONE,
+    QUEUE_RETRY,
+    QUEUE_FAILED,
+    QUEUE_CANCELLED,
+    QUEUE_GIVEN_BACK,
+    QUEUE_EXTENDED,
+    QUEUE_LOST,
+    QUEUE_GONE
+};
 struct queue_answer {
     int64_t lease, seq;
     enum queue_outcome outcome;
@@ -141,7 +150,7 @@ void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_
 void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 
 struct queue_step { /* what a scheduling step did */
-    bool active; /* this holder is the scheduler */
+    bool active;    /* this holder is the scheduler */
     int cut, promoted, stolen;
     int wait_ms; /* until the next step */
 };

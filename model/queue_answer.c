@@ -29,12 +29,12 @@ struct answer_row {
 #define F(field) offsetof(struct answer_row, field)
 /* column, type, offset, optional */
 static const struct field answer_fields[] = {
-    {"lease", F_I64, F(lease), true},
-    {"seq", F_I64, F(seq), true},
-    {"lease_until_ms", F_I64, F(lease_until_ms), true},
-    {"lease_ms", F_I64, F(lease_ms), true},
-    {"outcome", F_STR, F(outcome), false},
-    {"cancel", F_STR, F(cancel), true},
+    {"lease",          F_I64, F(lease),          true },
+    {"seq",            F_I64, F(seq),            true },
+    {"lease_until_ms", F_I64, F(lease_until_ms), true },
+    {"lease_ms",       F_I64, F(lease_ms),       true },
+    {"outcome",        F_STR, F(outcome),        false},
+    {"cancel",         F_STR, F(cancel),         true },
 };
 #undef F
 
@@ -42,14 +42,14 @@ static const struct {
     const char *word;
     enum queue_outcome outcome;
 } outcomes[] = {
-    {"done", QUEUE_DONE},
-    {"retry", QUEUE_RETRY},
-    {"failed", QUEUE_FAILED},
-    {"cancelled", QUEUE_CANCELLED},
+    {"done",       QUEUE_DONE      },
+    {"retry",      QUEUE_RETRY     },
+    {"failed",     QUEUE_FAILED    },
+    {"cancelled",  QUEUE_CANCELLED },
     {"given back", QUEUE_GIVEN_BACK},
-    {"extended", QUEUE_EXTENDED},
-    {"lost", QUEUE_LOST},
-    {"gone", QUEUE_GONE},
+    {"extended",   QUEUE_EXTENDED  },
+    {"lost",       QUEUE_LOST      },
+    {"gone",       QUEUE_GONE      },
 };
 
 static bool
@@ -103,9 +103,8 @@ take_rows(const struct answer_call *call, const struct rowset *set, struct queue
           struct err *e)
 {
     for (int i = 0; i < call->n; i++)
-        a[i] = (struct queue_answer){.lease = call->tokens[i].lease,
-                                     .seq = call->tokens[i].seq,
-                                     .outcome = QUEUE_LOST};
+        a[i] = (struct queue_answer){
+            .lease = call->tokens[i].lease, .seq = call->tokens[i].seq, .outcome = QUEUE_LOST};
     for (int i = 0; i < set->n; i++)
         if (!take_row(call, (const struct answer_row *)set->rows + i, a, e))
             return false;
@@ -121,8 +120,8 @@ answer_reply(void *ctx, struct db_reply *reply)
     struct queue_answer *a = xcalloc((size_t)call->n, sizeof *a);
     bool ok = e.kind == ERR_NONE &&
               rowset_decode(db_take(reply, 0), answer_fields,
-                            sizeof answer_fields / sizeof *answer_fields,
-                            sizeof(struct answer_row), &set, &e) &&
+                            sizeof answer_fields / sizeof *answer_fields, sizeof(struct answer_row),
+                            &set, &e) &&
               take_rows(call, &set, a, &e);
 
     call->q->in_doubt = reply->in_doubt;
@@ -143,8 +142,8 @@ answer_new(struct queue *q, int n, queue_answer_fn *fn, void *ctx)
 
 /* Sends, with the node and the tokens as the first four parameters of those n. */
 static void
-answer_send(struct answer_call *call, enum queue_sql sql, const char *node,
-            struct db_param *params, int n)
+answer_send(struct answer_call *call, enum queue_sql sql, const char *node, struct db_param *params,
+            int n)
 {
     struct array leases, versions, seqs;
 

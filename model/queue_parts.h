@@ -5,17 +5,17 @@
 #include "model/queue.h"
 
 enum queue_sql { /* the order of `statements` in queue.c */
-    SQL_PUSH,
-    SQL_CLAIM,
-    SQL_COMPLETE,
-    SQL_FAIL,
-    SQL_EXTEND,
-    SQL_GIVE_BACK,
-    SQL_NODE_START,
-    SQL_NODE_BEAT,
-    SQL_NODE_STOP,
-    SQL_SCHEDULE,
-    SQL_N
+                 SQL_PUSH,
+                 SQL_CLAIM,
+                 SQL_COMPLETE,
+                 SQL_FAIL,
+                 SQL_EXTEND,
+                 SQL_GIVE_BACK,
+                 SQL_NODE_START,
+                 SQL_NODE_BEAT,
+                 SQL_NODE_STOP,
+                 SQL_SCHEDULE,
+                 SQL_N
 };
 
 struct queue {

@@ -16,8 +16,9 @@
 #include "model/text.h"
 
 enum { COLUMNS = 14, ARRAYS = 13, RESENDS = 20 };
-enum { NAME_CHARS = 200 };
-static const size_t payload_bytes = (size_t)256 << 20; /* what a text parameter can hold with ease */
+enum { NAME_CHARS = 200, KEY_CHARS = 1000 };
+static const size_t payload_bytes = (size_t)256
+                                    << 20; /* what a text parameter can hold with ease */
 
 void
 queue_make_id(char out[static QUEUE_ID_LEN + 1])
@@ -33,7 +34,7 @@ queue_make_id(char out[static QUEUE_ID_LEN + 1])
 }
 
 static bool
-check_name(const char *what, const char *s, int min, struct err *e)
+check_name(const char *what, const char *s, int min, int max, struct err *e)
 {
     size_t len = strlen(s);
     int chars = 0;
@@ -42,8 +43,8 @@ check_name(const char *what, const char *s, int min, struct err *e)
         return fail(e, ERR_USAGE, "the %s is not valid UTF-8", what);
     for (size_t i = 0; i < len; i++)
         chars += (s[i] & 0xc0) != 0x80;
-    if (chars < min || chars > NAME_CHARS)
-        return fail(e, ERR_USAGE, "the %s takes %d to %d characters, not %d", what, min, NAME_CHARS,
+    if (chars < min || chars > max)
+        return fail(e, ERR_USAGE, "the %s takes %d to %d characters, not %d", what, min, max,
                     chars);
     return true;
 }
@@ -61,9 +62,9 @@ queue_push_check(const struct queue_push *job, struct err *e)
     if (job->payload && !job->type && !utf8_valid(job->payload, job->payload_len))
         return fail(e, ERR_USAGE,
                     "the payload is not valid UTF-8, so it is no JSON; name its --type");
-    return check_name("queue", job->queue, 1, e) &&
-           (!job->kind || check_name("kind", job->kind, 0, e)) &&
-           (!job->unique_key || check_name("unique key", job->unique_key, 1, e));
+    return check_name("queue", job->queue, 1, NAME_CHARS, e) &&
+           (!job->kind || check_name("kind", job->kind, 0, NAME_CHARS, e)) &&
+           (!job->unique_key || check_name("unique key", job->unique_key, 1, KEY_CHARS, e));
 }
 
 struct push_call {
@@ -141,8 +142,8 @@ struct push_row {
 #define F(field) offsetof(struct push_row, field)
 /* column, type, offset, optional */
 static const struct field push_fields[] = {
-    {"n", F_INT, F(n), false},
-    {"id", F_STR, F(id), false},
+    {"n",      F_INT,  F(n),      false},
+    {"id",     F_STR,  F(id),     false},
     {"pushed", F_BOOL, F(pushed), false},
 };
 #undef F
@@ -152,8 +153,7 @@ push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
 {
     struct rowset set = {0};
     struct queue_pushed *jobs = xcalloc((size_t)call->n, sizeof *jobs);
-    bool ok =
-        rowset_decode(db_take(reply, 0), push_fields, 3, sizeof(struct push_row), &set, e);
+    bool ok = rowset_decode(db_take(reply, 0), push_fields, 3, sizeof(struct push_row), &set, e);
     int found = 0;
 
     for (int i = 0; ok && i < set.n; i++) {
@@ -195,8 +195,8 @@ void
 queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx)
 {
     static const enum array_type types[ARRAYS] = {
-        ARRAY_UUID,     ARRAY_TEXT, ARRAY_TEXT, ARRAY_I32,      ARRAY_TEXT,
-        ARRAY_INTERVAL, ARRAY_TEXT, ARRAY_I32,  ARRAY_INTERVAL, ARRAY_INTERVAL,
+        ARRAY_UUID,     ARRAY_TEXT,  ARRAY_TEXT, ARRAY_I32,      ARRAY_TEXT,
+        ARRAY_INTERVAL, ARRAY_TEXT,  ARRAY_I32,  ARRAY_INTERVAL, ARRAY_INTERVAL,
         ARRAY_TEXT,     ARRAY_BYTES, ARRAY_TEXT,
     };
     struct push_call *call = xmalloc(sizeof *call);

@@ -1,7 +1,8 @@
 /*
  * From argv to a verb: one getopt_long loop whose tables change when the verb's name comes by, so
- * that `queuetop -d db push --kind k q` and `queuetop push q -d db` are the same. Nothing here knows
- * a particular verb. Messages go through model/text, because they may hold words of the server.
+ * that `queuetop -d db push --kind k q` and `queuetop push q -d db` are the same. Nothing here
+ * knows a particular verb. Messages go through model/text, because they may hold words of the
+ * server.
  */
 #include "ui/cli.h"
 
@@ -36,7 +37,7 @@ struct parse {
     struct cli *c;
     struct table table;
     struct cli_common *common;
-    void *options; /* the verb's struct */
+    void *options;              /* the verb's struct */
     const char *console_option; /* an option of the console that was given */
     struct err *e;
 };
@@ -215,7 +216,8 @@ take_word(struct parse *p, char *word)
 
     if (strchr(word, '=') || strstr(word, "://")) {
         if (c->conninfo)
-            return fail(p->e, ERR_USAGE, "two connection strings: '%s' and '%s'", c->conninfo, word);
+            return fail(p->e, ERR_USAGE, "two connection strings: '%s' and '%s'", c->conninfo,
+                        word);
         c->conninfo = word;
         return true;
     }

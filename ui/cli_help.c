@@ -17,13 +17,13 @@
 #define F(field) offsetof(struct cli_common, field)
 /* name, letter, value, kind, offset, help, min, max */
 const struct cli_option cli_common_options[] = {
-    {"dbname", 'd', "NAME", CLI_TEXT, F(dbname), "database (or a connection string)", 0, 0},
-    {"schema", 0, "S", CLI_TEXT, F(schema), "schema of the queue (default: queues)", 0, 0},
+    {"dbname",   'd', "NAME", CLI_TEXT, F(dbname), "database (or a connection string)", 0, 0},
+    {"schema",    0, "S", CLI_TEXT, F(schema), "schema of the queue (default: queues)", 0, 0},
     {"read-only", 0, NULL, CLI_FLAG, F(read_only), "change nothing; the server enforces it", 0, 0},
-    {"log", 0, "FILE", CLI_TEXT, F(log_file), "append a debug log to FILE", 0, 0},
-    {"help", 'h', NULL, CLI_FLAG, F(help), "this text; after a verb: about that verb", 0, 0},
-    {"version", 'V', NULL, CLI_FLAG, F(version), "print the version", 0, 0},
-    {0},
+    {"log",         0, "FILE", CLI_TEXT, F(log_file), "append a debug log to FILE", 0, 0},
+    {"help",          'h', NULL, CLI_FLAG, F(help), "this text; after a verb: about that verb", 0, 0},
+    {"version",      'V', NULL, CLI_FLAG, F(version), "print the version", 0, 0},
+    {0 },
 };
 #undef F
 
@@ -63,7 +63,7 @@ print_verbs(void)
     printf("\nverbs:\n");
     for (const struct cli_verb *const *table = cli_verbs; *table; table++)
         for (const struct cli_verb *v = *table; v->name; v++)
-            if (*v->name)
+            if (*v->name && v->help) /* one without help is for our own use */
                 printf("  %-10s %s\n", v->name, v->help);
 }
 
@@ -78,7 +78,7 @@ cli_help(const struct cli *c)
                "       queuetop VERB [options] [CONNINFO]    see queuetop VERB --help\n");
     else
         printf("usage: queuetop %s [options] [CONNINFO]%s%s\n%s.\n", v->name, *v->words ? " " : "",
-               v->words, v->help);
+               v->words, v->help ? v->help : "For queuetop's own use");
     if (program)
         print_verbs();
     print_options("options", v ? v->options : NULL);
@@ -138,7 +138,13 @@ cli_usage(const struct cli *c, const char *fmt, ...)
 int
 cli_fail(const struct cli *c, const struct err *e)
 {
-    if (*e->sqlstate)
+    bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42883") ||
+                    !strcmp(e->sqlstate, "42P01");
+
+    if (no_queue)
+        cli_say(c, "%s (%s); is the queue installed here? queuetop install --schema %s", e->text,
+                e->sqlstate, c->schema);
+    else if (*e->sqlstate)
         cli_say(c, "%s (%s)", e->text, e->sqlstate);
     else
         cli_say(c, "%s", e->text);
@@ -178,6 +184,7 @@ cli_check_secrets(const char *conninfo, struct err *e)
         found = at[8 + strspn(at + 8, " \t\n")] == '=';
     if (!found)
         return true;
-    return fail(e, ERR_USAGE, "a password in an argument is readable in ps: put it into ~/.pgpass, "
-                              "PGPASSFILE or a PGSERVICE file");
+    return fail(e, ERR_USAGE,
+                "a password in an argument is readable in ps: put it into ~/.pgpass, "
+                "PGPASSFILE or a PGSERVICE file");
 }

@@ -4,7 +4,9 @@
 
 #include "ui/cli.h"
 
-extern const struct cli_verb verbs_work[]; /* ui/cli_work.c: install migrate push schedule work */
-extern const struct cli_verb verbs_demo[]; /* ui/demo_load.c: inner verbs of --demo */
+extern const struct cli_verb verbs_install[]; /* ui/cli_work.c: install migrate */
+extern const struct cli_verb verbs_push[];    /* ui/cli_push.c */
+extern const struct cli_verb verbs_work[];    /* ui/cli_work.c: schedule work */
+extern const struct cli_verb verbs_demo[];    /* ui/demo_load.c: inner verbs of --demo */
 
 #endif

@@ -1,0 +1,156 @@
+/*
+ * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL (schedule()).
+ */
+#include "model/scheduler.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/log.h"
+#include "model/mem.h"
+#include "model/queue.h"
+#include "model/worker.h"
+
+enum { RETRY_MS = 500, WAIT_MAX_MS = 5000 };
+
+struct scheduler {
+    struct loop *loop;
+    struct db *db;
+    struct queue *queue;
+    char *holder;
+    int timer;
+    int64_t steps;
+    bool is_active, is_asking, has_ended;
+    struct err fatal;
+    struct err said; /* last complaint */
+};
+
+static void ask(void *ctx);
+
+static void
+again_in(struct scheduler *s, int64_t ms)
+{
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, clock_ms() + ms, ask, s);
+}
+
+static void
+complain(struct scheduler *s, const struct err *e)
+{
+    if (!strcmp(s->said.text, e->text))
+        return;
+    s->said = *e;
+    log_line(LOG_WARN, "%s; trying again", e->text);
+}
+
+static void
+on_error(struct scheduler *s, const struct err *e)
+{
+    bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42883");
+
+    s->is_active = false;
+    if (s->steps == 0 && (no_queue || e->kind == ERR_AUTH || e->kind == ERR_DENIED)) {
+        s->fatal = *e;
+        loop_stop(s->loop);
+        return;
+    }
+    complain(s, e);
+    if (e->kind == ERR_AUTH)
+        db_retry_now(s->db); /* it let us in before: perhaps the password is being changed */
+    again_in(s, RETRY_MS);
+}
+
+static void
+on_step(void *ctx, const struct err *e, const struct queue_step *step)
+{
+    struct scheduler *s = ctx;
+
+    s->is_asking = false;
+    if (s->has_ended)
+        return;
+    if (e->kind != ERR_NONE) {
+        on_error(s, e);
+        return;
+    }
+    if (step->active != s->is_active || s->steps == 0)
+        log_line(LOG_INFO, "scheduler %s %s", s->holder,
+                 step->active ? "is active" : "stands by: another is active");
+    s->is_active = step->active;
+    s->said = (struct err){0};
+    s->steps++;
+    if (step->cut || step->promoted || step->stolen)
+        log_line(LOG_DEBUG, "cut %d, promoted %d, stolen %d", step->cut, step->promoted,
+                 step->stolen);
+    again_in(s, step->wait_ms < 0 ? 0 : step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
+}
+
+/* While a step is out, only looks whether there is a connection at all. */
+static void
+ask(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->timer = 0;
+    if (s->is_asking) {
+        if (db_state(s->db) == DB_BACKOFF)
+            complain(s, db_last_error(s->db));
+        again_in(s, RETRY_MS);
+        return;
+    }
+    s->is_asking = true;
+    again_in(s, RETRY_MS);
+    queue_schedule(s->queue, s->holder, on_step, s);
+}
+
+static void
+on_signal(void *ctx, int signo)
+{
+    struct scheduler *s = ctx;
+
+    log_line(LOG_INFO, "%s: ending", strsignal(signo));
+    s->has_ended = true;
+    loop_stop(s->loop);
+}
+
+struct scheduler *
+scheduler_new(struct loop *l, struct db *db, const char *schema, const char *holder, struct err *e)
+{
+    struct queue *queue = queue_new(db, schema, e);
+
+    if (!queue)
+        return NULL;
+    struct scheduler *s = xcalloc(1, sizeof *s);
+    s->loop = l;
+    s->db = db;
+    s->queue = queue;
+    s->holder = holder ? xstrdup(holder) : worker_make_name();
+    return s;
+}
+
+bool
+scheduler_run(struct scheduler *s, struct err *e)
+{
+    loop_on_signal(s->loop, SIGTERM, on_signal, s);
+    loop_on_signal(s->loop, SIGINT, on_signal, s);
+    ask(s);
+    if (!loop_run(s->loop, e))
+        return false;
+    s->has_ended = true;
+    if (s->fatal.kind != ERR_NONE)
+        *e = s->fatal;
+    return s->fatal.kind == ERR_NONE;
+}
+
+void
+scheduler_free(struct scheduler *s)
+{
+    if (!s)
+        return;
+    loop_cancel(s->loop, s->timer);
+    queue_free(s->queue);
+    free(s->holder);
+    free(s);
+}

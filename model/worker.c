@@ -1,0 +1,429 @@
+/*
+ * What the worker does next. worker_pump looks at everything and starts what is due; it runs after
+ * every answer, signal and timer, so there is no other order of events to keep in mind. At most one
+ * call of each kind is out: register or beat, claim, extend, one for each kind of answer.
+ */
+#include "model/worker.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/clock.h"
+#include "model/log.h"
+#include "model/worker_parts.h"
+
+enum {
+    BEAT_MS = 5000,
+    BEAT_RETRY_MS = 1000,
+    IDLE_MIN_MS = 20,
+    IDLE_MAX_MS = 250,
+    ASK_MS = 100,
+    WATCH_MS = 1000,   /* while there is no connection */
+    LEAVE_MS = 10000,  /* after the second signal, whatever is still out */
+    ANSWERS_MAX = 5000 /* undelivered: no more claims */
+};
+
+char *
+worker_make_name(void)
+{
+    char host[64] = "", id[QUEUE_ID_LEN + 1];
+
+    gethostname(host, sizeof host - 1);
+    queue_make_id(id);
+    return xasprintf("%s-%d-%s", *host ? host : "host", (int)getpid(), id + QUEUE_ID_LEN - 6);
+}
+
+/* --- the connection and the node ----------------------------------------------------------------
+ */
+
+static void
+watch_connection(struct worker *w)
+{
+    const struct err *e = db_last_error(w->db);
+    enum db_state state = db_state(w->db);
+    bool is_down = state == DB_BACKOFF || (state == DB_OFF && e->kind != ERR_NONE);
+
+    if (is_down && strcmp(w->said.text, e->text) != 0) {
+        w->said = *e;
+        log_line(LOG_WARN, "no connection: %s; trying again", e->text);
+    } else if (*w->said.text && (state == DB_READY || state == DB_BUSY)) {
+        log_line(LOG_INFO, "connected again");
+        w->said = (struct err){0};
+    }
+    if (state == DB_OFF && w->is_registered && e->kind == ERR_AUTH)
+        db_retry_now(w->db); /* it let us in before: perhaps the password is being changed */
+}
+
+/* Is it something that waiting can't mend? Only asked before the worker has ever worked. */
+static bool
+is_hopeless(const struct err *e)
+{
+    static const char *const no_queue[] = {"3F000", "42883", "42P01"};
+
+    for (size_t i = 0; i < sizeof no_queue / sizeof *no_queue; i++)
+        if (!strcmp(e->sqlstate, no_queue[i]))
+            return true;
+    return e->kind == ERR_AUTH || e->kind == ERR_DENIED;
+}
+
+static void
+on_start(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    (void)text;
+    w->is_calling_node = false;
+    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    if (e->kind == ERR_NONE) {
+        if (!w->is_registered)
+            log_line(LOG_INFO, "node %s is up", w->node);
+        w->is_registered = true;
+    } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
+        w->fatal = *e;
+        w->is_registered = false;
+    } else if (e->kind != ERR_CONN)
+        log_line(LOG_WARN, "node %s: %s", w->node, e->text);
+    worker_pump(w);
+}
+
+static void
+on_beat(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+    bool is_paused = !strcmp(text, "draining");
+
+    w->is_calling_node = false;
+    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    if (e->kind == ERR_NONE && !strcmp(text, "gone")) {
+        log_line(LOG_WARN, "node %s is unknown to the server: registering again", w->node);
+        w->is_registered = false;
+        w->beat_at_ms = 0;
+    } else if (e->kind == ERR_NONE && is_paused != w->is_paused) {
+        log_line(LOG_INFO, "node %s is %s", w->node,
+                 is_paused ? "drained by an operator: no new jobs" : "up again");
+        w->is_paused = is_paused;
+    }
+    worker_pump(w);
+}
+
+static void
+on_stop(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    (void)text;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_WARN, "could not sign off: %s", e->text);
+    w->has_left = true;
+    loop_stop(w->loop);
+}
+
+static struct queue_node
+node_of(const struct worker *w)
+{
+    return (struct queue_node){.name = w->node,
+                               .session = w->session,
+                               .host = w->host,
+                               .version = QUEUETOP_VERSION,
+                               .pid = (int)getpid(),
+                               .slots = w->o.jobs,
+                               .queues = w->o.queues,
+                               .nqueues = w->o.nqueues};
+}
+
+static void
+keep_node(struct worker *w, int64_t now)
+{
+    struct queue_node node = node_of(w);
+
+    if (w->is_calling_node || now < w->beat_at_ms)
+        return;
+    w->is_calling_node = true;
+    queue_wait(w->queue, w->is_registered ? 0 : -1);
+    if (w->is_registered)
+        queue_node_beat(w->queue, &node, on_beat, w);
+    else
+        queue_node_start(w->queue, &node, on_start, w);
+}
+
+/* --- claiming -----------------------------------------------------------------------------------
+ */
+
+static void
+pace_claims(struct worker *w, int n)
+{
+    int64_t now = clock_ms();
+
+    if (n > 0) {
+        w->idle_wait_ms = IDLE_MIN_MS;
+        w->idle_since_ms = now;
+        w->is_empty = false;
+        w->claim_at_ms = n < w->claimed_n ? now + IDLE_MIN_MS : now;
+        return;
+    }
+    w->claim_at_ms = now + w->idle_wait_ms;
+    w->idle_wait_ms = w->idle_wait_ms * 2 < IDLE_MAX_MS ? w->idle_wait_ms * 2 : IDLE_MAX_MS;
+}
+
+static void
+on_claim(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
+{
+    struct worker *w = ctx;
+
+    w->is_claiming = false;
+    if (e->kind != ERR_NONE) {
+        w->is_forgetful |= queue_in_doubt(w->queue);
+        w->claim_at_ms = clock_ms() + IDLE_MAX_MS;
+        if (e->kind != ERR_CONN)
+            w->claim_at_ms += BEAT_RETRY_MS;
+        if (e->kind != ERR_CONN && strcmp(w->said_claim.text, e->text) != 0)
+            log_line(LOG_WARN, "claim: %s; trying again", e->text);
+        w->said_claim = *e;
+    } else {
+        pace_claims(w, n);
+        for (int i = 0; i < n; i++)
+            job_start(w, &jobs[i], w->claim_sent_ms);
+    }
+    worker_pump(w);
+}
+
+static bool
+may_claim(const struct worker *w)
+{
+    return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
+           !w->is_claiming && w->running < w->o.jobs && answers_left(w) < ANSWERS_MAX;
+}
+
+static void
+claim_more(struct worker *w, int64_t now)
+{
+    if (!may_claim(w) || now < w->claim_at_ms)
+        return;
+    struct queue_claim claim = {.node = w->node,
+                                .n = w->o.jobs - w->running,
+                                .timeout_ms = w->o.timeout_ms,
+                                .queues = w->o.queues,
+                                .nqueues = w->o.nqueues,
+                                .start = true};
+    w->is_claiming = true;
+    w->claimed_n = claim.n;
+    w->claim_sent_ms = now;
+    queue_wait(w->queue, 0);
+    queue_claim(w->queue, &claim, on_claim, w);
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static void
+stop_claiming(struct worker *w, const char *why)
+{
+    if (w->stop != STOP_NOT)
+        return;
+    w->stop = STOP_DRAINING;
+    log_line(LOG_INFO, "%s: finishing %d, then ending", why, w->running);
+}
+
+static void
+stop_now(struct worker *w)
+{
+    w->stop = STOP_NOW;
+    w->stop_at_ms = clock_ms() + w->o.grace_ms + LEAVE_MS;
+    log_line(LOG_INFO, "told again: ending %d commands and giving their jobs back", w->running);
+    for (int i = 0; i < w->o.jobs; i++)
+        if (w->slots[i].child)
+            job_kill(&w->slots[i], WHY_GIVE_BACK);
+}
+
+static void
+leave(struct worker *w)
+{
+    struct queue_node node = node_of(w);
+
+    w->is_leaving = true;
+    if (!w->is_registered) {
+        w->has_left = true;
+        loop_stop(w->loop);
+        return;
+    }
+    queue_wait(w->queue, 0);
+    queue_node_stop(w->queue, &node, on_stop, w);
+}
+
+static void
+check_end(struct worker *w, int64_t now)
+{
+    bool is_busy = w->running > 0 || w->is_claiming || answers_left(w) > 0;
+
+    if (w->fatal.kind != ERR_NONE)
+        stop_claiming(w, "error");
+    if (w->o.drain && w->is_empty && !is_busy)
+        stop_claiming(w, "nothing is ready");
+    if (w->o.max_idle_ms > 0 && !is_busy && now - w->idle_since_ms >= w->o.max_idle_ms)
+        stop_claiming(w, "idle");
+    if (w->stop == STOP_NOW && now >= w->stop_at_ms) {
+        w->is_dirty = true;
+        w->has_left = true;
+        loop_stop(w->loop);
+    } else if (w->stop != STOP_NOT && !is_busy && !w->is_leaving)
+        leave(w);
+}
+
+static void
+on_signal(void *ctx, int signo)
+{
+    struct worker *w = ctx;
+
+    if (signo == SIGCHLD)
+        jobs_check(w);
+    else if (w->stop == STOP_NOT)
+        stop_claiming(w, strsignal(signo));
+    else if (w->stop == STOP_DRAINING)
+        stop_now(w);
+    else
+        w->stop_at_ms = clock_ms();
+    worker_pump(w);
+}
+
+/* --- the middle ---------------------------------------------------------------------------------
+ */
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct worker *w = ctx;
+
+    w->timer = 0;
+    worker_pump(w);
+}
+
+static void
+set_timer(struct worker *w, int64_t now)
+{
+    int64_t due = earlier(jobs_due_ms(w), answers_due_ms(w));
+
+    if (!w->is_calling_node)
+        due = earlier(due, w->beat_at_ms);
+    if (may_claim(w))
+        due = earlier(due, w->claim_at_ms);
+    if (w->o.max_idle_ms > 0 && w->running == 0)
+        due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
+    if (w->stop == STOP_NOW)
+        due = earlier(due, w->stop_at_ms);
+    due = earlier(due, now + (*w->said.text || !w->is_registered ? WATCH_MS : BEAT_MS));
+    loop_cancel(w->loop, w->timer);
+    w->timer = loop_at(w->loop, due > now ? due : now + 1, on_timer, w);
+}
+
+void
+worker_pump(struct worker *w)
+{
+    int64_t now = clock_ms();
+
+    if (w->has_left)
+        return;
+    watch_connection(w);
+    if (!w->is_leaving && (w->fatal.kind == ERR_NONE || w->is_registered))
+        keep_node(w, now);
+    jobs_keep(w);
+    answers_send(w);
+    claim_more(w, now);
+    check_end(w, now);
+    if (!w->has_left)
+        set_timer(w, now);
+}
+
+struct worker *
+worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct err *e)
+{
+    char *path = NULL, host[256] = "";
+
+    if (!child_find(o->argv[0], &path, e))
+        return NULL;
+    struct queue *queue = queue_new(db, o->schema, e);
+    if (!queue) {
+        free(path);
+        return NULL;
+    }
+    struct worker *w = xcalloc(1, sizeof *w);
+    gethostname(host, sizeof host - 1);
+    w->loop = l;
+    w->db = db;
+    w->queue = queue;
+    w->path = path;
+    w->o = *o;
+    w->host = xstrdup(host);
+    w->node = o->node ? xstrdup(o->node) : worker_make_name();
+    w->idle_wait_ms = IDLE_MIN_MS;
+    w->idle_since_ms = clock_ms();
+    queue_make_id(w->session);
+    w->slots = xcalloc((size_t)o->jobs, sizeof *w->slots);
+    for (int i = 0; i < o->jobs; i++)
+        w->slots[i].w = w;
+    for (int i = 0; i < ANSWER_KINDS; i++)
+        w->box[i].w = w;
+    return w;
+}
+
+bool
+worker_run(struct worker *w, struct err *e)
+{
+    loop_on_signal(w->loop, SIGCHLD, on_signal, w);
+    loop_on_signal(w->loop, SIGTERM, on_signal, w);
+    loop_on_signal(w->loop, SIGINT, on_signal, w);
+    worker_pump(w);
+    if (!loop_run(w->loop, e))
+        return false;
+    w->has_left = true;
+    if (w->fatal.kind != ERR_NONE)
+        *e = w->fatal;
+    return w->fatal.kind == ERR_NONE;
+}
+
+bool
+worker_is_clean(const struct worker *w)
+{
+    return !w->is_dirty && answers_left(w) == 0;
+}
+
+const struct worker_counts *
+worker_counts(const struct worker *w)
+{
+    return &w->counts;
+}
+
+const char *
+worker_node(const struct worker *w)
+{
+    return w->node;
+}
+
+void
+worker_free(struct worker *w)
+{
+    if (!w)
+        return;
+    loop_cancel(w->loop, w->timer);
+    for (int i = 0; i < w->o.jobs; i++) {
+        child_free(w->slots[i].child);
+        free(w->slots[i].what);
+    }
+    answers_free(w);
+    queue_free(w->queue);
+    free(w->slots);
+    free(w->node);
+    free(w->host);
+    free(w->path);
+    free(w);
+}
