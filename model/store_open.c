@@ -1,0 +1,213 @@
+/*
+ * Which queue is there: asked at the start and after each new connection, because a failover or a
+ * restore may have changed it. First detect and the server's facts, then, with the schema chosen
+ * and the adapter bound to it, version and role.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/mem.h"
+#include "model/store_parts.h"
+
+enum { MISSING_WAIT_MS = 3000 };
+
+void
+store_set_clock(struct store *s, int64_t server_ms)
+{
+    s->server_ms = server_ms;
+    s->server_at_ms = clock_ms();
+}
+
+int64_t
+store_now_ms(const struct store *s)
+{
+    if (s->clock_stands)
+        return clock_wall_ms();
+    return s->server_ms ? s->server_ms + clock_ms() - s->server_at_ms : 0;
+}
+
+static void
+try_later(struct store *s, enum store_state state, const struct err *e)
+{
+    s->opening = false;
+    s->state = state;
+    s->error = *e;
+    s->open_at_ms = e->kind == ERR_AUTH ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
+    store_touch(s);
+    store_plan(s);
+}
+
+/* The names in the answer, for a sentence. */
+static void
+list_schemas(const struct result *r, struct buf *out)
+{
+    buf_str(out, "");
+    for (int i = 0; i < result_rows(r) && i < 10; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", result_text(r, i, 0));
+}
+
+/* The schema to use among those found; NULL with *e when there is none or no way to tell. */
+static const char *
+choose_schema(const struct store *s, const struct result *r, struct err *e)
+{
+    const char *want = s->schema ? s->schema : adapter_default_schema(s->adapter);
+    struct buf found = {0};
+
+    for (int i = 0; i < result_rows(r); i++)
+        if (!strcmp(result_text(r, i, 0), want))
+            return result_text(r, i, 0);
+    if (result_rows(r) == 1 && !s->schema)
+        return result_text(r, 0, 0);
+    list_schemas(r, &found);
+    if (result_rows(r) == 0 && !s->schema)
+        fail(e, ERR_DATA, "no queue in database %s yet: queuetop install", db_name(s->db));
+    else if (result_rows(r) == 0)
+        fail(e, ERR_DATA, "no queue in schema %s of database %s: queuetop install --schema %s",
+             want, db_name(s->db), want);
+    else
+        fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want,
+             db_name(s->db), found.data);
+    buf_free(&found);
+    return NULL;
+}
+
+static bool
+use_schema(struct store *s, const struct result *r, struct err *e)
+{
+    const char *schema = choose_schema(s, r, e);
+    const char *old = adapter_schema(s->adapter);
+
+    if (!schema)
+        return false;
+    return (old && !strcmp(old, schema)) || adapter_use(s->adapter, schema, e);
+}
+
+static void
+opened(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+    struct err e = reply->err;
+    struct rowset role = {0};
+    int at = adapter_has(s->adapter, SEC_VERSION);
+
+    bool ok = e.kind == ERR_NONE;
+    if (ok && at && result_rows(reply->results[0]) > 0) {
+        free(s->version);
+        s->version = xstrdup(result_text(reply->results[0], 0, 0));
+    }
+    if (ok && adapter_has(s->adapter, SEC_ROLE))
+        ok = record_decode(&record_role, db_take(reply, at), &role, &e);
+    if (!ok) {
+        try_later(s, s->state, &e);
+        return;
+    }
+    rowset_free(&s->role);
+    s->role = role;
+    s->opening = false;
+    s->open = true;
+    s->open_at_ms = 0;
+    s->state = STORE_OPEN;
+    s->error = (struct err){0};
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        s->slots[t].again = s->slots[t].info.wanted;
+    store_touch(s);
+    store_plan(s);
+}
+
+static void
+ask_version(struct store *s)
+{
+    struct db_param none[2][ADAPTER_PARAMS];
+    struct db_stmt stmts[3];
+    int n = 0;
+
+    if (adapter_has(s->adapter, SEC_VERSION)) {
+        stmts[n] = adapter_bind(s->adapter, SEC_VERSION, NULL, none[n]);
+        n++;
+    }
+    if (adapter_has(s->adapter, SEC_ROLE)) {
+        stmts[n] = adapter_bind(s->adapter, SEC_ROLE, NULL, none[n]);
+        n++;
+    }
+    stmts[n++] = (struct db_stmt){.sql = console_sql("spent")};
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, opened, s);
+}
+
+static void
+detected(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+    struct err e = reply->err;
+    struct rowset server = {0};
+
+    if (e.kind != ERR_NONE) {
+        try_later(s, s->state, &e);
+        return;
+    }
+    if (!record_decode(&record_server, db_take(reply, 1), &server, &e) || server.n != 1) {
+        rowset_free(&server);
+        try_later(s, s->state, &e);
+        return;
+    }
+    rowset_free(&s->server);
+    s->server = server;
+    store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
+    if (!use_schema(s, reply->results[0], &e)) {
+        try_later(s, STORE_MISSING, &e);
+        return;
+    }
+    ask_version(s);
+}
+
+void
+store_begin_open(struct store *s)
+{
+    struct db_stmt stmts[2] = {{.sql = adapter_sql(s->adapter, SEC_DETECT)},
+                               {.sql = console_sql("server")}};
+
+    if (s->opening)
+        return;
+    s->opening = true;
+    s->open_at_ms = 0;
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = 2}, -1, detected, s);
+}
+
+enum store_state
+store_state(const struct store *s)
+{
+    return s->state;
+}
+
+/* A break of the connection is said at once, not when the call that waits for it gives up. */
+const struct err *
+store_error(const struct store *s)
+{
+    const struct err *e = db_last_error(s->db);
+
+    return s->open || e->kind == ERR_NONE ? &s->error : e;
+}
+
+const struct server_row *
+store_server(const struct store *s)
+{
+    return s->server.n ? s->server.rows : NULL;
+}
+
+const struct role_row *
+store_role(const struct store *s)
+{
+    return s->role.n ? s->role.rows : NULL;
+}
+
+const char *
+store_version(const struct store *s)
+{
+    return s->version;
+}
+
+const struct db *
+store_db(const struct store *s)
+{
+    return s->db;
+}

@@ -1,0 +1,96 @@
+/* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
+ * (which queue is there), store_take.c (answers -> snapshots), store_jobs.c (the window of the jobs
+ * list). */
+#ifndef MODEL_STORE_PARTS_H
+#define MODEL_STORE_PARTS_H
+
+#include "model/store.h"
+
+enum { SPENT_SLOTS = 60, SECTIONS_MAX = 3 };
+
+struct store;
+
+struct topic_kind { /* a row of the table in store_take.c */
+    const char *name;
+    enum section_id sections[SECTIONS_MAX]; /* the first one is what the adapter must have */
+    int nsections;
+    int pace; /* asked each pace-th interval */
+    bool (*take)(struct store *s, struct db_reply *reply, struct err *e);
+    void (*clear)(struct store *s);
+};
+extern const struct topic_kind topic_kinds[TOPIC_COUNT];
+
+struct slot {
+    struct topic_info info;
+    struct params params; /* of what is asked for */
+    bool chosen;          /* there is something to ask for */
+    bool again;           /* asked for while a query was under way */
+    int serial;           /* grows when something else is asked for: older answers are void */
+};
+
+struct budget {
+    double balance_us; /* what may be spent; grows by 2 % of the time */
+    int64_t at_ms;     /* when the balance was made */
+    int64_t spent_us[SPENT_SLOTS], slot_s[SPENT_SLOTS]; /* by second, for store_load */
+    int64_t since_ms;
+    bool slowed;
+};
+
+struct jobs_window {
+    struct filter filter;
+    char **starts;  /* cursors of the starts that were scrolled past */
+    int64_t *rows;  /* rows between the start before and this one */
+    int depth, cap; /* 0 = the window starts at the top */
+    int limit;      /* rows asked for */
+    int scan;       /* rows to look through */
+    char *resume;   /* cursor to go on from when the search stopped early; NULL = it did not */
+    int n;          /* rows of the snapshot without the marker */
+    bool at_end;
+};
+
+struct store {
+    struct loop *loop;
+    struct db *db;
+    struct adapter *adapter;
+    char *schema; /* asked for; NULL = find one */
+    int interval_ms;
+    bool frozen;
+    bool clock_stands; /* QUEUETOP_NOW: ages don't tick */
+    uint64_t generation;
+    enum store_state state;
+    bool open; /* detection is done on this connection */
+    bool opening;
+    bool alive;         /* false inside store_free: nothing is asked any more */
+    int64_t open_at_ms; /* next try of the detection; 0 = not planned */
+    struct err error;
+    int timer; /* 0 = none */
+    struct budget budget;
+    int64_t server_ms, server_at_ms; /* the server's clock, and our monotonic clock then */
+
+    struct rowset server, role;
+    char *version;
+    struct slot slots[TOPIC_COUNT];
+
+    struct rowset queues, counts;
+    struct queue_row *merged;
+    int nmerged;
+    struct queue_row totals;
+    struct history *history;
+    bool seeded;
+    struct jobs_window window;
+    struct rowset jobs, job, attempts, groups, nodes, leases, audit;
+};
+
+void store_touch(struct store *s); /* something changed: generation */
+void store_plan(struct store *s);  /* sets the timer for what is due next */
+void store_begin_open(struct store *s);
+void store_lost(struct store *s, const struct err *e); /* the connection broke */
+void store_set_clock(struct store *s, int64_t server_ms);
+void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
+
+bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_jobs(struct store *s);
+void store_init_jobs(struct store *s);
+void store_done_jobs(struct store *s);
+
+#endif
