@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "model/mem.h"
 #include "ui/demo_parts.h"
 
-enum { SECONDS_MAX = 1000000, REMOVE_MS = 5000, LOOK_MS = 20 };
+enum { SECONDS_MAX = 1000000, REMOVE_MS = 8000, KILL_MS = 3000, LOOK_MS = 20 };
 
 extern char **environ;
 
@@ -95,6 +96,7 @@ fork_keeper(struct demo *d, struct err *e)
         return fail(e, ERR_SYS, "pipe: %s", strerror(errno));
     }
     fflush(NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed keeper leaves becomes ours */
     d->keeper = fork();
     if (d->keeper == 0) {
         close(life[1]);
@@ -144,24 +146,37 @@ start(struct demo *d, struct err *e)
     return true;
 }
 
-/* Waits until the keeper has ended everything; if it could not (it was killed), removes what is
- * left once the kernel has ended the keeper's children. */
+/* Removes the directory once no process is left. When the keeper was killed, its children are ours
+ * now, and the kernel has told them to go; who does not is killed in the end. */
+static bool
+clean_up(struct demo *d)
+{
+    static const bool never = false;
+    int64_t start = clock_ms(), now = start;
+    struct err e;
+    pid_t pid;
+
+    for (; now < start + REMOVE_MS; now = clock_ms()) {
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            continue;
+        if (pid < 0 && demo_remove_dir(&d->place))
+            return true;
+        if (now > start + KILL_MS)
+            demo_kill_children(0);
+        if (!loop_until(d->loop, &never, now + LOOK_MS, &e))
+            continue;
+    }
+    return false;
+}
+
 static bool
 stop(struct demo *d)
 {
-    static const bool never = false;
-    int64_t deadline;
-    struct err e;
-
     close(d->life);
     while (waitpid(d->keeper, NULL, 0) < 0 && errno == EINTR)
         continue;
     close(d->ready);
-    deadline = clock_ms() + REMOVE_MS;
-    while (access(d->place.dir, F_OK) == 0 && !demo_remove_dir(&d->place) && clock_ms() < deadline)
-        if (!loop_until(d->loop, &never, clock_ms() + LOOK_MS, &e))
-            continue;
-    return access(d->place.dir, F_OK) != 0;
+    return clean_up(d);
 }
 
 static void

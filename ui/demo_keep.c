@@ -7,7 +7,6 @@
  */
 #include "ui/demo_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -236,15 +235,14 @@ conninfo_of(const struct keeper *k, const char *user, char *out, size_t size)
 static bool
 set_up(struct keeper *k, struct err *e)
 {
-    char createdb[PATH_MAX], owner[160];
+    char owner[160];
     const char *dir = k->place->dir;
-    const char *database[] = {createdb, "-h", dir, "-U", "postgres", "demo", NULL};
+    const char *create[] = {k->self, "demo-load", "create", dir, NULL};
     const char *install[] = {k->self, "install", owner, k->schema, NULL};
     const char *setup[] = {k->self, "demo-load", "setup", dir, owner, k->schema, NULL};
 
-    snprintf(createdb, sizeof createdb, "%s/createdb", k->place->bin);
     conninfo_of(k, "postgres", owner, sizeof owner);
-    return run(k, database, false, e) && run(k, install, false, e) && run(k, setup, false, e);
+    return run(k, create, false, e) && run(k, install, false, e) && run(k, setup, false, e);
 }
 
 static pid_t
@@ -295,41 +293,6 @@ start_load(struct keeper *k, struct err *e)
 
 /* --- ending --- */
 
-static pid_t
-parent_of(pid_t pid)
-{
-    char path[64], text[512] = "";
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = 0;
-    const char *close = strrchr(text, ')'); /* the name may hold anything */
-    return close && strlen(close) > 4 ? (pid_t)strtol(close + 4, NULL, 10) : 0;
-}
-
-/* Kills every child but the server; false when there was none. */
-static bool
-kill_children(const struct keeper *k)
-{
-    DIR *proc = opendir("/proc");
-    bool any = false;
-
-    for (const struct dirent *d; proc && (d = readdir(proc));) {
-        pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-        if (pid <= 0 || pid == k->server || parent_of(pid) != getpid())
-            continue;
-        kill(pid, SIGKILL);
-        any = true;
-    }
-    if (proc)
-        closedir(proc);
-    return any;
-}
-
 /* What the killed ones leave comes to us and goes the same way. */
 static void
 kill_all_but_server(struct keeper *k)
@@ -337,7 +300,7 @@ kill_all_but_server(struct keeper *k)
     struct err e;
     int64_t deadline = clock_ms() + END_MS;
 
-    while (kill_children(k) && clock_ms() < deadline)
+    while (demo_kill_children(k->server) && clock_ms() < deadline)
         if (!loop_turn(k->loop, LOOK_MS, &e))
             return;
 }

@@ -26,6 +26,8 @@ enum {
     ONE_PERCENT = 100,
 };
 
+static const char OPERATOR[] = "dbname=demo user=operator";
+
 struct load {
     struct cli *c;
     struct queue *queue;
@@ -134,39 +136,50 @@ push_due(struct load *l)
 /* --- the operator --- */
 
 static struct db_call
-console_call(struct db_stmt *stmt, const char *name)
+console_call(struct db_stmt *stmt, const char *name, bool bare)
 {
     *stmt = (struct db_stmt){0};
     for (int i = 0; i < sql_console_n; i++)
         if (strcmp(sql_console[i].name, name) == 0)
             stmt->sql = sql_console[i].text;
-    return (struct db_call){.stmts = stmt, .n = 1};
+    return (struct db_call){.stmts = stmt, .n = 1, .bare = bare};
 }
 
-/* A connection of the operator: what the console's user could do too. */
+/* A connection to the demo's server, beside the one that the command line names. */
 static struct db *
-operator_db(struct cli *c, bool once)
+other_db(struct cli *c, const char *names, bool once)
 {
     char conninfo[160];
     struct db_options o;
 
-    snprintf(conninfo, sizeof conninfo, "host=%s dbname=demo user=operator", c->words[1]);
+    snprintf(conninfo, sizeof conninfo, "host=%s %s", c->words[1], names);
     cli_db_options(c, &o);
     o.conninfo = conninfo;
     o.once = once;
     return db_new(c->loop, &o);
 }
 
+/* Says one thing and closes the connection. */
 static bool
-say_once(struct cli *c, struct db *db, const char *name, struct err *e)
+say_once(struct cli *c, struct db *db, const char *name, bool bare, struct err *e)
 {
     struct db_stmt stmt;
-    struct db_call call = console_call(&stmt, name);
+    struct db_call call = console_call(&stmt, name, bare);
     struct db_reply reply = {0};
     bool ok = db_do(db, c->loop, &call, &reply, e);
 
     db_reply_done(&reply);
+    db_free(db);
     return ok;
+}
+
+static int
+create_database(struct cli *c)
+{
+    struct err e = {0};
+    struct db *db = other_db(c, "dbname=postgres user=postgres", true);
+
+    return say_once(c, db, "demo_database", true, &e) ? CLI_DONE : cli_fail(c, &e);
 }
 
 /* The owner makes roles and settings, the operator pauses a queue. */
@@ -174,13 +187,12 @@ static int
 set_up(struct cli *c)
 {
     struct err e = {0};
+    struct db *owner = other_db(c, "dbname=demo user=postgres", true);
 
-    if (!say_once(c, cli_db(c, true), "demo_setup", &e))
+    if (!say_once(c, owner, "demo_setup", false, &e) ||
+        !say_once(c, other_db(c, OPERATOR, true), "demo_pause", false, &e))
         return cli_fail(c, &e);
-    struct db *db = operator_db(c, true);
-    bool ok = say_once(c, db, "demo_pause", &e);
-    db_free(db);
-    return ok ? CLI_DONE : cli_fail(c, &e);
+    return CLI_DONE;
 }
 
 static void
@@ -196,7 +208,7 @@ static void
 drain_node(struct load *l)
 {
     struct db_stmt stmt;
-    struct db_call call = console_call(&stmt, "demo_drain");
+    struct db_call call = console_call(&stmt, "demo_drain", false);
 
     l->drained = true;
     db_ask(l->operator_, &call, -1, drained, l);
@@ -229,13 +241,15 @@ load_run(struct cli *c, const void *options)
     struct err e = {0};
 
     (void)options;
+    if (strcmp(c->words[0], "create") == 0)
+        return create_database(c);
     if (strcmp(c->words[0], "setup") == 0)
         return set_up(c);
     l.start_ms = l.last_ms = clock_ms();
     l.queue = queue_new(cli_db(c, false), c->schema, &e);
     if (!l.queue)
         return cli_fail(c, &e);
-    l.operator_ = operator_db(c, false);
+    l.operator_ = other_db(c, OPERATOR, false);
     for (int i = 0; l.first[i].queue; i++)
         l.due[i] = l.first[i].backlog;
     tick(&l);
@@ -297,7 +311,7 @@ job_run(struct cli *c, const void *options)
 /* Without a help text they stand in no list: they are no use to anybody else. */
 const struct cli_verb verbs_demo[] = {
     {.name = "demo-load",
-     .words = "setup|run DIR",
+     .words = "create|setup|run DIR",
      .min_words = 2,
      .max_words = 2,
      .run = load_run},

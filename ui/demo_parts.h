@@ -39,6 +39,9 @@ bool demo_make_dir(struct demo_place *p, struct err *e) __attribute__((warn_unus
 bool demo_remove_dir(const struct demo_place *p);
 /* In a child that becomes a program of the server: gives up root for good. */
 bool demo_drop_root(const struct demo_place *p);
+/* Kills every child of this process but one; false when there was none (a child that was not waited
+ * for counts). */
+bool demo_kill_children(pid_t spare);
 /* Writes the server's settings, after initdb. */
 bool demo_configure(const struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
 

@@ -5,12 +5,14 @@
  */
 #include "ui/demo_parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,4 +226,38 @@ demo_configure(const struct demo_place *p, struct err *e)
     return add_to_file(p, "postgresql.conf", O_APPEND, settings, e) &&
            add_to_file(p, "postgresql.conf", O_APPEND, socket_dir, e) &&
            add_to_file(p, "pg_hba.conf", O_TRUNC, "local all all trust\n", e);
+}
+
+static pid_t
+parent_of(pid_t pid)
+{
+    char path[64], text[512] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    const char *close = strrchr(text, ')'); /* the name may hold anything */
+    return close && strlen(close) > 4 ? (pid_t)strtol(close + 4, NULL, 10) : 0;
+}
+
+bool
+demo_kill_children(pid_t spare)
+{
+    DIR *proc = opendir("/proc");
+    bool any = false;
+
+    for (const struct dirent *d; proc && (d = readdir(proc));) {
+        pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+        if (pid <= 0 || pid == spare || parent_of(pid) != getpid())
+            continue;
+        kill(pid, SIGKILL);
+        any = true;
+    }
+    if (proc)
+        closedir(proc);
+    return any;
 }
