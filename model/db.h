@@ -16,6 +16,10 @@
 #include "model/loop.h"
 #include "model/rows.h"
 
+/* The life of a connection. OFF leaves by the first call; RESOLVING by the last look-up or its
+ * deadline; CONNECTING by READY or a failure; READY by a call or the server's end; BUSY by the end
+ * of the pipeline (a ROLLBACK included, when one is due) or the connection's; BACKOFF by its timer
+ * or db_retry_now. Every failure goes to BACKOFF, or to OFF when `once` or ERR_AUTH says so. */
 enum db_state {
     DB_OFF,        /* never asked to connect, or stopped for good after ERR_AUTH */
     DB_RESOLVING,  /* the helper thread looks a host name up */
@@ -32,10 +36,11 @@ struct db_options {
     const char *schema;        /* search_path of every transaction: schema, pg_temp; NULL = untouched */
     int statement_timeout_ms;  /* 0 = none */
     int lock_timeout_ms;       /* 0 = none */
-    int stall_warn_ms;         /* silence while busy: cancel; 0 = 3000 */
+    int stall_warn_ms;         /* silence while busy: cancel; 0 = 3000, -1 = never */
     int stall_drop_ms;         /* silence while busy: drop the socket; 0 = 8000, -1 = never */
-    bool read_only;            /* BEGIN READ ONLY in every call */
-    bool once;                 /* no reconnecting: the first failure is the answer (verbs) */
+    bool read_only;            /* BEGIN READ ONLY in every call, one snapshot for all statements */
+    bool once;                 /* no reconnecting by itself: the first failure is the answer to all
+                                  that waits; a later call connects anew (verbs) */
 };
 
 struct db_param {
@@ -55,10 +60,11 @@ struct db_call {
     int n;
     bool bare;   /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
                     and no settings; search_path is then the caller's business (qualified names) */
-    bool script; /* stmts[0].sql is a script of many statements, sent by the simple protocol inside
-                    the surrounding transaction; params must be empty */
+    bool script; /* each stmts[i] without parameters may be a script of many statements, sent by the
+                    simple protocol inside the surrounding transaction; one round trip each; its
+                    result is that of the script's last statement. Scripts must not end it. */
     bool dry;    /* ROLLBACK instead of COMMIT */
-    int statement_timeout_ms; /* 0 = the connection's */
+    int statement_timeout_ms; /* 0 = the connection's; a longer one lengthens the stall limits */
 };
 
 struct db_reply {
@@ -74,10 +80,26 @@ struct db_reply {
 typedef void db_reply_fn(void *ctx, struct db_reply *reply);
 
 struct db;
+/* Does not connect yet. A conninfo that can't be read is the answer to every call (ERR_USAGE). */
 struct db *db_new(struct loop *l, const struct db_options *o);
-void db_free(struct db *db); /* pending calls are answered with ERR_CONN first */
+/* Pending calls are answered with ERR_CONN first. May be called from a reply. */
+void db_free(struct db *db);
 
-/* Queues a call. Connects when needed. A call that waits for a connection is answered with ERR_CONN
+/* Everything the server says beside its answers (NOTICE, WARNING): severity in the server's words,
+ * message with detail and hint on one line, untrusted. Without fn it goes to the log. fn must not
+ * call back into db. */
+typedef void db_notice_fn(void *ctx, const char *severity, const char *text);
+void db_on_notice(struct db *db, db_notice_fn *fn, void *ctx);
+/* Called when the state has changed or a connection attempt has failed; may call anything. */
+void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
+
+/* The server wants a password that nobody gave: last_error is ERR_AUTH and says which ways there
+ * are. One of them is to ask the user and to hand it over here (copied; wiped by db_free): a call
+ * or db_retry_now then tries again. */
+bool db_needs_password(const struct db *db);
+void db_password(struct db *db, const char *password);
+
+/* Queues a call; never answers before it returns. Connects when needed. A call that waits for a connection is answered with ERR_CONN
  * after wait_ms (0 = at once when the connection is down, -1 = waits for ever). */
 void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx);
 /* Takes result i out of a reply: the caller owns it (result_free). */
@@ -85,14 +107,15 @@ struct result *db_take(struct db_reply *reply, int i);
 
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
-void db_retry_now(struct db *db); /* ends a back-off */
+void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
 
 enum db_state db_state(const struct db *db);
 const struct err *db_last_error(const struct db *db); /* why it is not ready; kind NONE if it is */
 int64_t db_next_try_ms(const struct db *db);          /* monotonic; 0 unless DB_BACKOFF */
 int64_t db_silent_ms(const struct db *db);            /* since the last byte while busy, else 0 */
 int db_tries(const struct db *db);                    /* failed attempts since the last success */
-/* Where we are: "user@host:port/dbname" parts for the header; "" while unknown. */
+/* Where we are, for the header: "db1", "db1:6432" (port only if not 5432), "local" for a unix
+ * socket; while not connected where we try to go; "" while unknown. Valid until the next call. */
 const char *db_host(const struct db *db);
 const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
@@ -100,6 +123,7 @@ int db_server_version(const struct db *db); /* 150018, 0 while unknown */
 
 /* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is the
  * caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
+/* A connection without `once` is waited for 30 s at most. */
 bool db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply *reply,
            struct err *e) __attribute__((warn_unused_result));
 void db_reply_done(struct db_reply *reply);
