@@ -134,8 +134,8 @@ check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
-	clang-tidy --quiet $(wildcard model/*.c ui/*.c) -- $(CSTD)
-	for f in $(wildcard model/*.c ui/*.c); do gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null $$f || exit 1; done
+	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
+	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
 bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## the figures of PERFORMANCE and CONSOLE
 	for b in $(filter %$(or $T,),$(filter $(BUILD)/tests/bench/%,$(TESTS))) $(wildcard tests/bench/*.sh); do \
 	  QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) $$b || exit 1; done

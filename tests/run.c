@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 5000, TIMED_OUT = 124, LEFT_BEHIND = 125 };
+enum { GRACE_MS = 2000, TIMED_OUT = 124, LEFT_BEHIND = 125 };
 
 struct test {
     const char *path;
