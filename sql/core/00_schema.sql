@@ -1,0 +1,72 @@
+-- The schema of the queue, its name, and the words that the other scripts use.
+--
+-- These scripts run in the order of their names in ONE transaction (`queuetop install`), after
+--   select set_config('queuetop.schema', NAME, true), set_config('queuetop.viewer', ROLE, true),
+--          set_config('queuetop.worker', ROLE, true), set_config('queuetop.operator', ROLE, true);
+-- Nothing is substituted in the text: this script points search_path at the schema, the others use bare
+-- names, and every function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
+
+do $$
+declare
+    s text := coalesce(nullif(current_setting('queuetop.schema', true), ''), 'queues');
+begin
+    if s ~ '^pg_' or s in ('information_schema', 'public') then
+        raise 'a schema called "%" cannot hold the queue: choose one of its own', s using errcode = '42939';
+    end if;
+    if to_regnamespace(quote_ident(s)) is null then
+        execute format('create schema %I', s);
+        execute format('comment on schema %I is %L', s, 'queuetop: a job queue (push, claim, extend, complete, fail)');
+    end if;
+    perform set_config('search_path', format('%I, pg_temp', s), true);
+    perform set_config('client_min_messages', 'warning', true);
+    if to_regtype('job_state') is null or
+       (select typnamespace from pg_type where oid = to_regtype('job_state')) <> to_regnamespace(quote_ident(s)) then
+        create type job_state as enum
+            ('scheduled', 'ready', 'retry', 'failed', 'running', 'completed', 'cancelled', 'blocked');
+        comment on type job_state is 'scheduled, ready, retry and failed stand in queue; completed and cancelled in '
+            'history; running and blocked are shown by views only';
+    end if;
+end $$;
+
+create table if not exists meta (
+    only_one          boolean primary key default true check (only_one),
+    version           int not null,
+    protocol          int not null,
+    min_protocol      int not null,
+    installed_at      timestamptz not null default now(),
+    system_identifier bigint not null
+);
+comment on table meta is 'What is installed here: one row';
+comment on column meta.protocol is 'The version of the worker functions; a worker that speaks less than min_protocol is turned away';
+comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another one they are made anew';
+
+insert into meta (version, protocol, min_protocol, system_identifier)
+select 1, 1, 1, system_identifier from pg_control_system()
+on conflict do nothing;
+
+create table if not exists setting (
+    name  text primary key,
+    value text not null,
+    note  text not null
+);
+comment on table setting is 'Limits and intervals of the whole installation';
+
+insert into setting (name, value, note) values
+    ('payload_limit', '10485760', 'bytes of a payload or body; more is refused (QT004)'),
+    ('result_limit', '1048576', 'bytes of a result; more is cut'),
+    ('error_limit', '8192', 'characters of an error; more is cut'),
+    ('trace_limit', '65536', 'characters of a trace; more is cut'),
+    ('node_late', '15 seconds', 'a node is late when its last heartbeat is older'),
+    ('node_dead', '30 seconds', 'a node is dead when its last heartbeat is older'),
+    ('node_keep', '1 day', 'how long a dead node is shown')
+on conflict do nothing;
+
+create or replace function setting_int(name text) returns bigint
+language sql stable set search_path from current as
+$$ select value::bigint from setting s where s.name = $1 $$;
+comment on function setting_int(text) is 'A limit of table setting as a number';
+
+create or replace function setting_interval(name text) returns interval
+language sql stable set search_path from current as
+$$ select value::interval from setting s where s.name = $1 $$;
+comment on function setting_interval(text) is 'An interval of table setting';

@@ -1,0 +1,198 @@
+-- The tables that hold jobs: queue (unfinished), work_queue (leases), history and attempt (by day), and what is
+-- configured: queue_config, node. Index by index, what each is for:
+--   queue_ready    the scheduler reads jobs in order from behind a cursor, completions find theirs by (queue, priority, seq)
+--   queue_due      promotion of scheduled and retry jobs
+--   queue_other    lists of jobs that are not ready
+--   queue_failed   groups of errors
+--   queue_unique   one unfinished job a key
+-- On the straight path push -> claim -> complete no row of queue is ever updated.
+
+create sequence if not exists job_seq as bigint;
+comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, so that old tokens miss it';
+-- Steps of 100: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim).
+create sequence if not exists lease_seq as bigint increment 100 start 100;
+
+create table if not exists queue (
+    id            uuid not null default
+        ('0' || to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
+    seq           bigint not null default nextval('job_seq'),
+    created       timestamptz not null default now(),
+    changed       timestamptz not null default now(),
+    state         job_state not null default 'ready',
+    priority      smallint not null default 5,
+    tries         smallint not null default 0,
+    max_tries     smallint,
+    queue         text collate "C" not null,
+    kind          text not null default '',
+    payload       json,
+    body          bytea,
+    payload_type  text,
+    unique_key    text collate "C",
+    run_after     timestamptz,
+    expires_at    timestamptz,
+    lease_timeout interval,
+    run_timeout   interval,
+    error         text,
+    error_key     text collate "C",
+    origin_id     uuid,
+    last_action   uuid,
+    cancel_asked  timestamptz,
+    constraint queue_pkey primary key (id),
+    constraint queue_name check (length(queue) between 1 and 200),
+    constraint queue_kind check (length(kind) <= 200),
+    constraint queue_priority check (priority between 0 and 9),
+    constraint queue_one_body check (payload is null or body is null),
+    constraint queue_state check (state in ('scheduled', 'ready', 'retry', 'failed')),
+    constraint queue_key_length check (length(unique_key) <= 1000),
+    constraint queue_tries check (max_tries >= 1),
+    constraint queue_timeouts check (lease_timeout > interval '0' and run_timeout > interval '0')
+);
+create unique index if not exists queue_ready on queue (queue, priority, seq) where state = 'ready';
+create index if not exists queue_due on queue (run_after) where state in ('scheduled', 'retry');
+create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
+create index if not exists queue_failed on queue (queue, error_key, changed) where state = 'failed';
+create unique index if not exists queue_unique on queue (queue, unique_key) where unique_key is not null and state <> 'failed';
+alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+comment on table queue is 'Jobs that are not finished. A plain INSERT of queue, payload (and whatever else a pusher may say) is a push';
+comment on column queue.id is 'Version 7 uuid: time first';
+comment on column queue.seq is 'The job''s token within its lease, and its place in the queue';
+comment on column queue.created is 'When it was pushed';
+comment on column queue.changed is 'When it came into its present state';
+comment on column queue.state is 'ready includes what runs: running jobs are those that stand in claimed leases';
+comment on column queue.priority is '0 (soonest) to 9';
+comment on column queue.tries is 'Tries that ended without success';
+comment on column queue.max_tries is 'NULL = the queue''s';
+comment on column queue.payload is 'JSON, kept to the letter';
+comment on column queue.body is 'Anything that is not JSON; payload_type says what';
+comment on column queue.unique_key is 'One unfinished job a queue and key; failed ones do not count';
+comment on column queue.run_after is 'Not before this time';
+comment on column queue.lease_timeout is 'How long a claim lasts without a sign of life; NULL = the queue''s';
+comment on column queue.run_timeout is 'How long the job may run; NULL = the queue''s';
+comment on column queue.error_key is 'The last error without its numbers, uuids and quoted parts: its group';
+comment on column queue.origin_id is 'The finished job that this one repeats';
+comment on column queue.last_action is 'The last administrative action that changed it (audit)';
+comment on column queue.cancel_asked is 'When an operator asked for the end of the running job';
+
+create table if not exists work_queue (
+    lease        bigint not null default nextval('lease_seq'),
+    lock_timeout timestamptz,
+    started      timestamptz,
+    version      int not null default 0,
+    batch_order  int not null default 0,
+    priority     smallint not null,
+    max_tries    smallint,
+    history      "char",
+    queue        text collate "C" not null,
+    seqs         bigint[] not null,
+    started_seqs bigint[],
+    lock_key     text collate "C",
+    lease_time   interval,
+    run_timeout  interval,
+    constraint work_queue_pkey primary key (lease)
+) with (fillfactor = 50);
+create unique index if not exists work_queue_queue on work_queue (queue, lease);
+alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
+comment on table work_queue is 'Leases: one row is one lease on a chunk of one queue''s jobs. Rows without lock_key are free and come into being '
+    'under the lock of the scheduler row only, so that they become visible in the order of their numbers';
+comment on column work_queue.version is 'The claim token: claim sets it, complete, fail and extend must name it';
+comment on column work_queue.batch_order is 'Its round within the scheduler step that cut it';
+comment on column work_queue.seqs is 'The jobs (queue.seq) that are still unfinished in it';
+comment on column work_queue.started_seqs is 'Those of them that have been started: a crash counts for these';
+comment on column work_queue.lock_key is 'The node that holds it; NULL = free';
+comment on column work_queue.lock_timeout is 'Until when the lease holds';
+comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So claims need not read queue_config';
+comment on column work_queue.history is 'n none, m meta, NULL full; the queue''s at the time of cutting';
+comment on column work_queue.lease_time is 'How long a claim of it lasts if the worker names no time; NULL = 60 s';
+comment on column work_queue.run_timeout is 'The queue''s run_timeout at the time of cutting';
+
+create table if not exists queue_config (
+    queue         text collate "C" primary key check (length(queue) between 1 and 200),
+    paused_at     timestamptz,
+    paused_by     text,
+    pause_reason  text,
+    weight        int not null default 1 check (weight between 1 and 1000),
+    max_running   int check (max_running >= 0),
+    chunk         int check (chunk between 1 and 100),
+    lease_timeout interval not null default '60 s' check (lease_timeout > interval '0'),
+    run_timeout   interval check (run_timeout > interval '0'),
+    max_tries     smallint not null default 5 check (max_tries >= 1),
+    backoff_base  interval not null default '5 s' check (backoff_base >= interval '0'),
+    backoff_max   interval not null default '1 h' check (backoff_max >= interval '0'),
+    retention     interval not null default '7 d' check (retention > interval '0'),
+    history       text not null default 'full' check (history in ('none', 'meta', 'full')),
+    registered    timestamptz not null default now()
+);
+comment on table queue_config is 'What is set for a queue. The scheduler adds a row when it first sees a queue; nothing on the push path reads it';
+comment on column queue_config.weight is 'Its share of what is cut when several queues wait';
+comment on column queue_config.max_running is 'Concurrency limit: never more than so many jobs in leases, claimed or not';
+comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work';
+comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
+
+create table if not exists node (
+    lock_key    text collate "C" primary key check (length(lock_key) between 1 and 200),
+    session     uuid not null,
+    host        text,
+    pid         int,
+    version     text,
+    protocol    int,
+    queues      text[],
+    slots       int,
+    started     timestamptz not null default now(),
+    heartbeat   timestamptz not null default now(),
+    state       text not null default 'up' check (state in ('up', 'draining')),
+    backend_pid int
+) with (fillfactor = 30);
+comment on table node is 'Worker processes that said so (node_start); a node may also claim without';
+comment on column node.lock_key is 'Its name, the lock_key of its leases';
+comment on column node.session is 'Made anew by each start of the process: two processes cannot share a name';
+comment on column node.slots is 'How many jobs it works at a time: no chunk is cut larger than the largest of the living';
+
+create table if not exists attempt (
+    job     uuid not null,
+    number  int not null,
+    seq     bigint,
+    queue   text collate "C" not null,
+    node    text,
+    started timestamptz,
+    ended   timestamptz not null,
+    outcome text not null check (outcome in ('failed', 'lost', 'timeout', 'cancelled')),
+    error   text,
+    trace   text
+) partition by range (ended);
+create index if not exists attempt_job on attempt (job, number);
+comment on table attempt is 'One row for each attempt that failed or was lost; by day, like history';
+comment on column attempt.number is 'Which try it was, from 1';
+
+create table if not exists history (
+    id           uuid not null,
+    created      timestamptz not null,
+    started      timestamptz,
+    finished     timestamptz not null,
+    state        job_state not null check (state in ('completed', 'cancelled', 'failed')),
+    priority     smallint not null,
+    tries        smallint not null,
+    max_tries    smallint,
+    queue        text collate "C" not null,
+    kind         text not null,
+    node         text,
+    payload      json,
+    body         bytea,
+    payload_type text,
+    result       bytea,
+    error        text,
+    unique_key   text collate "C",
+    origin_id    uuid,
+    last_action  uuid,
+    kept         boolean not null default true,
+    run_after    timestamptz,
+    lease_timeout interval,
+    run_timeout  interval
+) partition by range (finished);
+create index if not exists history_queue on history (queue, finished);
+create index if not exists history_id on history using brin (id) with (pages_per_range = 16, autosummarize = on);
+comment on table history is 'Finished jobs, a partition a day (UTC) of the time they finished. Purge drops partitions';
+comment on column history.tries is 'Tries in all, the successful one included';
+comment on column history.kept is 'Whether payload and body were kept (queue_config.history): only then can the job be requeued';
+comment on index history_id is 'Version 7 ids are nearly in order: a small index is enough';

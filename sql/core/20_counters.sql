@@ -1,0 +1,139 @@
+-- The books of the scheduler and the counters. Everything that would be updated many times a second is APPENDED
+-- instead, and old rows are deleted in ranges that nobody scans: with a snapshot held open elsewhere for an hour
+-- no reader wades through the dead (PERFORMANCE: "the trap").
+--   delta    what each statement changed, with its transaction id
+--   fold     counter: the sum of all deltas that the fold's snapshot saw
+--   tick     one row a scheduler step that did something: the snapshot of deltas it has seen, and hints
+--   cursor   per queue, how far each priority has been cut
+--   mark     where the living leases begin, and which older ones still live
+-- A reader adds to the newest fold the deltas that became visible since: xid among those in progress then, at or
+-- above xmax then, or the fold's own. So an open transaction elsewhere delays nothing but its own row.
+
+create table if not exists delta (
+    xid       xid8 not null default pg_current_xact_id(),
+    queue     text collate "C" not null,
+    at        timestamptz not null default now(),
+    min_seq   bigint,
+    max_seq   bigint,
+    min_after timestamptz,
+    run_ms    bigint,
+    ready     int,
+    scheduled int,
+    retry     int,
+    failed    int,
+    pushed    int,
+    completed int,
+    fails     int,
+    retried   int,
+    cancelled int,
+    lost      int,
+    priority  smallint not null,
+    error_key text collate "C"
+);
+create index if not exists delta_xid on delta (xid);
+create index if not exists delta_key on delta (xid) where error_key is not null;
+alter table delta set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000, autovacuum_vacuum_cost_delay = 0);
+comment on table delta is 'What a statement changed in one queue and priority; ready to failed are signed, pushed to lost only grow';
+comment on column delta.min_seq is 'Ready jobs came into being between min_seq and max_seq: behind the cursor they are late, and looked for';
+comment on column delta.min_after is 'Waiting jobs came into being, the earliest due at this time';
+comment on column delta.error_key is 'Set: the row changes the group of errors only (its column failed), not the totals';
+
+create table if not exists fold (
+    fold     bigint generated always as identity primary key,
+    at       timestamptz not null default now(),
+    snapshot pg_snapshot not null,
+    xid      xid8 not null,
+    keep     boolean not null,
+    swept    bigint[] not null default '{0,0,0}'
+);
+comment on table fold is 'One sum of the deltas: counter rows of the same number';
+comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
+comment on column fold.swept is 'Up to which tick, cursor and mark the sweep after it has deleted: the next starts there';
+comment on column fold.keep is 'One each 10 s is kept for 10 minutes (rates); these also sum the groups of errors';
+
+create table if not exists counter (
+    fold      bigint not null,
+    queue     text collate "C" not null,
+    priority  smallint not null,
+    error_key text collate "C",
+    ready     bigint not null default 0,
+    scheduled bigint not null default 0,
+    retry     bigint not null default 0,
+    failed    bigint not null default 0,
+    pushed    bigint not null default 0,
+    completed bigint not null default 0,
+    fails     bigint not null default 0,
+    retried   bigint not null default 0,
+    cancelled bigint not null default 0,
+    lost      bigint not null default 0,
+    run_ms    bigint not null default 0,
+    oldest    timestamptz,
+    first_at  timestamptz,
+    last_at   timestamptz
+);
+create index if not exists counter_fold on counter (fold);
+alter table counter set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+comment on table counter is 'The counts of one fold; with error_key NULL per queue and priority, otherwise failed jobs of one group of errors';
+comment on column counter.oldest is 'Since when the oldest job that waits for a worker has been ready';
+
+create table if not exists tick (
+    tick     bigint generated always as identity primary key,
+    at       timestamptz not null default clock_timestamp(),
+    snapshot pg_snapshot not null,
+    xid      xid8 not null default pg_current_xact_id(),
+    want     int not null,
+    weights  numeric not null,
+    free     bigint not null,
+    jobs     int not null,
+    more     boolean not null,
+    after    timestamptz not null,
+    mark_at  timestamptz not null,
+    day_at   timestamptz not null
+);
+comment on table tick is 'Scheduler steps that did something; the newest row counts';
+comment on column tick.snapshot is 'The deltas that steps have seen so far';
+comment on column tick.want is 'How many free jobs the scheduler keeps in work_queue';
+comment on column tick.weights is 'Sum of the weights of the queues that waited';
+comment on column tick.free is 'No free lease has a lower number: claims start here';
+comment on column tick.jobs is 'Free jobs in work_queue when the step was over';
+comment on column tick.more is 'Jobs were left uncut';
+comment on column tick.after is 'Waiting jobs due until this time have been promoted';
+
+create table if not exists cursor (
+    n     bigint generated always as identity,
+    queue text collate "C" not null,
+    seq   bigint[] not null,
+    high  bigint[] not null,
+    low   bigint not null default 0,
+    chunk int not null default 10
+);
+create unique index if not exists cursor_queue on cursor (queue, n desc);
+create index if not exists cursor_n on cursor (n);
+alter table cursor set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+comment on table cursor is 'How far a queue has been cut; its newest row counts';
+comment on column cursor.seq is 'By priority (0 first): jobs up to here have been cut; NULL = no job of that priority was ever seen';
+comment on column cursor.high is 'By priority: jobs up to here may stand in a lease, so a cut that starts lower looks at the leases first';
+comment on column cursor.low is 'No free lease of the queue has a lower number';
+comment on column cursor.chunk is 'Measured jobs a lease';
+
+create table if not exists mark (
+    n     bigint generated always as identity primary key,
+    mark  bigint not null,
+    older bigint[] not null
+);
+comment on table mark is 'Where the living leases are: number mark and above, and the older ones listed; the newest row counts';
+
+create table if not exists scheduler (
+    term   bigint generated by default as identity primary key,
+    holder text not null,
+    until  timestamptz not null
+);
+insert into scheduler (term, holder, until) values (0, 'lock', '-infinity') on conflict do nothing;
+comment on table scheduler is 'Row 0 is the lock that every maker of free leases takes; the newest row names the active scheduler';
+
+insert into fold (snapshot, xid, keep)
+select pg_current_snapshot(), pg_current_xact_id(), true where not exists (select from fold);
+insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at)
+select pg_current_snapshot(), 20, 1, 0, 0, true, '-infinity', now(), '-infinity' where not exists (select from tick);
+insert into mark (mark, older) select 0, '{}' where not exists (select from mark);

@@ -1,0 +1,238 @@
+-- Pushing: the triggers that count, and the functions push, push_text, push_bytes and push_many. A plain INSERT
+-- into queue does the same; the functions add an answer for duplicates, delays by the server's clock, size limits.
+
+create or replace function uuid_v7() returns uuid language sql volatile as
+$$ select ('0' || pg_catalog.to_hex((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::pg_catalog.int8)
+        || '7' || pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 16))::pg_catalog.uuid $$;
+comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, then random bits; the default of queue.id';
+
+create or replace function queue_pushed() returns trigger
+language plpgsql security definer set search_path from current as $$
+begin
+    insert into delta (queue, priority, ready, scheduled, retry, failed, pushed, min_seq, max_seq, min_after)
+    select queue, priority, count(*) filter (where state = 'ready'), count(*) filter (where state = 'scheduled'),
+           count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'), count(*),
+           min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'),
+           min(run_after) filter (where state in ('scheduled', 'retry'))
+    from pushed group by queue, priority;
+    return null;
+end $$;
+comment on function queue_pushed() is 'Statement trigger of queue: writes what an INSERT added to delta';
+
+create or replace function queue_not_yet() returns trigger
+language plpgsql set search_path from current as $$
+begin
+    if new.state = 'ready' and new.run_after > now() then
+        new.state := 'scheduled';
+    end if;
+    return new;
+end $$;
+comment on function queue_not_yet() is 'Row trigger of queue where run_after is given: a job for later is scheduled, not ready';
+
+do $$
+begin
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_pushed') then
+        create trigger queue_pushed after insert on queue referencing new table as pushed
+            for each statement execute function queue_pushed();
+    end if;
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_not_yet') then
+        create trigger queue_not_yet before insert on queue for each row
+            when (new.run_after is not null) execute function queue_not_yet();
+    end if;
+end $$;
+
+create or replace function check_size(size bigint) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    if size > setting_int('payload_limit') then
+        raise 'payload of % bytes is more than the limit of %', size, setting_int('payload_limit')
+            using errcode = 'QT004', hint = 'table setting, payload_limit';
+    end if;
+end $$;
+comment on function check_size(bigint) is 'Raises QT004 where a payload is larger than the setting payload_limit';
+
+create or replace function push_twin(id uuid, queue text, unique_key text, again boolean) returns uuid
+language sql stable set search_path from current as $$
+    select coalesce(
+        (select q.id from queue q where q.id = $1),
+        (select q.id from queue q where q.queue = $2 and q.unique_key = $3 and q.state <> 'failed'),
+        case when $4 then (select h.id from history h where h.id = $1 limit 1) end)
+$$;
+comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or same unique key unfinished';
+
+create or replace function push_withdraw(ids uuid[]) returns void
+language sql set search_path from current as $$
+    with d as (delete from queue q where q.id = any($1) returning q.queue, q.priority, q.state)
+    insert into delta (queue, priority, ready, scheduled, pushed)
+    select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'), -count(*)
+    from d group by queue, priority
+$$;
+comment on function push_withdraw(uuid[]) is 'Takes back jobs that this very transaction pushed and that turned out to be finished already';
+
+create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+begin
+    for round in 1 .. 10 loop
+        insert into queue as q (id, queue, kind, priority, payload, body, payload_type, run_after, expires_at,
+                                unique_key, max_tries, run_timeout, lease_timeout)
+        values (job.id, job.queue, coalesce(job.kind, ''), coalesce(job.priority, 5), job.payload, job.body,
+                job.payload_type, job.run_after, job.expires_at, job.unique_key, job.max_tries, job.run_timeout,
+                job.lease_timeout)
+        on conflict do nothing returning q.id into push_row.id;
+        pushed := found;
+        if pushed and again and exists (select from history h where h.id = job.id) then
+            perform push_withdraw(array[job.id]);
+            pushed := false;
+        elsif not pushed then
+            push_row.id := push_twin(job.id, job.queue, job.unique_key, again);
+        end if;
+        exit when push_row.id is not null;
+    end loop;
+    if push_row.id is null then
+        raise 'cannot push: other sessions keep pushing and finishing the same job' using errcode = '40001';
+    end if;
+end $$;
+comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes meanwhile means another round';
+
+create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
+    run_after timestamptz default null, delay interval default null, unique_key text default null,
+    max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
+    inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    job   queue;
+    again boolean := $11 is not null;
+begin
+    if octet_length(payload::text) > 65536 then
+        perform check_size(octet_length(payload::text));
+    end if;
+    if push.id is null then
+        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, unique_key, max_tries,
+                                run_timeout, lease_timeout)
+        values ($1, coalesce($3, ''), coalesce($4, 5), $2, coalesce($5, now() + $6), $12, $7, $8, $9, $10)
+        on conflict do nothing returning q.id into push.id;
+        pushed := found;
+        if pushed then
+            return;
+        end if;
+    end if;
+    job.id := coalesce($11, uuid_v7());
+    job.queue := $1;
+    job.kind := $3;
+    job.priority := $4;
+    job.payload := $2;
+    job.run_after := coalesce($5, now() + $6);
+    job.expires_at := $12;
+    job.unique_key := $7;
+    job.max_tries := $8;
+    job.run_timeout := $9;
+    job.lease_timeout := $10;
+    select r.id, r.pushed into push.id, push.pushed from push_row(job, again) r;
+end $$;
+comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+    'Adds a job with a JSON payload. Answers its id; pushed is false where a job of the same id or an unfinished one of the same unique key was there: then its id';
+
+create or replace function push_bytes(queue text, body bytea, payload_type text default 'application/octet-stream',
+    kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
+    unique_key text default null, max_tries int default null, run_timeout interval default null,
+    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    job queue;
+begin
+    perform check_size(octet_length($2));
+    job.id := coalesce($12, uuid_v7());
+    job.queue := $1;
+    job.body := $2;
+    job.payload_type := $3;
+    job.kind := $4;
+    job.priority := $5;
+    job.run_after := coalesce($6, now() + $7);
+    job.unique_key := $8;
+    job.max_tries := $9;
+    job.run_timeout := $10;
+    job.lease_timeout := $11;
+    job.expires_at := $13;
+    select r.id, r.pushed into push_bytes.id, push_bytes.pushed from push_row(job, $12 is not null) r;
+end $$;
+comment on function push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+    'push() for bytes of any type';
+
+create or replace function push_text(queue text, body text, payload_type text default 'text/plain',
+    kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
+    unique_key text default null, max_tries int default null, run_timeout interval default null,
+    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
+language sql security definer set search_path from current as $$
+    select * from push_bytes($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+$$;
+comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+    'push() for text that is not JSON; stored as its UTF-8 bytes. A name of its own, because a plain literal would pick text over json in silence';
+
+create or replace function push_many(ids uuid[], queues text[], kinds text[] default null, priorities int[] default null,
+    run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
+    max_tries int[] default null, run_timeouts interval[] default null, lease_timeouts interval[] default null,
+    payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false)
+returns table (n int, id uuid, pushed boolean)
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    new_ids uuid[];
+    made    uuid[];
+    old     uuid[] := '{}';
+    job     queue;
+    i       int;
+begin
+    perform check_size(max(s)) from (select max(octet_length(x)) as s from unnest(payloads) x
+                                     union all select max(octet_length(x)) from unnest(bodies) x) z;
+    with given as materialized (
+        select o, coalesce(g.id, uuid_v7()) as id, queue, kind, priority, coalesce(run_after, now() + delay) as run_after,
+               unique_key, tries, run_timeout, lease_timeout, payload, body, type
+        from unnest(queues, ids, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
+                    lease_timeouts, payloads, bodies, types) with ordinality
+             g (queue, id, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, o)
+    ), ins as (
+        insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
+                           run_timeout, lease_timeout)
+        select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, run_after, unique_key,
+               tries, run_timeout, lease_timeout
+        from given order by o
+        on conflict do nothing returning id)
+    select (select array_agg(id order by o) from given), (select coalesce(array_agg(id), '{}') from ins) into new_ids, made;
+    if again then
+        select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made);
+        perform push_withdraw(old) where old <> '{}';
+    end if;
+    if cardinality(made) = cardinality(new_ids) and old = '{}' then
+        return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
+        return;
+    end if;
+    for i in 1 .. cardinality(new_ids) loop
+        push_many.n := i;
+        push_many.id := new_ids[i];
+        push_many.pushed := new_ids[i] = any(made) and not new_ids[i] = any(old) and not new_ids[i] = any(new_ids[:i - 1]);
+        if not pushed and not new_ids[i] = any(old) then
+            push_many.id := push_twin(new_ids[i], queues[i], unique_keys[i], again);
+        end if;
+        if push_many.id is null then -- its twin finished meanwhile
+            job.id := new_ids[i];
+            job.queue := queues[i];
+            job.kind := kinds[i];
+            job.priority := priorities[i];
+            job.payload := payloads[i]::json;
+            job.body := bodies[i];
+            job.payload_type := types[i];
+            job.run_after := coalesce(run_afters[i], now() + delays[i]);
+            job.unique_key := unique_keys[i];
+            job.max_tries := max_tries[i];
+            job.run_timeout := run_timeouts[i];
+            job.lease_timeout := lease_timeouts[i];
+            select r.id, r.pushed into push_many.id, push_many.pushed from push_row(job, again) r;
+        end if;
+        return next;
+    end loop;
+end $$;
+comment on function push_many is 'Many pushes in one statement, arrays in parallel, all but queues may be NULL. again = look among finished jobs '
+    'too: for a push that is sent a second time after a lost answer, or ids of the caller''s own';

@@ -1,0 +1,88 @@
+-- The scheduler's step, in pieces. schedule(holder) is called over and over by `queuetop schedule`, and once by a
+-- claim that finds nothing while no scheduler lives. Everything here runs under the lock of scheduler row 0.
+
+create or replace function scheduler_lock(wait boolean) returns boolean
+language plpgsql set search_path from current as $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007';
+    end if;
+    if wait then
+        perform from scheduler where term = 0 for update;
+        return true;
+    end if;
+    perform from scheduler where term = 0 for update skip locked;
+    return found;
+end $$;
+comment on function scheduler_lock(boolean) is 'Takes the lock that every maker of free leases needs, until the end of the transaction';
+
+create or replace function scheduler_hold(holder text) returns text
+language plpgsql set search_path from current as $$
+declare
+    last scheduler;
+begin
+    if not scheduler_lock(false) then
+        return 'no';
+    end if;
+    select * into last from scheduler order by term desc limit 1;
+    if last.until > clock_timestamp() and last.holder <> $1 then
+        return 'no';
+    elsif $1 like 'claim:%' then
+        return 'once';
+    elsif last.holder = $1 and last.until > clock_timestamp() + interval '2 s' then
+        return 'held';
+    end if;
+    insert into scheduler (holder, until) values ($1, clock_timestamp() + interval '3 s');
+    delete from scheduler where term = last.term and term > 0;
+    return case when last.holder = $1 then 'held' else 'taken' end;
+end $$;
+comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over';
+
+-- Living leases, however many dead rows lie around: from the mark on, and the listed older ones with the parts that
+-- were split off them (base + 1 to base + 99).
+create or replace view live as
+select w.* from (select mark from mark order by n desc limit 1) m, work_queue w where w.lease >= m.mark
+union all
+select w.* from (select mark, older from mark order by n desc limit 1) m, unnest(m.older) o, work_queue w
+where w.lease between o and o + 99;
+comment on view live is 'All rows of work_queue, read without wading through dead ones';
+
+create or replace function mark_leases() returns void
+language sql set search_path from current as $$
+    with l as materialized (select lease / 100 * 100 as base from live group by 1),
+    r as (select base, (case when is_called then last_value + 100 else 100 end - base) / 100 as span,
+                 row_number() over (order by base desc) as rank from l, lease_seq),
+    m as (select coalesce(min(base) filter (where span <= 16 * rank + 500),
+                          (select case when is_called then last_value + 100 else 100 end from lease_seq)) as mark from r),
+    n as (select mark, coalesce((select array_agg(base order by base) from l where base < mark), '{}') as older from m)
+    insert into mark (mark, older) select mark, older from n
+    where (mark, older) is distinct from (select (o.mark, o.older) from mark o order by n desc limit 1)
+$$;
+comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
+
+create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz)
+language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+begin
+    with c as materialized (
+        select id, run_after from queue
+        where state in ('scheduled', 'retry') and run_after >= least(t.after, lowest) and run_after <= now()
+        order by run_after limit 1000
+    ), l as materialized (
+        select q.id, q.queue, q.priority, q.state from queue q join c using (id)
+        where q.state in ('scheduled', 'retry') and q.run_after <= now()
+        order by q.run_after, q.seq for update of q skip locked
+    ), u as (
+        update queue q set state = 'ready', seq = nextval('job_seq'), changed = now(), run_after = null
+        from l where q.id = l.id returning l.queue, l.priority, l.state, q.seq
+    ), d as (
+        insert into delta (queue, priority, ready, scheduled, retry) -- no min_seq: under this lock nothing is late
+        select queue, priority, count(*), -count(*) filter (where state = 'scheduled'),
+               -count(*) filter (where state = 'retry')
+        from u group by queue, priority)
+    select (select count(*) from u),
+           coalesce((select min(run_after) from c where not exists (select from l where l.id = c.id)), -- locked by others
+                    case when (select count(*) from c) = 1000 then (select max(run_after) from c) else now() end)
+    into promote.n, promote.upto;
+end $$;
+comment on function promote(tick, timestamptz) is 'Makes due jobs ready, in the order of their time; upto = everything due before has been promoted';

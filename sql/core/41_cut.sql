@@ -1,0 +1,175 @@
+-- Cutting: reading what deltas tell, and turning waiting jobs into leases. See 43_schedule for who calls.
+-- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
+-- before others, and committed after them. Its delta names the range, so only that range is looked at again.
+
+create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out lowest timestamptz,
+    out new_queues text[], out new_priorities int[], out new_seqs bigint[],
+    out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[])
+language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+begin
+    with d as materialized (
+        select queue, priority, min_seq, max_seq, min_after from delta
+        where xid >= pg_snapshot_xmax(t.snapshot)
+        union all
+        select queue, priority, min_seq, max_seq, min_after from delta
+        where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
+    ), g as materialized (
+        select g.queue, g.priority, g.low, g.n, g.after, c.seq[g.priority + 1] as cut
+        from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n from d group by 1, 2) g
+        left join lateral (select seq from cursor c where c.queue = g.queue order by n desc limit 1) c on true
+    ), new as (
+        select array_agg(queue) as q, array_agg(priority::int) as p, array_agg(coalesce(low, 1) - 1) as s
+        from g where cut is null
+    ), late as (
+        select array_agg(d.queue) as q, array_agg(d.priority::int) as p, array_agg(d.min_seq) as f,
+               array_agg(least(d.max_seq, g.cut)) as t
+        from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
+    select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0), (select min(after) from g),
+           new.q, new.p, new.s, late.q, late.p, late.f, late.t
+    from new, late
+    into snapshot, n, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
+end $$;
+comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late commits, the '
+    'earliest due time. One statement, so that snapshot says exactly what was seen';
+
+create or replace function move_cursor(queues text[], priorities int[], lower bigint[], high bigint[]) returns void
+language sql set search_path from current as $$
+    with g as (select q, p + 1 as p, min(l) as l, max(h) as h from unnest(queues, priorities, lower, high) v (q, p, l, h) group by 1, 2)
+    insert into cursor (queue, seq, high, low, chunk)
+    select v.q,
+           array(select least(c.seq[i], g.l) from generate_series(1, 10) i left join g on g.q = v.q and g.p = i order by i),
+           array(select greatest(c.high[i], c.seq[i], g.h) from generate_series(1, 10) i left join g on g.q = v.q and g.p = i order by i),
+           coalesce(c.low, 0), coalesce(c.chunk, 10)
+    from (select distinct q from g) v
+    left join lateral (select * from cursor c where c.queue = v.q order by n desc limit 1) c on true
+$$;
+comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are found again (those '
+    'in leases are left out), and says up to where jobs may stand in leases. Under the scheduler lock only';
+
+create or replace function register(queues text[], priorities int[], seqs bigint[]) returns void
+language sql set search_path from current as $$
+    insert into queue_config (queue) select distinct unnest(queues) on conflict do nothing;
+    select move_cursor(queues, priorities, seqs, null);
+$$;
+comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known; their cursor starts before the first job seen';
+
+create or replace function cut(t tick, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
+    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+begin
+    with e as materialized (
+        select case when is_called then last_value + 100 else 100 end as next from lease_seq
+    ), l as materialized (
+        select lease, queue, lock_key is null as free, seqs from live
+    ), lq as materialized (
+        select queue, coalesce(sum(cardinality(seqs)) filter (where free), 0)::int as free, sum(cardinality(seqs))::int as total,
+               min(lease) filter (where free) as low
+        from l group by queue
+    ), s as (
+        select max(slots) as n from node where heartbeat > now() - setting_interval('node_dead')
+    ), q as materialized ( -- queues that may be cut, and how much of each
+        select z.*, case when max_running is not null then greatest(0, least(share - free, max_running - total))
+                         else greatest(0, (share - free + chunk - 1) / chunk * chunk) end as need
+        from (
+            select y.*, greatest(chunk, ceil(t.want * weight / t.weights))::int as share
+            from (
+                select c.queue, c.weight, c.max_running, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total,
+                       r.seq, r.high, lq.low, r.chunk as measured,
+                       nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
+                       nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
+                       case when c.max_running is not null then 1
+                            else coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) end as chunk
+                from s, queue_config c
+                cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
+                left join lq on lq.queue = c.queue
+                where c.paused_at is null) y) z
+    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
+        select l.queue, unnest(l.seqs) as seq from l
+        where l.queue = any(late_queues) or
+              l.queue in (select q.queue from q where exists (select from unnest(q.seq, q.high) v (a, b) where b > a))
+    ), a as materialized (
+        select q.queue, c.priority, c.seq, c.own, c.lease_timeout, q.need, false as late
+        from q cross join lateral (
+            select p.p as priority, j.*
+            from (select (i - 1)::smallint as p, q.seq[i] as at, q.high[i] > q.seq[i] as low
+                  from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
+            cross join lateral (
+                select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
+                from queue j
+                where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
+                order by j.seq limit q.need + case when p.low then q.total else 0 end) j
+            limit case when exists (select from unnest(q.seq, q.high) v (a, b) where b > a) then q.need + 10 * q.total
+                       else q.need end) c
+        where q.need > 0
+        union all
+        select distinct q.queue, v.p::smallint, j.seq, j.own, j.lease_timeout, q.need, true
+        from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t) join q on q.queue = v.q
+        cross join lateral (
+            select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
+            from queue j
+            where j.queue = q.queue and j.priority = v.p and j.state = 'ready' and j.seq between v.f and v.t
+            order by j.seq limit 500) j
+        where q.max_running is null
+    ), b as ( -- fresh = in no lease; late ones come on top, the others in order as far as the share goes
+        select a.*, x.seq is null as fresh,
+               row_number() over (partition by a.queue, a.late, x.seq is null order by a.priority, a.seq) as rank
+        from a left join x on x.queue = a.queue and x.seq = a.seq
+    ), c as materialized (
+        select b.*, b.fresh and (b.late or b.rank <= b.need) as taken from b
+    ), g as (
+        select c.*, case when c.own then c.seq
+                         else -1 - (row_number() over (partition by c.queue, c.priority, c.own order by c.seq) - 1) / q.chunk end as part
+        from c join q on q.queue = c.queue where c.taken
+    ), ch as (
+        select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout,
+               row_number() over (partition by queue order by bool_or(late) desc, priority, min(seq)) as k
+        from g group by queue, priority, part
+    ), ins as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
+        select nextval('lease_seq'), k, queue, priority, seqs, lease_time, max_tries, history, run_timeout
+        from (select ch.k, ch.queue, ch.priority, ch.seqs, coalesce(ch.lease_timeout, q.lease_timeout) as lease_time,
+                     q.max_tries, q.history, q.run_timeout
+              from ch join q on q.queue = ch.queue
+              order by ch.k, hashtextextended(ch.queue, t.tick)) z
+        returning lease, queue, cardinality(seqs) as jobs
+    ), lane as ( -- up to before the first fresh job that was not taken
+        select queue, priority, max(seq) filter (where seq < coalesce(left_from, 9223372036854775807)) as cut
+        from (select queue, priority, seq, min(seq) filter (where fresh and not taken) over (partition by queue, priority) as left_from
+              from c where not late) z
+        group by 1, 2
+    ), cur as (
+        insert into cursor (queue, seq, high, low, chunk)
+        select q.queue,
+               array(select greatest(q.seq[i], l.cut) from generate_series(1, 10) i
+                     left join lane l on l.queue = q.queue and l.priority = i - 1 order by i),
+               array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
+                     left join lane l on l.queue = q.queue and l.priority = i - 1 order by i),
+               coalesce(q.low, (select min(lease) from ins where ins.queue = q.queue), (select next from e)), q.measured
+        from q where queue in (select queue from lane)
+    )
+    select coalesce((select sum(ins.jobs) from ins), 0), coalesce((select sum(lq.free) from lq), 0),
+           coalesce(least((select min(lq.low) from lq), (select min(lease) from ins)),
+                    (select next from e)),
+           coalesce((select sum(weight) from q where free > 0 or queue in (select queue from c)), 0),
+           exists (select from c where fresh and not taken)
+           or exists (select from q where max_running is null and case when need > 0
+                then (select count(*) from c where c.queue = q.queue and c.taken and not c.late) >= need
+                else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
+                         select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
+                         and j.seq > q.seq[i] limit 1) j) end)
+    into jobs, free_before, first, weights, more;
+    free_jobs := free_before + jobs;
+    if late_queues is not null then
+        perform move_cursor(array_agg(q), array_agg(p), array_agg(f - 1), null)
+        from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t)
+        left join queue_config c on c.queue = v.q
+        where c.paused_at is not null or c.max_running is not null or
+              500 <= (select count(*) from (select from queue j where j.queue = q and j.priority = p::smallint
+                      and j.state = 'ready' and j.seq between f and t limit 500) z)
+        having count(*) > 0;
+    end if;
+end $$;
+comment on function cut(tick, text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues in one statement: each backlogged '
+    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once';

@@ -1,0 +1,146 @@
+-- Claiming. A claim takes free leases in the order of their numbers, from where the scheduler's last step says that
+-- free ones begin, so it never meets the dead rows of finished leases. It writes one row of work_queue a lease (HOT)
+-- and none of queue.
+--
+-- A lease with more jobs than asked for is split: the row stays, free, with the rest; the part taken becomes a new,
+-- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
+-- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
+
+create or replace function find_free(queues text[], n int) returns bigint[]
+language plpgsql set search_path from current as $$
+declare
+    r bigint[];
+    m int;
+begin
+    for round in 1 .. 5 loop
+        with c as materialized (
+            select w.lease
+            from (select distinct unnest(queues) as queue) q
+            cross join lateral (
+                select w.lease from work_queue w
+                where w.queue = q.queue and w.lock_key is null
+                  and w.lease >= coalesce((select low from cursor r where r.queue = q.queue order by r.n desc limit 1), 0)
+                order by w.lease limit 16 + find_free.n) w
+            order by w.lease
+        ), l as (
+            select w.lease from work_queue w join c on c.lease = w.lease where w.lock_key is null
+            order by w.lease limit find_free.n for update of w skip locked)
+        select array_agg(lease), (select count(*) from c) into r, m from l;
+        exit when r is not null or m = 0;
+    end loop;
+    return r;
+end $$;
+comment on function find_free(text[], int) is 'Locks up to n free leases of some queues, the oldest first';
+
+create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
+    start boolean default true, from_lease bigint default 0)
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
+    cursor bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    taken  bigint[] := '{}'; -- leases that are ours now
+    more   bigint[];
+    sizes  int[];
+    jobs   int := 0;         -- in them
+    batch  int := 1;
+    i      int;
+    rows   int;
+    own    boolean := false;
+begin
+    if exists (select from node x where x.lock_key = $1
+               and (x.state <> 'up' or x.heartbeat < now() - setting_interval('node_dead'))) then
+        return;
+    end if;
+    loop
+        if $4 is null then
+            select array_agg(z.lease), array_agg(z.size) into more, sizes from (
+                select w.lease, cardinality(w.seqs) as size from work_queue w
+                where w.lease >= (select t.free from tick t order by t.tick desc limit 1) and w.lock_key is null
+                order by w.lease limit batch for update skip locked) z;
+        else
+            more := find_free($4, batch);
+            select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w where w.lease = any(more);
+        end if;
+        if more is null then
+            exit when jobs > 0 or own or not idle_step($1);
+            own := true;
+            continue;
+        end if;
+        i := 1;
+        while i <= cardinality(more) and jobs + sizes[i] <= $2 loop
+            jobs := jobs + sizes[i];
+            i := i + 1;
+        end loop;
+        if i > 1 then
+            update work_queue w
+            set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
+                lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
+            where w.lease = any(more[:i - 1]);
+            taken := taken || more[:i - 1];
+        end if;
+        if i <= cardinality(more) and jobs < $2 then
+            taken := taken || split($1, more[i], $2 - jobs, $3, $5);
+            jobs := $2;
+        end if;
+        exit when jobs >= $2;
+        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs)::int);
+    end loop;
+    if jobs = 0 then
+        return;
+    end if;
+    return query
+    select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
+           coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
+           coalesce(j.run_timeout, w.run_timeout), taken[cardinality(taken)]
+    from work_queue w
+    join queue j on j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+    where w.lease = any(taken) order by w.lease, j.seq;
+    get diagnostics rows = row_count;
+    if rows < jobs then
+        perform drop_missing(taken);
+    end if;
+end $$;
+comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
+    'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
+    'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
+
+create or replace function split(node text, lease bigint, n int, timeout interval, start boolean) returns bigint
+language plpgsql set search_path from current set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    w work_queue;
+begin
+    select * into w from work_queue x where x.lease = $2; -- locked by claim
+    update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
+    insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
+                            max_tries, history, lease_time, run_timeout)
+    values ($2 + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end, $1,
+            now(), now() + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
+            w.run_timeout);
+    return $2 + cardinality(w.seqs) - $3;
+end $$;
+comment on function split(text, bigint, int, interval, boolean) is 'Claims the first n jobs of a free lease as a lease of their own';
+
+create or replace function drop_missing(leases bigint[]) returns void
+language sql set search_path from current set enable_seqscan = off as $$
+    with r as materialized (
+        select w.lease, array(select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
+                              and j.state = 'ready' and j.seq = any(w.seqs) order by j.seq) as seqs
+        from work_queue w where w.lease = any(leases)
+    ), d as (
+        delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')
+    update work_queue w set seqs = r.seqs, started_seqs = case when w.started_seqs is not null then r.seqs end
+    from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
+$$;
+comment on function drop_missing(bigint[]) is 'Takes jobs that are no more (somebody deleted rows by hand) out of claimed leases';
+
+create or replace function idle_step(node text) returns boolean
+language plpgsql set search_path from current as $$
+begin
+    return current_setting('transaction_isolation') = 'read committed'
+        and (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1)
+        and (select s.cut > 0 from schedule('claim:' || node) s);
+end $$;
+comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true = there is something now';

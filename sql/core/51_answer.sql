@@ -1,0 +1,237 @@
+-- The answers of a worker: complete, fail, extend, give_back. Each names lease, version and seq; the lease row is
+-- deleted, updated or locked under exactly these (and the node), so whoever has lost its lease changes nothing:
+-- reading the lease without a lock would be no fence.
+
+create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
+returns table (seq bigint, outcome text)
+language plpgsql set search_path from current set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+    perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
+    return query
+    with g as materialized (
+        select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
+        group by lease, version, seq
+    ), m as materialized (
+        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history
+        from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
+    ), r as materialized (
+        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
+        from work_queue w where w.lease in (select lease from m)
+    ), wd as (
+        delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'
+    ), wu as (
+        update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
+    ), j as (
+        delete from queue q using m, work_queue w
+        where w.lease = m.lease and m.seq = any(w.seqs)
+          and q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
+        returning q.*, m.o, coalesce($5[m.o], m.started) as began, m.history
+    ), h as (
+        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
+                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+               case when history is null then payload end, case when history is null then body end, payload_type,
+               case when history is null then $6[o] end, unique_key, origin_id, last_action, history is null, error,
+               lease_timeout, run_timeout
+        from j where history is distinct from 'n'
+    ), d as (
+        insert into delta (queue, priority, ready, completed, run_ms)
+        select queue, priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint
+        from j group by queue, priority
+    )
+    select v.seq, case when j.seq is not null then 'done' when m.seq is not null then 'gone' else 'lost' end
+    from unnest($4) with ordinality v (seq, o) left join m on m.o = v.o left join j on j.o = v.o order by v.o;
+end $$;
+comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
+
+create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
+    started timestamptz[] default null, results bytea[] default null)
+returns table (seq bigint, outcome text)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    done bigint[];
+begin
+    with g as materialized (
+        select lease, version, array_agg(seq) as seqs from unnest($2, $3, $4) v (lease, version, seq) group by 1, 2
+    ), w as (
+        delete from work_queue w using g
+        where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and w.seqs <@ g.seqs
+        returning w.queue, w.priority, w.seqs, w.started, w.history
+    ), j as (
+        delete from queue q using w
+        where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        returning q.*, coalesce($5[array_position($4, q.seq)], w.started) as began, w.history
+    ), h as (
+        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
+                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+               case when history is null then payload end, case when history is null then body end, payload_type,
+               case when history is null then $6[array_position($4, seq)] end, unique_key, origin_id, last_action,
+               history is null, error, lease_timeout, run_timeout
+        from j where history is distinct from 'n'
+    ), d as (
+        insert into delta (queue, priority, ready, completed, run_ms)
+        select queue, priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint
+        from j group by queue, priority
+    )
+    select array_agg(seq) into done from j;
+    if cardinality(done) = cardinality($4) then
+        return query select s, 'done' from unnest($4) s;
+    elsif done is null then
+        return query select * from complete_rest($1, $2, $3, $4, $5, $6);
+    else
+        return query
+        with v as materialized (
+            select v.*, $5[o] as began, $6[o] as result from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
+        ), rest as (
+            select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n, array_agg(seq order by o) as s,
+                                    array_agg(began order by o) as b, array_agg(result order by o) as t
+                             from v where seq <> all(done)) x, complete_rest($1, x.l, x.n, x.s, x.b, x.t) r)
+        select v.seq, coalesce(rest.outcome, 'done') from v left join rest on rest.seq = v.seq order by v.o;
+    end if;
+end $$;
+comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Jobs are done: done = in the books now; lost = '
+    'the lease is another''s by now, nothing changed; gone = the job is no more (cancelled, deleted, done before). Arrays in parallel';
+
+create or replace function fail(node text, leases bigint[], versions int[], seqs bigint[], errors text[],
+    traces text[] default null, started timestamptz[] default null, retry_in interval[] default null,
+    final boolean[] default null, outcomes text[] default null)
+returns table (seq bigint, outcome text, run_after timestamptz)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    error_limit int := setting_int('error_limit');
+    trace_limit int := setting_int('trace_limit');
+begin
+    perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
+    return query
+    with g as materialized (
+        select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
+        group by lease, version, seq
+    ), m as materialized (
+        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history, w.max_tries, g.seq = any(w.seqs) as inside
+        from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
+    ), r as materialized (
+        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
+        from work_queue w where w.lease in (select lease from m)
+    ), wd as (
+        delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'
+    ), wu as (
+        update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
+    ), j as materialized (
+        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history, coalesce($7[m.o], m.started) as began,
+               left(coalesce($5[m.o], ''), error_limit) as error, left($6[m.o], trace_limit) as trace,
+               case when q.cancel_asked is not null or coalesce($10[m.o], 'failed') = 'cancelled' then 'cancelled'
+                    when coalesce($9[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'
+                    else 'retry' end as becomes,
+               case when $10[m.o] in ('timeout', 'lost', 'cancelled') then $10[m.o] else 'failed' end as kind_of,
+               now() + coalesce($8[m.o], least(coalesce(c.backoff_max, interval '1 h'),
+                   coalesce(c.backoff_base, interval '5 s') * power(2, least(q.tries, 40))) * (0.8 + 0.4 * random())) as due
+        from m join queue q on q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
+        left join queue_config c on c.queue = m.queue
+        where m.inside
+    ), u as (
+        update queue q set seq = nextval('job_seq'), state = j.becomes::job_state, changed = now(), tries = j.now_tries,
+               error = j.error, error_key = error_key(j.error), run_after = case when j.becomes = 'retry' then j.due end
+        from j where q.id = j.id and j.becomes <> 'cancelled'
+        returning q.id, q.queue, q.priority, q.state, q.error_key, j.o, q.run_after
+    ), x as (
+        delete from queue q using j where q.id = j.id and j.becomes = 'cancelled'
+        returning q.*, j.o, j.began, j.history, j.now_tries, j.error as last_error
+    ), h as (
+        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
+                             payload_type, error, unique_key, origin_id, last_action, kept, lease_timeout, run_timeout)
+        select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, $1,
+               case when history is null then payload end, case when history is null then body end, payload_type, last_error,
+               unique_key, origin_id, last_action, history is null, lease_timeout, run_timeout
+        from x where history is distinct from 'n'
+    ), a as (
+        insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
+        select id, now_tries, was, queue, $1, began, now(), case when becomes = 'cancelled' then 'cancelled' else kind_of end, error, trace
+        from j
+    ), d as (
+        insert into delta (queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
+        select j.queue, j.priority, null, -count(*), count(*) filter (where becomes = 'retry'), count(*) filter (where becomes = 'failed'),
+               count(*) filter (where becomes = 'failed'), count(*) filter (where becomes = 'retry'),
+               count(*) filter (where becomes = 'cancelled'), min(due) filter (where becomes = 'retry')
+        from j group by 1, 2
+        union all
+        select queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from u where state = 'failed' group by queue, error_key
+    )
+    select v.seq, case when j.was is not null then j.becomes when m.seq is not null then 'gone' else 'lost' end, u.run_after
+    from unnest($4) with ordinality v (seq, o) left join m on m.o = v.o left join j on j.o = v.o left join u on u.o = v.o
+    order by v.o;
+end $$;
+comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[], text[]) is
+    'Jobs went wrong: retry (after the queue''s back-off or retry_in), failed (no tries left, or final), cancelled (an operator had '
+    'asked), lost, gone. outcomes: failed, timeout or cancelled, for the attempt''s row';
+
+create or replace function extend(node text, leases bigint[], versions int[], by interval, started_seqs bigint[] default null)
+returns table (lease bigint, outcome text, lease_until timestamptz, cancel bigint[])
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+begin
+    return query
+    with g as materialized (
+        select distinct lease, version from unnest($2, $3) v (lease, version)
+    ), u as (
+        update work_queue w
+        set lock_timeout = greatest(w.lock_timeout, now() + $4),
+            started_seqs = case when $5 is null then w.started_seqs else
+                array(select s from unnest(w.seqs) s where s = any($5) or s = any(coalesce(w.started_seqs, '{}'))) end
+        from g where w.lease = g.lease and w.version = g.version and w.lock_key = $1
+        returning w.lease, w.lock_timeout, w.queue, w.priority, w.seqs)
+    select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
+           array(select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
+                 and q.seq = any(u.seqs) and q.cancel_asked is not null)
+    from unnest($2) with ordinality v (lease, o) left join u on u.lease = v.lease order by v.o;
+end $$;
+comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases hold until now + by, never shorter than before. '
+    'started_seqs: jobs that have been started. cancel: jobs of the lease that an operator wants ended';
+
+create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
+returns table (seq bigint, outcome text)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    mine bigint[];
+    back bigint[];
+begin
+    perform scheduler_lock(true);
+    select coalesce(array_agg(lease), '{}') into mine from (
+        select w.lease from work_queue w join (select distinct lease, version from unnest($2, $3) v (lease, version)) g
+            on w.lease = g.lease and w.version = g.version and w.lock_key = $1
+        order by w.lease for update of w) z;
+    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, $4) t;
+    return query
+    select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end
+    from unnest($2, $4) with ordinality v (lease, seq, o) order by v.o;
+end $$;
+comment on function give_back(text, bigint[], int[], bigint[]) is 'Jobs that will not be worked here go back in line, without counting as a try';
+
+create or replace function complete(node text, lease bigint, version int, seq bigint, result text default null) returns text
+language sql security definer set search_path from current as $$
+    select outcome from complete($1, array[$2], array[$3], array[$4], null::timestamptz[], array[convert_to($5, 'UTF8')])
+$$;
+comment on function complete(text, bigint, int, bigint, text) is 'complete() for one job, by hand';
+
+create or replace function fail(node text, lease bigint, version int, seq bigint, error text) returns text
+language sql security definer set search_path from current as $$
+    select outcome from fail($1, array[$2], array[$3], array[$4], array[$5])
+$$;
+comment on function fail(text, bigint, int, bigint, text) is 'fail() for one job, by hand';
+
+create or replace function extend(node text, lease bigint, version int, by interval) returns timestamptz
+language plpgsql security definer set search_path from current as $$
+declare
+    r record;
+begin
+    select * into r from extend($1, array[$2], array[$3], $4);
+    if r.outcome = 'lost' then
+        raise 'lease lost' using errcode = 'QT001', detail = format('lease %s, version %s is not held by %s', $2, $3, $1);
+    end if;
+    return r.lease_until;
+end $$;
+comment on function extend(text, bigint, int, interval) is 'extend() for one lease, by hand; QT001 where it is lost';

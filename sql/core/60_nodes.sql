@@ -1,0 +1,45 @@
+-- Worker processes: node_start, node_beat, node_stop. Optional: a claim needs a name only, not a row here.
+
+create or replace function node_start(node text, session uuid, host text, pid int, version text, protocol int, queues text[], slots int)
+returns void
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    m meta;
+    o node;
+begin
+    select * into m from meta;
+    if $6 < m.min_protocol then
+        raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker', $6, m.min_protocol
+            using errcode = 'QT003';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('queuetop node ' || $1, 0));
+    select * into o from node n where n.lock_key = $1 for update;
+    if o.session <> $2 and o.heartbeat > now() - setting_interval('node_dead') then
+        raise 'node name "%" is in use by a live process (% on %, last heartbeat % ago)', $1, o.pid, o.host, now() - o.heartbeat
+            using errcode = 'QT002';
+    end if;
+    insert into node as n (lock_key, session, host, pid, version, protocol, queues, slots, backend_pid)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, pg_backend_pid())
+    on conflict (lock_key) do update set session = $2, host = $3, pid = $4, version = $5, protocol = $6, queues = $7, slots = $8,
+        started = case when n.session = $2 then n.started else now() end, heartbeat = now(),
+        state = case when n.session = $2 then n.state else 'up' end, backend_pid = pg_backend_pid();
+end $$;
+comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. QT002: a live process of '
+    'another session has the name; QT003: the worker''s protocol is too old. The same session again is a reconnect';
+
+create or replace function node_beat(node text, session uuid, out state text)
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+begin
+    update node n set heartbeat = now(), backend_pid = pg_backend_pid() where n.lock_key = $1 and n.session = $2
+    returning n.state into node_beat.state;
+    state := coalesce(state, 'gone');
+end $$;
+comment on function node_beat(text, uuid) is 'A sign of life: up; draining = take no more jobs; gone = not registered (any more): start anew';
+
+create or replace function node_stop(node text, session uuid) returns void
+language sql security definer set search_path from current as $$
+    delete from node n where n.lock_key = $1 and n.session = $2
+$$;
+comment on function node_stop(text, uuid) is 'Ends the registration of a worker process that has answered for all its jobs';

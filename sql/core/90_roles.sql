@@ -1,0 +1,53 @@
+-- Rights. PUBLIC has none. The viewer reads, the worker pushes and works, the operator (who is a viewer too) may call the
+-- administrative functions; nobody but the owner changes a table directly, and nobody at all the audit. Roles
+-- are made where that is allowed; what was not granted is said in a NOTICE.
+
+do $$
+declare
+    s        text := current_schema();
+    viewer   text := coalesce(nullif(current_setting('queuetop.viewer', true), ''), 'queues_viewer');
+    worker   text := coalesce(nullif(current_setting('queuetop.worker', true), ''), 'queues_worker');
+    operator text := coalesce(nullif(current_setting('queuetop.operator', true), ''), 'queues_operator');
+    work_functions text[] := '{push,push_text,push_bytes,push_many,claim,complete,fail,extend,give_back,node_start,node_beat,node_stop,schedule,uuid_v7}';
+    act_functions  text[] := '{requeue,requeue_where,release,extend_leases,purge,pause,resume,cancel,delete_jobs,drain_node,set_queue}';
+    read_functions text[] := '{error_key,overview,rates,failure_groups,node_list,lease_list,job_list,job_detail,requeue_preview,release_preview,extend_preview,purge_preview,setting_int,setting_interval}';
+    role     text;
+    f        record;
+begin
+    foreach role in array array[viewer, worker, operator] loop
+        begin
+            if to_regrole(quote_ident(role)) is null then
+                execute format('create role %I nologin', role);
+                execute format('comment on role %I is %L', role, 'queuetop');
+            end if;
+        exception when insufficient_privilege or duplicate_object then
+            null;
+        end;
+    end loop;
+    for f in select p.oid::regprocedure as name, p.proname from pg_proc p
+             where p.pronamespace = quote_ident(s)::regnamespace and p.prokind = 'f' loop
+        execute format('revoke all on function %s from public', f.name);
+    end loop;
+    foreach role in array array[viewer, worker, operator] loop
+        if to_regrole(quote_ident(role)) is null then
+            raise notice 'role % does not exist and could not be made: nothing was granted to it', quote_ident(role);
+            continue;
+        end if;
+        execute format('grant usage on schema %I to %I', s, role);
+        for f in select p.oid::regprocedure as name, p.proname from pg_proc p
+                 where p.pronamespace = quote_ident(s)::regnamespace and p.prokind = 'f'
+                   and (role = worker and p.proname = any(work_functions)
+                        or role = operator and p.proname = any(act_functions)
+                        or role in (viewer, operator) and p.proname = any(read_functions)) loop
+            execute format('grant execute on function %s to %I', f.name, role);
+        end loop;
+        if role = worker then
+            execute format('grant insert (id, queue, kind, priority, payload, body, payload_type, run_after, expires_at, unique_key, '
+                           'max_tries, run_timeout, lease_timeout) on queue to %I', role);
+            execute format('grant usage on sequence job_seq to %I', role);
+            execute format('grant select on meta, setting to %I', role);
+        else
+            execute format('grant select on all tables in schema %I to %I', s, role);
+        end if;
+    end loop;
+end $$;
