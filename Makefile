@@ -1,4 +1,5 @@
-# queuetop: plain GNU make, no configure. `make help` lists the targets; V=1 shows the commands.
+# queuetop: plain GNU make, no configure. `make help` lists the targets; V=1 shows the commands,
+# NOUI=1 links tests of the model alone.
 MAKEFLAGS += --no-builtin-rules
 VERSION = 0.1.0
 PREFIX ?= /usr/local
@@ -42,7 +43,7 @@ HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c,$(wildcard t
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(BUILD)/tests/$1/%$(if $T,$T),$(TESTS))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-ARCS    = $(BUILD)/libui.a $(BUILD)/libqueuetop.a
+ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) \
           $(BUILD)/testrun -j $(JOBS)
 

@@ -13,7 +13,8 @@ trap 'exit 1' HUP INT TERM
 mapfile -t code < <(find model ui -name '*.[ch]' | sort)
 mapfile -t tests < <(find tests -name '*.[ch]' | sort)
 mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/run \) | sort)
-mapfile -t text < <(git ls-files -co --exclude-standard | sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
+mapfile -t text < <({ git ls-files -co --exclude-standard 2>/dev/null || find Makefile README.md ui model sql tests -type f; } |
+    sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
 all=("${code[@]}" "${tests[@]}")
 
 # both read lines of the form file:line:text
