@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what building, testing and the demo need (`make deps`). Debian and Ubuntu only; elsewhere it
-# names the pieces. Idea: nothing may run or stay after it, so the server package is kept from creating
-# its usual cluster "main"; our tests and the demo make their own throwaway servers.
+# names the pieces. Idea: nothing may run or stay because of it. Tests and the demo start servers of
+# their own, so the server package is kept from making its usual cluster "main", and no service is
+# started or enabled.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
@@ -35,17 +36,31 @@ fi
 
 export DEBIAN_FRONTEND=noninteractive
 conf=/etc/postgresql-common/createcluster.d/queuetop-deps.conf
-no_cluster() {
-    as_root mkdir -p "${conf%/*}"
-    echo 'create_main_cluster = false' | as_root tee "$conf" >/dev/null
-    trap 'as_root rm -f "$conf"' EXIT
-    trap 'exit 1' HUP INT TERM
+policy=/usr/sbin/policy-rc.d
+put() { # file, text: only where there is none, and until we end
+    [ ! -e "$1" ] || return 0
+    as_root mkdir -p "${1%/*}"
+    echo "$2" | as_root tee "$1" >/dev/null
+    as_root chmod 755 "$1"
+    ours="$ours $1"
 }
+ours=
+clean_up() {
+    for f in $ours; do
+        as_root rm -f "$f"
+    done
+    as_root rmdir --ignore-fail-on-non-empty "${conf%/*}" 2>/dev/null || :
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
 
 echo "deps: installing$missing"
 as_root apt-get -q -y update
-case " $missing " in
-*" postgresql "*) no_cluster ;;
-esac
+put "$conf" 'create_main_cluster = false'
+put "$policy" "#!/bin/sh
+exit 101"
 # shellcheck disable=SC2086 # one word a package
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $missing
+case " $missing " in
+*" pgbouncer "*) as_root update-rc.d pgbouncer disable || : ;;
+esac
