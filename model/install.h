@@ -14,10 +14,12 @@ struct install_options {
     const char *worker;
     const char *operator_;
     bool dry_run;         /* runs everything and rolls back */
-    bool migrate;         /* the schema must exist already */
+    bool migrate;         /* the module must be installed already */
 };
 
-/* Runs the core scripts. `say` gets each line of what was done or would be done. */
+/* Runs the core scripts. `say` gets each line of what was done or would be done. db must have been
+ * made with the same schema and may not be read-only. Refused (nothing changed): migrate without a
+ * schema, a schema that holds tables of others, one that a newer program installed. */
 bool install_run(struct db *db, struct loop *l, const struct install_options *o,
                  void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
     __attribute__((warn_unused_result));

@@ -1,0 +1,19 @@
+-- What stands in a schema before and after `queuetop install`: the report is the difference.
+-- $1 schema, $2 viewer role, $3 worker role, $4 operator role. Reads the catalogs only.
+select s.oid is not null as has_schema,
+       exists (select from pg_class c where c.relnamespace = s.oid and c.relname = 'meta') as has_meta,
+       (select count(*) from pg_class c
+        where c.relnamespace = s.oid and c.relkind in ('r', 'p', 'v') and not c.relispartition)::int as tables,
+       (select count(*) from pg_proc p where p.pronamespace = s.oid)::int as functions,
+       (select md5(string_agg(concat_ws(' ', p.oid::regprocedure, p.prosrc, p.prosqlbody::text, p.proconfig, p.prosecdef, p.proacl), ' '
+                              order by p.oid::regprocedure::text))
+        from pg_proc p where p.pronamespace = s.oid) as functions_md5,
+       (select md5(string_agg(concat_ws(' ', c.relname, c.relkind, c.relacl, a.attname, a.atttypid::regtype, a.attnotnull), ' '
+                              order by c.relname, a.attnum))
+        from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = s.oid and not c.relispartition and a.attnum > 0) as tables_md5,
+       exists (select from pg_roles where rolname = $2::text) as has_viewer,
+       exists (select from pg_roles where rolname = $3::text) as has_worker,
+       exists (select from pg_roles where rolname = $4::text) as has_operator
+from (values (1)) one
+left join pg_namespace s on s.nspname = $1::text
