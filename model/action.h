@@ -35,7 +35,7 @@ struct act_info {      /* the words for an act */
     const char *doing; /* "Requeueing" */
     const char *noun;  /* what is counted: "job" */
     const char *undo;  /* how it can be taken back, or that it can't */
-    bool reversible;
+    bool harmless;     /* false = it can't be taken back at all: must be typed */
 };
 extern const struct act_info act_infos[ACT_COUNT];
 
@@ -55,6 +55,7 @@ struct intent { /* all borrowed for the call of action_new */
     bool reset;               /* requeue: tries start over */
     int64_t expected;         /* refuse when the preview counts another number; -1 = any */
     const char *reason;       /* NULL = none */
+    int give_up_ms;           /* lost connection: how long to ask again; 0 = until action_stop */
     int batch_size;           /* 0 = 500 ids or 1000 rows */
 };
 
@@ -91,7 +92,7 @@ struct action;
 /* Asks for the preview at once, on the actor. The db and the adapter are borrowed. */
 struct action *action_new(struct loop *l, struct db *actor, const struct adapter *a,
                           const struct intent *intent);
-/* A batch that is under way is answered into the void; see action_state before. */
+/* Before the actor is freed. A batch that is under way is answered into the void. */
 void action_free(struct action *a);
 
 uint64_t action_generation(const struct action *a);
@@ -116,6 +117,8 @@ const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
 
+/* From now on the first batch is refused when the count is not the preview's any more. */
+void action_hold_count(struct action *a);
 /* Begins the batches. From the console the typed challenge of a live node sets force. */
 void action_start(struct action *a, bool force);
 void

@@ -27,7 +27,7 @@ struct store *source_store(struct source *s);
 struct db *source_watcher(struct source *s);
 struct adapter *source_adapter(struct source *s);
 /* "host:port/dbname", for JSON's `source` and the header. */
-const char *source_name(const struct source *s);
+const char *source_name(struct source *s);        /* valid until the next call */
 bool source_is_read_only(const struct source *s); /* by option or by the role */
 /* Why the act can't be done here, as a sentence; NULL = it can. */
 const char *source_why_not(const struct source *s, enum act act);

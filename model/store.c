@@ -276,6 +276,13 @@ store_lost(struct store *s, const struct err *e)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
+/* The header shows how the connection does. */
+static void
+db_changed(void *ctx)
+{
+    store_touch(ctx);
+}
+
 struct store *
 store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
           int interval_ms)
@@ -300,6 +307,7 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
         if (!adapter_has(a, topic_kinds[t].sections[0]))
             s->slots[t].info.unavailable = "this queue system does not tell";
     }
+    db_on_state(watcher, db_changed, s);
     store_begin_open(s);
     return s;
 }

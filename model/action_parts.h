@@ -1,0 +1,75 @@
+/* The inside of an action, for its own files only: action.c (batches), action_preview.c (what would
+ * happen), action_text.c (the words), action_tally.c (counts by outcome). */
+#ifndef MODEL_ACTION_PARTS_H
+#define MODEL_ACTION_PARTS_H
+
+#include "model/action.h"
+#include "model/mem.h"
+
+struct act_parts { /* how an act is done with an adapter; SEC_COUNT = not at all */
+    enum section_id by_ids, by_where, preview;
+    const char *becomes; /* the state where there is no preview section */
+    enum param target;   /* what names the one thing that is changed then; else PARAM_TOTAL */
+    bool once;           /* all in one batch */
+};
+extern const struct act_parts act_parts[ACT_COUNT];
+
+struct tally { /* rows by (state, why); the strings are its own */
+    struct effect_row *rows;
+    char **texts; /* state and why of a row, one after the other */
+    int n, cap;
+};
+void tally_add(struct tally *t, const char *state, const char *why, int64_t n);
+void tally_clear(struct tally *t);
+/* Sum of the rows that changed (state is not empty), or of the others. */
+int64_t tally_sum(const struct tally *t, bool changed);
+
+struct action {
+    struct loop *loop;
+    struct db *db;
+    const struct adapter *adapter;
+    enum act act;
+    struct params params; /* of the preview and of every batch */
+    char id[40];
+    char **ids; /* NULL = by predicate */
+    int nids, cap;
+    bool gather; /* the predicate is more than the section takes: ids are looked up first */
+    struct params search; /* for that */
+    enum section_id section;
+    int64_t expected;
+    int give_up_ms, batch_size;
+    bool all_leases;
+    int64_t older_than_ms;
+
+    enum action_state state;
+    uint64_t generation;
+    struct err error;
+    bool orphan;    /* freed while a call was out: its answer frees the memory */
+    int calls;      /* that are out */
+    int timer;      /* 0 = none */
+    int64_t now_ms; /* the server's clock at the preview */
+
+    struct tally effects;
+    struct rowset nodes; /* evidence */
+    const struct node_row *evidence;
+    char *what, *where, *sql, *summary, *challenge;
+
+    int batch, at, tries; /* batch under way, first id of it, how often it was asked */
+    int chunk;            /* ids in it */
+    bool stop, in_doubt, hold_count;
+    struct tally outcome;
+    int64_t started_ms, asked_ms, lost_ms, slowest_us;
+};
+
+void action_touch(struct action *a);
+/* Asks a call whose answer comes to fn; counts it. */
+void action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn);
+/* First thing in an answer: false = the action is gone, leave at once. */
+bool action_answered(struct action *a);
+void action_end(struct action *a, enum action_state state, const struct err *e);
+
+void action_preview(struct action *a);
+void action_make_texts(struct action *a);
+void action_make_summary(struct action *a);
+
+#endif

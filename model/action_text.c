@@ -1,0 +1,291 @@
+/*
+ * The words: one table of the acts, and the sentences that the console's dialog and the command
+ * line show alike. Foreign text goes through as it is; who draws it sanitises it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/action_parts.h"
+
+/* name, title, doing, noun, undo, harmless; in the order of enum act */
+const struct act_info act_infos[ACT_COUNT] = {
+    {"requeue", "Requeue jobs",            "Requeueing", "job",
+     "cancel takes back those that have not started",                                                      true },
+    {"release", "Release a node's leases", "Releasing",  "job",
+     "none: released jobs run again; a late answer of the old worker is refused",                          true },
+    {"extend",  "Extend leases",           "Extending",  "lease", "none needed: a lease only gets longer",
+     true                                                                                                       },
+    {"purge",   "Purge finished jobs",     "Purging",    "job",   "none: they are gone for good",          false},
+    {"cancel",  "Cancel jobs",             "Cancelling", "job",
+     "requeue makes a new job of a cancelled one, if its payload was kept",                                true },
+    {"pause",   "Pause a queue",           "Pausing",    "queue", "resume",                                true },
+    {"resume",  "Resume a queue",          "Resuming",   "queue", "pause",                                 true },
+    {"drain",   "Drain a node",            "Draining",   "node",
+     "none: the worker ends after its jobs; start it again",                                               true },
+};
+
+/* by ids, by predicate, preview, becomes, target, once; in the order of enum act */
+const struct act_parts act_parts[ACT_COUNT] = {
+    {SEC_REQUEUE, SEC_REQUEUE_WHERE, SEC_REQUEUE_PREVIEW, "ready",     PARAM_TOTAL, false},
+    {SEC_COUNT,   SEC_RELEASE_WHERE, SEC_RELEASE_PREVIEW, "ready",     PARAM_NODE,  true },
+    {SEC_EXTEND,  SEC_EXTEND_WHERE,  SEC_EXTEND_PREVIEW,  "extended",  PARAM_NODE,  true },
+    {SEC_COUNT,   SEC_PURGE,         SEC_PURGE_PREVIEW,   "purged",    PARAM_QUEUE, false},
+    {SEC_CANCEL,  SEC_COUNT,         SEC_CANCEL_PREVIEW,  "cancelled", PARAM_TOTAL, false},
+    {SEC_COUNT,   SEC_PAUSE,         SEC_COUNT,           "paused",    PARAM_QUEUE, true },
+    {SEC_COUNT,   SEC_RESUME,        SEC_COUNT,           "resumed",   PARAM_QUEUE, true },
+    {SEC_COUNT,   SEC_DRAIN,         SEC_COUNT,           "draining",  PARAM_NODE,  true },
+};
+
+static void
+add_count(struct buf *b, int64_t n, const char *noun)
+{
+    char digits[32];
+    int len = snprintf(digits, sizeof digits, "%" PRId64, n);
+
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            buf_str(b, ",");
+        buf_add(b, &digits[i], 1);
+    }
+    buf_printf(b, " %s%s", noun, n == 1 ? "" : "s");
+}
+
+/* One line an effect: what becomes of how many, then what is left alone. */
+static char *
+make_what(const struct action *a)
+{
+    const struct act_info *info = &act_infos[a->act];
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < a->effects.n; i++) {
+            const struct effect_row *row = &a->effects.rows[i];
+            bool skipped = !*row->state;
+            if (skipped != (pass == 1))
+                continue;
+            if (b.len > 0)
+                buf_str(&b, "\n");
+            add_count(&b, row->n, info->noun);
+            if (skipped)
+                buf_printf(&b, " left alone: %s", *row->why ? row->why : "not in a state for this");
+            else
+                buf_printf(&b, " → %s%s%s%s", row->state, *row->why ? " (" : "", row->why,
+                           *row->why ? ")" : "");
+        }
+    if (b.len == 0)
+        buf_str(&b, "nothing matches");
+    return b.data;
+}
+
+static void
+add_term(struct buf *b, const char *words, const char *value)
+{
+    if (value)
+        buf_printf(b, "%s%s %s", b->len ? ", " : "", words, value);
+}
+
+/* {"a","b"} -> a,b */
+static void
+add_list(struct buf *b, const char *words, const char *list)
+{
+    struct buf plain = {0};
+
+    if (!list)
+        return;
+    buf_str(&plain, "");
+    for (const char *s = list; *s; s++) {
+        if (*s == '\\' && s[1])
+            buf_add(&plain, ++s, 1);
+        else if (!strchr("{}\"", *s))
+            buf_add(&plain, s, 1);
+    }
+    add_term(b, words, plain.data);
+    buf_free(&plain);
+}
+
+static void
+add_error_term(struct buf *b, const char *error)
+{
+    if (error && *error == '~')
+        buf_printf(b, "%serror has \"%s\"", b->len ? ", " : "", error + 1);
+    else if (error)
+        buf_printf(b, "%serror like \"%s\"", b->len ? ", " : "", error);
+}
+
+static void
+add_clock(struct buf *b, int64_t ms)
+{
+    time_t s = (time_t)(ms / 1000);
+    struct tm tm;
+    char text[64];
+
+    if (gmtime_r(&s, &tm) && strftime(text, sizeof text, "%H:%M:%S UTC", &tm))
+        buf_printf(b, "%scounted at %s", b->len ? "; " : "", text);
+}
+
+static char *
+make_where(const struct action *a)
+{
+    char *const *v = a->params.value;
+    struct buf b = {0};
+
+    if (a->ids && !a->gather) {
+        add_count(&b, a->nids, "job");
+        buf_str(&b, " by id");
+    }
+    add_term(&b, "queue", v[PARAM_QUEUE]);
+    add_list(&b, "state", a->ids && !a->gather ? NULL : v[PARAM_STATES]);
+    add_term(&b, "kind", v[PARAM_KIND]);
+    add_term(&b, "node", v[PARAM_NODE]);
+    add_error_term(&b, v[PARAM_ERROR]);
+    add_list(&b, "words", v[PARAM_WORDS]);
+    add_list(&b, "not", v[PARAM_NOT_WORDS]);
+    add_term(&b, "older than", v[PARAM_OLDER_THAN]);
+    add_term(&b, "younger than", v[PARAM_YOUNGER_THAN]);
+    add_term(&b, "tries at least", v[PARAM_MIN_TRIES]);
+    add_term(&b, "tries at most", v[PARAM_TOP_TRIES]);
+    add_term(&b, "by", v[PARAM_BY]);
+    if (a->act == ACT_PURGE)
+        add_term(&b, "finished before", v[PARAM_BEFORE]);
+    if (a->act == ACT_RELEASE && b.len)
+        buf_str(&b, a->all_leases ? ", all its leases" : ", expired leases only");
+    add_clock(&b, a->now_ms);
+    return b.data;
+}
+
+static char *
+make_challenge(const struct action *a)
+{
+    const char *target = NULL;
+
+    if (action_looks_alive(a))
+        target = a->params.value[PARAM_NODE];
+    else if (a->act == ACT_PAUSE || a->act == ACT_RESUME || a->act == ACT_DRAIN)
+        target = a->params.value[act_parts[a->act].target];
+    return target ? xstrdup(target) : xasprintf("%" PRId64, tally_sum(&a->effects, true));
+}
+
+void
+action_make_texts(struct action *a)
+{
+    a->what = make_what(a);
+    a->where = make_where(a);
+    a->sql = adapter_show(a->adapter, a->section, &a->params);
+    a->challenge = make_challenge(a);
+}
+
+/* --- the outcome
+ * -------------------------------------------------------------------------------------- */
+
+static void
+add_outcome(struct buf *b, const struct action *a)
+{
+    const struct tally *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
+    int64_t skipped = tally_sum(t, false);
+    const char *sign = ": ";
+
+    for (int i = 0, n = 0; i < t->n; i++)
+        if (*t->rows[i].state) {
+            buf_str(b, n++ ? ", " : "");
+            add_count(b, t->rows[i].n, act_infos[a->act].noun);
+            buf_printf(b, " %s", t->rows[i].state);
+        }
+    if (tally_sum(t, true) == 0)
+        buf_str(b, "nothing changed");
+    if (skipped == 0)
+        return;
+    buf_str(b, ", ");
+    add_count(b, skipped, act_infos[a->act].noun);
+    buf_str(b, " left alone");
+    for (int i = 0; i < t->n; i++)
+        if (!*t->rows[i].state && *t->rows[i].why) {
+            buf_printf(b, "%s%" PRId64 " %s", sign, t->rows[i].n, t->rows[i].why);
+            sign = ", ";
+        }
+}
+
+static void
+add_summary(struct buf *b, const struct action *a)
+{
+    switch (a->state) {
+    case ACTION_PREVIEWING:
+    case ACTION_RUNNING:
+    case ACTION_WAITING:
+        break;
+    case ACTION_READY:
+        buf_str(b, "would change: ");
+        add_outcome(b, a);
+        break;
+    case ACTION_DONE:
+        add_outcome(b, a);
+        break;
+    case ACTION_STOPPED:
+        if (a->batch == 0)
+            buf_str(b, "nothing was done");
+        else
+            add_outcome(b, a);
+        buf_str(b, a->batch == 0 ? "" : "; stopped before the rest");
+        break;
+    case ACTION_REFUSED:
+        buf_printf(b, "refused: %s", a->error.text);
+        break;
+    case ACTION_FAILED:
+        buf_printf(b, "failed: %s", a->error.text);
+        if (tally_sum(&a->outcome, true) > 0) {
+            buf_str(b, "; done before: ");
+            add_outcome(b, a);
+        }
+        break;
+    case ACTION_DOUBTFUL:
+        buf_printf(b,
+                   "the connection was lost and the last answer with it: whether batch %d was done "
+                   "stands in the audit under %s",
+                   a->batch, a->id);
+        break;
+    }
+}
+
+void
+action_make_summary(struct action *a)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    add_summary(&b, a);
+    free(a->summary);
+    a->summary = b.data;
+}
+
+const char *
+action_summary(const struct action *a)
+{
+    return a->summary;
+}
+
+int
+action_exit_code(const struct action *a)
+{
+    bool some = tally_sum(&a->outcome, true) > 0;
+
+    switch (a->state) {
+    case ACTION_READY:
+        return tally_sum(&a->effects, true) > 0 ? 0 : 1;
+    case ACTION_DONE:
+        return some ? 0 : 1;
+    case ACTION_REFUSED:
+        return 3;
+    case ACTION_FAILED:
+        return some ? 6 : err_exit_code(&a->error);
+    case ACTION_PREVIEWING:
+    case ACTION_RUNNING:
+    case ACTION_WAITING:
+    case ACTION_STOPPED:
+    case ACTION_DOUBTFUL:
+        break;
+    }
+    return 6;
+}

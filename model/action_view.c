@@ -1,0 +1,115 @@
+/*
+ * What a dialog reads of an action: the preview and how it must be confirmed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/action_parts.h"
+
+int64_t
+action_count(const struct action *a)
+{
+    return tally_sum(&a->effects, true);
+}
+
+int64_t
+action_skips(const struct action *a)
+{
+    return tally_sum(&a->effects, false);
+}
+
+const struct effect_row *
+action_effects(const struct action *a, int *n)
+{
+    *n = a->effects.n;
+    return a->effects.rows;
+}
+
+const struct effect_row *
+action_outcome(const struct action *a, int *n)
+{
+    *n = a->outcome.n;
+    return a->outcome.rows;
+}
+
+const struct node_row *
+action_evidence(const struct action *a)
+{
+    return a->evidence;
+}
+
+/* Rather too careful than too bold: only a node that is dead or never registered, or of which only
+ * expired leases are taken after it fell silent, passes without its name typed. */
+bool
+action_looks_alive(const struct action *a)
+{
+    const struct node_row *node = a->evidence;
+
+    if (a->act != ACT_RELEASE || !node)
+        return false;
+    if (strcmp(node->state, "dead") != 0 && strcmp(node->state, "unknown") != 0)
+        return true;
+    return node->session_alive == 1 || (a->all_leases && node->leases > node->expired);
+}
+
+const char *
+action_title(const struct action *a)
+{
+    return act_infos[a->act].title;
+}
+
+const char *
+action_what(const struct action *a)
+{
+    return a->what ? a->what : "";
+}
+
+const char *
+action_where(const struct action *a)
+{
+    return a->where ? a->where : "";
+}
+
+const char *
+action_undo(const struct action *a)
+{
+    return act_infos[a->act].undo;
+}
+
+const char *
+action_sql(const struct action *a)
+{
+    return a->sql ? a->sql : "";
+}
+
+const char *
+action_challenge(const struct action *a)
+{
+    return a->challenge ? a->challenge : "";
+}
+
+enum confirm
+action_confirm(const struct action *a, bool production)
+{
+    int64_t n = action_count(a);
+
+    if (n == 0)
+        return CONFIRM_NOTHING;
+    if (n >= 100 || !act_infos[a->act].harmless || production || action_looks_alive(a))
+        return CONFIRM_TYPE;
+    return n == 1 ? CONFIRM_KEY : CONFIRM_DIALOG;
+}
+
+const char *
+act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
+{
+    const struct act_parts *parts = &act_parts[act];
+
+    bool has = (parts->by_ids != SEC_COUNT && adapter_has(a, parts->by_ids)) ||
+               (parts->by_where != SEC_COUNT && adapter_has(a, parts->by_where));
+    if (!has)
+        return "this queue system has no such action";
+    if (role && role->can_act != 1)
+        return *role->why ? role->why : "your role may only look";
+    return NULL;
+}

@@ -1,0 +1,140 @@
+/*
+ * A source: what belongs to one database. Order of the end: the connections first (they answer what
+ * is still asked), then what the answers went to.
+ */
+#include "model/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+
+struct source {
+    struct loop *loop;
+    char *conninfo, *dbname, *name;
+    struct db *watcher, *actor; /* actor: NULL until first used */
+    struct adapter *adapter;
+    struct store *store;
+    bool read_only;
+};
+
+enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
+
+static char *
+copy(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+static struct db *
+connect_as(struct source *s, bool acts)
+{
+    struct db_options o = {.conninfo = s->conninfo,
+                           .dbname = s->dbname,
+                           .app_name = acts ? "queuetop actor" : "queuetop",
+                           .schema = "pg_catalog",
+                           .statement_timeout_ms = acts ? ACT_TIMEOUT_MS : VIEW_TIMEOUT_MS,
+                           .lock_timeout_ms = LOCK_TIMEOUT_MS,
+                           .stall_warn_ms = acts ? -1 : 0,
+                           .read_only = !acts};
+
+    return db_new(s->loop, &o);
+}
+
+struct source *
+source_new(struct loop *l, const struct source_options *o, struct err *e)
+{
+    struct adapter *a = adapter_load(o->adapter ? o->adapter : "native", e);
+
+    if (!a)
+        return NULL;
+    struct source *s = xcalloc(1, sizeof *s);
+    s->loop = l;
+    s->conninfo = copy(o->conninfo);
+    s->dbname = copy(o->dbname);
+    s->name = xstrdup("");
+    s->read_only = o->read_only;
+    s->adapter = a;
+    s->watcher = connect_as(s, false);
+    s->store = store_new(l, s->watcher, a, o->schema, o->interval_ms ? o->interval_ms : 1000);
+    return s;
+}
+
+void
+source_free(struct source *s)
+{
+    if (!s)
+        return;
+    db_free(s->watcher);
+    db_free(s->actor);
+    store_free(s->store);
+    adapter_free(s->adapter);
+    free(s->conninfo);
+    free(s->dbname);
+    free(s->name);
+    free(s);
+}
+
+struct store *
+source_store(struct source *s)
+{
+    return s->store;
+}
+
+struct db *
+source_watcher(struct source *s)
+{
+    return s->watcher;
+}
+
+struct adapter *
+source_adapter(struct source *s)
+{
+    return s->adapter;
+}
+
+const char *
+source_name(struct source *s)
+{
+    char *name = xasprintf("%s/%s", db_host(s->watcher), db_name(s->watcher));
+
+    free(s->name);
+    s->name = name;
+    return name;
+}
+
+bool
+source_is_read_only(const struct source *s)
+{
+    const struct role_row *role = store_role(s->store);
+
+    return s->read_only || (role && role->can_act != 1);
+}
+
+const char *
+source_why_not(const struct source *s, enum act act)
+{
+    const struct server_row *server = store_server(s->store);
+
+    if (s->read_only)
+        return "started with --read-only";
+    if (store_state(s->store) != STORE_OPEN)
+        return "not connected to a queue";
+    if (server && server->in_recovery == 1)
+        return "this server is a standby: it takes no changes";
+    return act_why_not(act, s->adapter, store_role(s->store));
+}
+
+struct action *
+source_act(struct source *s, const struct intent *intent, struct err *e)
+{
+    const char *why = source_why_not(s, intent->act);
+
+    if (why) {
+        fail(e, ERR_DENIED, "%s: %s", act_infos[intent->act].name, why);
+        return NULL;
+    }
+    if (!s->actor)
+        s->actor = connect_as(s, true);
+    return action_new(s->loop, s->actor, s->adapter, intent);
+}
