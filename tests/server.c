@@ -398,7 +398,7 @@ keep_text(const char *text)
     return *slot;
 }
 
-static char *
+__attribute__((format(printf, 1, 0))) static char *
 vformat(const char *fmt, va_list args)
 {
     char *text = NULL;
