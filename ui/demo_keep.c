@@ -36,9 +36,10 @@ struct keeper {
     const struct demo_place *place;
     struct loop *loop;
     int life, ready, log;
-    bool stop;    /* the demo is gone, or a signal told us to go */
-    pid_t server; /* 0 = not running */
-    pid_t waited; /* the step that runs; 0 = it ended with status */
+    off_t step_at; /* where the log stood when the step began */
+    bool stop;     /* the demo is gone, or a signal told us to go */
+    pid_t server;  /* 0 = not running */
+    pid_t waited;  /* the step that runs; 0 = it ended with status */
     int status;
     pid_t hiccup; /* the worker that is stopped now and then */
     bool is_stopped;
@@ -136,12 +137,12 @@ spawn(struct keeper *k, const char *const *args, bool of_server)
     return pid;
 }
 
-/* The last words of the log, on one line. */
+/* What the log says since the step began, its end if it is long, on one line. */
 static void
-log_tail(struct keeper *k, char *out, size_t size)
+log_tail(const struct keeper *k, char *out, size_t size)
 {
-    off_t end = lseek(k->log, 0, SEEK_END);
-    off_t from = end > (off_t)size - 1 ? end - (off_t)(size - 1) : 0;
+    off_t end = lseek(k->log, 0, SEEK_END), room = (off_t)size - 1;
+    off_t from = end - k->step_at > room ? end - room : k->step_at;
     ssize_t n = pread(k->log, out, size - 1, from);
 
     out[n > 0 ? n : 0] = 0;
@@ -152,10 +153,8 @@ log_tail(struct keeper *k, char *out, size_t size)
 static bool
 run_failed(struct keeper *k, const char *what, struct err *e)
 {
-    char tail[240];
+    char tail[300];
 
-    if (k->stop && k->server == 0 && k->waited == 0 && WIFEXITED(k->status))
-        return fail(e, ERR_SYS, "stopped while starting");
     log_tail(k, tail, sizeof tail);
     return fail(e, ERR_SYS, "%s failed: %s", what, tail);
 }
@@ -166,6 +165,7 @@ run(struct keeper *k, const char *const *args, bool of_server, struct err *e)
 {
     int64_t deadline = clock_ms() + START_MS;
 
+    k->step_at = lseek(k->log, 0, SEEK_END);
     k->waited = spawn(k, args, of_server);
     if (k->waited < 0)
         return fail(e, ERR_SYS, "fork: %s", strerror(errno));
@@ -173,7 +173,7 @@ run(struct keeper *k, const char *const *args, bool of_server, struct err *e)
         if (!loop_turn(k->loop, START_MS, e))
             return false;
     if (k->waited > 0 || !WIFEXITED(k->status) || WEXITSTATUS(k->status) != 0)
-        return run_failed(k, args[0], e);
+        return run_failed(k, of_server ? args[0] : args[1], e);
     return true;
 }
 
