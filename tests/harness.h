@@ -16,4 +16,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
+/* The model has a function of this name. */
+#undef fail
+#undef fail_msg
+#define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
+
 #endif
