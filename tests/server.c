@@ -432,7 +432,7 @@ pg_connect(const char *dsn)
     PQsetNoticeReceiver(conn, drop_notice, NULL);
     if (PQstatus(conn) != CONNECTION_OK) {
         print_error("server: %s", PQerrorMessage(conn));
-        fail();
+        _fail(__FILE__, __LINE__);
     }
     return conn;
 }
@@ -471,7 +471,7 @@ must(PGconn *conn, const char *sql)
     if (!is_good(res)) {
         print_error("server: %sserver: in: %.2000s\n", PQerrorMessage(conn), sql);
         PQclear(res);
-        fail();
+        _fail(__FILE__, __LINE__);
     }
     return res;
 }
@@ -555,7 +555,7 @@ pg_int(PGconn *conn, const char *fmt, ...)
     if (end == text || *end) {
         print_error("server: not a number: '%s'\nserver: in: %s\n", text, sql);
         free(sql);
-        fail();
+        _fail(__FILE__, __LINE__);
     }
     free(sql);
     return value;
@@ -573,7 +573,7 @@ pg_file(PGconn *conn, const char *path)
     FILE *f = fopen(full, "re");
     if (!f || getdelim(&text, &size, 0, f) < 0) {
         print_error("server: cannot read %s\n", full);
-        fail();
+        _fail(__FILE__, __LINE__);
     }
     fclose(f);
     PQclear(must(conn, text));
@@ -592,7 +592,7 @@ pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms)
         if (now_ms() >= deadline) {
             print_error("server: after %d ms '%s' is not '%s'\nserver: in: %s\n", timeout_ms, value,
                         expected, sql);
-            fail();
+            _fail(__FILE__, __LINE__);
         }
         poll(NULL, 0, pause_ms);
     }
@@ -612,7 +612,7 @@ pg_send(PGconn *conn, const char *sql)
 {
     if (!PQsendQuery(conn, sql)) {
         print_error("server: %s", PQerrorMessage(conn));
-        fail();
+        _fail(__FILE__, __LINE__);
     }
 }
 
