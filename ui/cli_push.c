@@ -35,7 +35,8 @@ struct push {
     const char *queue_name;
     struct queue *queue;
     int fd, watch;
-    bool is_reading, at_end, is_sending, is_done;
+    bool at_end, is_sending, is_done;
+    bool one_by_one; /* a batch was refused: find the line that is to blame */
     struct buf in;
     size_t used;        /* bytes of `in` that are in the push that is out, or were sent */
     int64_t line;       /* lines taken so far */
@@ -58,11 +59,13 @@ stop_on(struct push *p, const struct err *e)
 {
     char where[64] = "";
 
-    if (p->o->lines)
-        snprintf(where, sizeof where, "lines %" PRId64 " to %" PRId64 ": ", p->first_line, p->line);
+    if (p->first_line < p->line)
+        snprintf(where, sizeof where, "lines %" PRId64 " to %" PRId64, p->first_line, p->line);
+    else
+        snprintf(where, sizeof where, "line %" PRId64, p->line);
     struct err told = *e;
-    if (*where)
-        fail_in(&told, "%.*s", (int)strlen(where) - 2, where);
+    if (p->o->lines)
+        fail_in(&told, "%s", where);
     int code = cli_fail(p->cli, &told);
     if (queue_in_doubt(p->queue) && !p->o->lines)
         cli_say(p->cli, "perhaps it was pushed: to push it once, say --id %s", p->id);
@@ -97,6 +100,13 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
     struct push *p = ctx;
 
     p->is_sending = false;
+    if (p->o->lines && !p->one_by_one && !strncmp(e->sqlstate, "22", 2)) {
+        p->one_by_one = true; /* nothing of the batch was pushed */
+        p->used = 0;
+        p->line = p->first_line - 1;
+        send_more(p);
+        return;
+    }
     if (e->kind != ERR_NONE) {
         stop_on(p, e);
         return;
@@ -128,6 +138,7 @@ send_one(struct push *p, const char *payload, size_t len)
     struct queue_push job;
     struct err e = {0};
 
+    p->line = 1;
     describe(p, &job);
     job.payload = payload;
     job.payload_len = len;
@@ -168,9 +179,10 @@ static bool
 take_lines(struct push *p, struct queue_push *jobs, int *n, struct err *e)
 {
     size_t len = 0, next = 0;
+    int most = p->one_by_one ? 1 : BATCH;
 
     p->first_line = p->line + 1;
-    for (*n = 0; *n < BATCH && p->used < batch_bytes && next_line(p, p->used, &len, &next);) {
+    for (*n = 0; *n < most && p->used < batch_bytes && next_line(p, p->used, &len, &next);) {
         const char *text = p->in.data + p->used;
         p->used = next;
         p->line++;
@@ -216,12 +228,10 @@ send_more(struct push *p)
         return;
     if (p->o->lines)
         send_lines(p);
-    else if (p->pushed > 0 || p->used > 0 || p->line > 0)
+    else if (p->line > 0)
         stop(p, CLI_DONE);
-    else if (p->at_end) {
-        p->line = 1;
+    else if (p->at_end)
         send_one(p, p->fd >= 0 ? p->in.data ? p->in.data : "" : p->o->payload, p->in.len);
-    }
     if (p->fd >= 0 && !p->at_end && is_full && p->o->lines)
         is_full = p->in.len - p->used >= ahead_bytes;
     if (p->fd >= 0)

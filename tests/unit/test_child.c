@@ -1,0 +1,327 @@
+/*
+ * A running command: what goes in, what is kept of what comes out, how it ends, and that nothing of
+ * it is left. Commands that never end by themselves are `tail -f /dev/null`.
+ */
+#include "tests/harness.h"
+#undef fail /* cmocka has one as well */
+#undef fail_msg
+#define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/child.h"
+#include "model/clock.h"
+#include "model/mem.h"
+#include "model/worker_parts.h"
+
+enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 20000 };
+
+struct run {
+    struct loop *loop;
+    struct child *child;
+    bool done;
+    struct child_report r;
+    char *output, *tail;
+};
+
+static void
+on_end(void *ctx, const struct child_report *r)
+{
+    struct run *run = ctx;
+
+    run->r = *r;
+    run->output = xstrndup(r->output ? r->output : "", r->output_len);
+    run->tail = xstrndup(r->tail, r->tail_len);
+    run->done = true;
+}
+
+static void
+on_sigchld(void *ctx, int signo)
+{
+    struct run *run = ctx;
+
+    (void)signo;
+    if (run->child && !run->done)
+        child_check(run->child);
+}
+
+static void
+begin(struct run *run, const char *script, struct child_start start)
+{
+    char sh[] = "sh", c[] = "-c", *text = xstrdup(script);
+    char *argv[] = {sh, c, text, NULL};
+    struct err e = {0};
+
+    *run = (struct run){.loop = loop_new()};
+    loop_on_signal(run->loop, SIGCHLD, on_sigchld, run);
+    start.path = start.path ? start.path : "/bin/sh";
+    start.argv = argv;
+    start.env = environ;
+    start.output_limit = LIMIT;
+    start.tail_limit = TAIL;
+    if (!start.grace_ms)
+        start.grace_ms = WAIT_MS;
+    run->child = child_new(run->loop, &start, on_end, run, &e);
+    assert_non_null(run->child);
+    free(text);
+}
+
+static void
+finish(struct run *run)
+{
+    struct err e = {0};
+
+    if (!loop_until(run->loop, &run->done, clock_ms() + WAIT_MS, &e))
+        fail_msg("the command did not end: %s", e.text);
+}
+
+static void
+end(struct run *run)
+{
+    child_free(run->child);
+    loop_free(run->loop);
+    free(run->output);
+    free(run->tail);
+}
+
+static void
+payload_goes_in_and_output_comes_back(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "cat", (struct child_start){.input = "{\"a\": 1}", .input_len = 8});
+    finish(&run);
+    assert_int_equal(run.r.end, CHILD_EXITED);
+    assert_int_equal(run.r.code, 0);
+    assert_string_equal(run.output, "{\"a\": 1}");
+    end(&run);
+}
+
+static void
+large_input_is_written_piecemeal_and_output_cut(void **state)
+{
+    size_t len = 3 << 20, kept = 0;
+    char *input = xmalloc(len), *result;
+    struct run run;
+
+    (void)state;
+    memset(input, 'x', len);
+    begin(&run, "cat", (struct child_start){.input = input, .input_len = len});
+    free(input);
+    finish(&run);
+    assert_int_equal(run.r.output_all, len);
+    assert_int_equal(run.r.output_len, LIMIT);
+    end(&run);
+
+    struct child_report r = {.output = "abc", .output_len = 3, .output_all = 10};
+    result = report_result(&r, &kept);
+    assert_string_equal(result, "abc\n[queuetop: cut, 3 of 10 bytes kept]\n");
+    assert_int_equal(kept, strlen(result));
+    free(result);
+}
+
+static void
+a_command_need_not_read_its_input(void **state)
+{
+    size_t len = 1 << 20;
+    char *input = xcalloc(1, len);
+    struct run run;
+
+    (void)state;
+    begin(&run, "exec true", (struct child_start){.input = input, .input_len = len});
+    free(input);
+    finish(&run);
+    assert_int_equal(run.r.code, 0);
+    end(&run);
+}
+
+static void
+standard_error_keeps_its_end(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "seq 1 10000 >&2; echo last >&2; exit 3", (struct child_start){0});
+    finish(&run);
+    assert_int_equal(run.r.end, CHILD_EXITED);
+    assert_int_equal(run.r.code, 3);
+    assert_int_equal(run.r.tail_len, TAIL);
+    assert_string_equal(run.tail + TAIL - 16, "9999\n10000\nlast\n");
+    end(&run);
+}
+
+static void
+a_signal_is_told_from_a_status(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "kill -SEGV $$", (struct child_start){0});
+    finish(&run);
+    assert_int_equal(run.r.end, CHILD_SIGNALLED);
+    assert_int_equal(run.r.code, SIGSEGV);
+    end(&run);
+}
+
+static void
+the_time_limit_ends_it(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "exec tail -f /dev/null", (struct child_start){.run_timeout_ms = 50});
+    finish(&run);
+    assert_true(run.r.timed_out);
+    assert_int_equal(run.r.code, SIGTERM);
+    end(&run);
+}
+
+static void
+who_ignores_the_first_signal_gets_the_second(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "trap '' TERM; tail -f /dev/null & wait; wait; tail -f /dev/null",
+          (struct child_start){.run_timeout_ms = 100, .grace_ms = 100});
+    finish(&run);
+    assert_true(run.r.timed_out);
+    assert_int_equal(run.r.code, SIGKILL);
+    end(&run);
+}
+
+/* All of the group hold the writing end of a pipe: its end of file says that they are gone. */
+static void
+a_kill_reaches_the_children_of_the_command(void **state)
+{
+    int ends[2];
+    char byte;
+    struct run run;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    begin(&run, "tail -f /dev/null & tail -f /dev/null & wait", (struct child_start){0});
+    close(ends[1]);
+    child_kill(run.child, 0);
+    finish(&run);
+    assert_int_equal(run.r.code, SIGKILL);
+    struct pollfd p = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    end(&run);
+}
+
+static void
+what_cannot_be_run_says_so(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "", (struct child_start){.path = "/nonexistent/command"});
+    finish(&run);
+    assert_int_equal(run.r.end, CHILD_NOT_STARTED);
+    assert_int_equal(run.r.code, ENOENT);
+    end(&run);
+}
+
+static void
+commands_are_looked_up(void **state)
+{
+    struct err e = {0};
+    char *path = NULL;
+
+    (void)state;
+    assert_true(child_find("sh", &path, &e));
+    assert_int_equal(path[0], '/');
+    free(path);
+    assert_false(child_find("no-such-command-here", &path, &e));
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_non_null(strstr(e.text, "no-such-command-here"));
+    assert_false(child_find("/etc", &path, &e));
+    assert_false(child_find("/etc/passwd", &path, &e));
+}
+
+/* --- the texts of an answer ---------------------------------------------------------------------
+ */
+
+static void
+check_error(const char *tail, bool is_cut, const char *error, const char *trace)
+{
+    struct child_report r = {.end = CHILD_EXITED,
+                             .code = 3,
+                             .tail = tail,
+                             .tail_len = strlen(tail),
+                             .tail_all = strlen(tail) + is_cut};
+    char *got_trace = NULL, how[80];
+
+    report_how(&r, how, sizeof how);
+    char *got = report_error(&r, how, &got_trace);
+    assert_string_equal(got, error);
+    if (trace)
+        assert_string_equal(got_trace, trace);
+    else
+        assert_null(got_trace);
+    free(got);
+    free(got_trace);
+}
+
+static void
+errors_are_one_line_and_a_trace(void **state)
+{
+    (void)state;
+    check_error("", false, "exit status 3", NULL);
+    check_error("no such file\n", false, "exit status 3: no such file", NULL);
+    check_error("\n  \nbad\r\nmore\nlines\n", false, "exit status 3: bad", "more\nlines\n");
+    check_error("bad\nat f\nat g\n", false, "exit status 3: bad", "at f\nat g\n");
+    check_error("Traceback (most recent call last):\n  f()\nKeyError: 'a'\n", false,
+                "exit status 3: KeyError: 'a'",
+                "Traceback (most recent call last):\n  f()\nKeyError: 'a'\n");
+    check_error("of a line\nlast words\n", true, "exit status 3: last words",
+                "of a line\nlast words\n");
+    check_error("bad \xff byte", false, "exit status 3: bad \xEF\xBF\xBD byte", NULL);
+}
+
+static void
+a_signal_is_named(void **state)
+{
+    struct child_report r = {.end = CHILD_SIGNALLED, .code = SIGKILL};
+    char how[80];
+
+    (void)state;
+    report_how(&r, how, sizeof how);
+    assert_string_equal(how, "killed by signal 9 (Killed)");
+    char *clean = report_clean("a\0b", 3);
+    assert_string_equal(clean, "a\xEF\xBF\xBD"
+                               "b");
+    free(clean);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(payload_goes_in_and_output_comes_back),
+        cmocka_unit_test(large_input_is_written_piecemeal_and_output_cut),
+        cmocka_unit_test(a_command_need_not_read_its_input),
+        cmocka_unit_test(standard_error_keeps_its_end),
+        cmocka_unit_test(a_signal_is_told_from_a_status),
+        cmocka_unit_test(the_time_limit_ends_it),
+        cmocka_unit_test(who_ignores_the_first_signal_gets_the_second),
+        cmocka_unit_test(a_kill_reaches_the_children_of_the_command),
+        cmocka_unit_test(what_cannot_be_run_says_so),
+        cmocka_unit_test(commands_are_looked_up),
+        cmocka_unit_test(errors_are_one_line_and_a_trace),
+        cmocka_unit_test(a_signal_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

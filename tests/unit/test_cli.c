@@ -1,0 +1,276 @@
+/*
+ * The command line: which words mean what, and what is said about those that mean nothing.
+ */
+#include "tests/harness.h"
+#undef fail /* cmocka has one as well */
+#undef fail_msg
+#define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/array.h"
+#include "model/mem.h"
+#include "model/queue.h"
+#include "ui/cli.h"
+
+enum { WORDS = 16 };
+
+struct line { /* one command line, decoded */
+    struct cli c;
+    struct err e;
+    void *options;
+    bool help, ok;
+    char *text, *argv[WORDS + 1];
+};
+
+/* Words are parted by blanks. */
+static void
+decode(struct line *l, const char *text)
+{
+    int argc = 0;
+
+    *l = (struct line){.c = {.mem = arena_new()}, .text = xasprintf("queuetop %s", text)};
+    for (char *at = l->text, *save = NULL; (at = strtok_r(at, " ", &save)); at = NULL) {
+        assert_true(argc < WORDS);
+        l->argv[argc++] = at;
+    }
+    l->ok = cli_parse(&l->c, argc, l->argv, &l->options, &l->help, &l->e);
+}
+
+static void
+done(struct line *l)
+{
+    arena_free(l->c.mem);
+    free(l->text);
+}
+
+static void
+check_refused(const char *text, const char *why)
+{
+    struct line l;
+
+    decode(&l, text);
+    assert_false(l.ok);
+    assert_int_equal(l.e.kind, ERR_USAGE);
+    if (!strstr(l.e.text, why))
+        fail_msg("'%s': said '%s', not '%s'", text, l.e.text, why);
+    done(&l);
+}
+
+static void
+options_stand_before_and_after_the_verb(void **state)
+{
+    static const char *const same[] = {
+        "-d shop --schema jobs push q -",
+        "push --schema=jobs q -d shop -",
+        "--schema jobs push q - -dshop",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct line l;
+        decode(&l, same[i]);
+        assert_true(l.ok);
+        assert_string_equal(l.c.verb->name, "push");
+        assert_string_equal(l.c.dbname, "shop");
+        assert_string_equal(l.c.schema, "jobs");
+        assert_int_equal(l.c.nwords, 2);
+        assert_string_equal(l.c.words[0], "q");
+        assert_string_equal(l.c.words[1], "-");
+        assert_null(l.c.conninfo);
+        done(&l);
+    }
+}
+
+static void
+a_word_with_equals_is_a_conninfo(void **state)
+{
+    struct line l;
+
+    (void)state;
+    decode(&l, "push host=db1 q");
+    assert_true(l.ok);
+    assert_string_equal(l.c.conninfo, "host=db1");
+    assert_int_equal(l.c.nwords, 1);
+    done(&l);
+    decode(&l, "push q postgres://db1/app");
+    assert_string_equal(l.c.conninfo, "postgres://db1/app");
+    done(&l);
+    check_refused("push host=a port=5 q", "two connection strings");
+}
+
+static void
+behind_the_dashes_stands_a_command(void **state)
+{
+    struct line l;
+
+    (void)state;
+    decode(&l, "work -j 4 host=db1 -- env A=1 prog --jobs x");
+    assert_true(l.ok);
+    assert_string_equal(l.c.conninfo, "host=db1");
+    assert_int_equal(l.c.nwords, 5);
+    assert_string_equal(l.c.words[1], "A=1");
+    assert_string_equal(l.c.words[3], "--jobs");
+    assert_null(l.c.words[5]);
+    done(&l);
+    check_refused("work prog", "put -- before the command");
+    check_refused("work", "COMMAND");
+}
+
+static void
+wrong_words_are_named(void **state)
+{
+    (void)state;
+    check_refused("push --foo q", "unknown option --foo");
+    check_refused("push -Q q", "unknown option -Q");
+    check_refused("push q --kind", "--kind needs a value");
+    check_refused("push --lines=yes q", "--lines takes no value");
+    check_refused("push --priority 10 q", "--priority takes a number from 0 to 9, not '10'");
+    check_refused("push --priority soon q", "not 'soon'");
+    check_refused("push --delay x q", "--delay takes a time");
+    check_refused("push", "QUEUE");
+    check_refused("push q - x", "one word too many: 'x'");
+    check_refused("frobnicate", "no verb 'frobnicate'");
+    check_refused("work --queues a,,b -- x", "empty name");
+    check_refused("push --schema= q", "--schema");
+}
+
+static void
+passwords_are_refused(void **state)
+{
+    (void)state;
+    check_refused("push host=db1password=secret q", ".pgpass");
+    check_refused("push q postgres://joe:secret@db1/app", ".pgpass");
+    check_refused("push q -d postgres://db1/app?sslpassword=x", ".pgpass");
+    struct line l;
+    decode(&l, "push q postgres://joe@db1:5432/app");
+    assert_true(l.ok);
+    done(&l);
+}
+
+/* --help goes to standard output: cmocka's own lines must not drown in it */
+static void
+help_is_answered(void **state)
+{
+    struct line l;
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), out = dup(STDOUT_FILENO);
+
+    (void)state;
+    fflush(stdout);
+    dup2(null, STDOUT_FILENO);
+    decode(&l, "work --help");
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    close(out);
+    close(null);
+    assert_true(l.ok && l.help);
+    done(&l);
+}
+
+static void
+every_verb_is_whole(void **state)
+{
+    (void)state;
+    for (const struct cli_verb *const *table = cli_verbs; *table; table++)
+        for (const struct cli_verb *v = *table; v->name; v++) {
+            assert_non_null(v->words);
+            assert_non_null(v->run);
+            for (const struct cli_option *o = v->options; o && o->name; o++) {
+                assert_non_null(o->help);
+                assert_true((o->kind == CLI_FLAG) == (o->arg == NULL));
+                assert_true(o->offset < v->size);
+                for (const struct cli_option *p = v->options; p < o; p++)
+                    assert_true(strcmp(p->name, o->name) != 0 &&
+                                (!o->letter || p->letter != o->letter));
+            }
+        }
+}
+
+/* --- what the queue's C interface makes of values ------------------------------------------------
+ */
+
+static void
+ids_are_version_7(void **state)
+{
+    char a[QUEUE_ID_LEN + 1], b[QUEUE_ID_LEN + 1];
+
+    (void)state;
+    queue_make_id(a);
+    queue_make_id(b);
+    assert_int_equal(strlen(a), QUEUE_ID_LEN);
+    assert_int_equal(a[14], '7');
+    assert_non_null(strchr("89ab", a[19]));
+    assert_memory_equal(a, b, 8); /* the time comes first */
+    assert_string_not_equal(a, b);
+}
+
+static void
+bad_jobs_are_not_sent(void **state)
+{
+    struct err e = {0};
+    char name[202];
+
+    (void)state;
+    memset(name, 'q', 201);
+    name[201] = 0;
+    assert_true(queue_push_check(&(struct queue_push){.queue = "q"}, &e));
+    assert_false(queue_push_check(&(struct queue_push){.queue = ""}, &e));
+    assert_false(queue_push_check(&(struct queue_push){.queue = name}, &e));
+    assert_non_null(strstr(e.text, "201"));
+    assert_false(queue_push_check(&(struct queue_push){.queue = "q\xff"}, &e));
+    assert_false(queue_push_check(&(struct queue_push){.id = "123", .queue = "q"}, &e));
+    struct queue_push bytes = {.queue = "q", .payload = "\xff", .payload_len = 1};
+    assert_false(queue_push_check(&bytes, &e));
+    bytes.type = "application/octet-stream";
+    assert_true(queue_push_check(&bytes, &e));
+}
+
+static void
+arrays_have_the_form_of_the_wire(void **state)
+{
+    static const unsigned char expected[] = {0,   0,    0,    1,    0,    0, 0, 1, 0, 0,   0,  25,
+                                             0,   0,    0,    3,    0,    0, 0, 1, 0, 0,   0,  1,
+                                             'a', 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2, 'b', 'c'};
+    struct array a;
+
+    (void)state;
+    array_start(&a, ARRAY_TEXT, 3);
+    array_text(&a, "a");
+    array_text(&a, NULL);
+    array_bytes(&a, "bc", 2);
+    struct db_param p = array_param(&a);
+    assert_true(p.binary);
+    assert_int_equal(p.len, sizeof expected);
+    assert_memory_equal(p.value, expected, sizeof expected);
+    array_free(&a);
+
+    array_start(&a, ARRAY_TIME, 1);
+    array_time(&a, INT64_C(946684800000) + 1);
+    p = array_param(&a);
+    assert_int_equal((unsigned char)p.value[p.len - 2], 1000 >> 8);
+    assert_int_equal((unsigned char)p.value[p.len - 1], 1000 & 0xff);
+    array_free(&a);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_stand_before_and_after_the_verb),
+        cmocka_unit_test(a_word_with_equals_is_a_conninfo),
+        cmocka_unit_test(behind_the_dashes_stands_a_command),
+        cmocka_unit_test(wrong_words_are_named),
+        cmocka_unit_test(passwords_are_refused),
+        cmocka_unit_test(help_is_answered),
+        cmocka_unit_test(every_verb_is_whole),
+        cmocka_unit_test(ids_are_version_7),
+        cmocka_unit_test(bad_jobs_are_not_sent),
+        cmocka_unit_test(arrays_have_the_form_of_the_wire),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
