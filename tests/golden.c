@@ -156,5 +156,5 @@ vt_golden(struct vt *vt, const char *name)
     free(now);
     free(was);
     if (!is_equal)
-        fail();
+        _fail(__FILE__, __LINE__);
 }

@@ -331,7 +331,7 @@ report(const struct vt *vt, const char *what, const char *text)
     print_error("term: %s: %s\nterm: %dx%d, cursor %d,%d %s%s\n%s----\n", what, text, vt->cols,
                 vt->rows, row, col, vt->is_cursor_shown ? "shown" : "hidden",
                 vt->has_ended ? ", the program has ended" : "", vt_screen_text(vt));
-    fail();
+    _fail(__FILE__, __LINE__);
     abort();
 }
 
