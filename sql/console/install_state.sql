@@ -5,9 +5,9 @@ select s.oid is not null as has_schema,
        (select count(*) from pg_class c
         where c.relnamespace = s.oid and c.relkind in ('r', 'p', 'v') and not c.relispartition)::int as tables,
        (select count(*) from pg_proc p where p.pronamespace = s.oid)::int as functions,
-       (select md5(string_agg(concat_ws(' ', p.oid::regprocedure, p.prosrc, p.prosqlbody::text, p.proconfig, p.prosecdef, p.proacl), ' '
+       (select md5(string_agg(concat_ws(' ', pg_get_functiondef(p.oid), p.proacl), ' '
                               order by p.oid::regprocedure::text))
-        from pg_proc p where p.pronamespace = s.oid) as functions_md5,
+        from pg_proc p where p.pronamespace = s.oid and p.prokind in ('f', 'p')) as functions_md5,
        (select md5(string_agg(concat_ws(' ', c.relname, c.relkind, c.relacl, a.attname, a.atttypid::regtype, a.attnotnull), ' '
                               order by c.relname, a.attnum))
         from pg_class c join pg_attribute a on a.attrelid = c.oid

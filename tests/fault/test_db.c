@@ -1,0 +1,433 @@
+/*
+ * The asynchronous connection against a real server: transactions, errors, dry runs, scripts, and
+ * what kills, stops and silence do to it. Everything turns one loop; a heartbeat timer in that loop
+ * proves that nothing waited.
+ */
+#include "tests/harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/db.h"
+#include "model/log.h"
+#include "model/loop.h"
+#include "model/mem.h"
+#include "tests/server.h"
+
+enum { BEAT_MS = 10, DEADLINE_MS = 15000 };
+
+struct fixture {
+    struct loop *loop;
+    int64_t beat_ms, worst_ms; /* the longest time between two heartbeats beyond BEAT_MS */
+};
+
+/* What a reply said, copied out of it. */
+struct heard {
+    bool done;
+    int count; /* replies: must be 1 */
+    struct err err;
+    int failed_at;
+    bool in_doubt;
+    char text[200]; /* first value of the last result, "" = none */
+};
+
+static void
+beat(void *ctx)
+{
+    struct fixture *f = ctx;
+    int64_t now = clock_ms();
+
+    if (f->beat_ms && now - f->beat_ms - BEAT_MS > f->worst_ms)
+        f->worst_ms = now - f->beat_ms - BEAT_MS;
+    f->beat_ms = now;
+    loop_at(f->loop, now + BEAT_MS, beat, f);
+}
+
+static void
+hear(void *ctx, struct db_reply *reply)
+{
+    struct heard *h = ctx;
+
+    h->done = true;
+    h->count++;
+    h->err = reply->err;
+    h->failed_at = reply->failed_at;
+    h->in_doubt = reply->in_doubt;
+    const struct result *last = reply->n > 0 ? reply->results[reply->n - 1] : NULL;
+    if (last && result_rows(last) > 0 && result_cols(last) > 0)
+        snprintf(h->text, sizeof h->text, "%s", result_text(last, 0, 0));
+}
+
+static void
+ask(struct db *db, const char *sql, int wait_ms, struct heard *h)
+{
+    const struct db_stmt s = {.sql = sql};
+
+    *h = (struct heard){.failed_at = -1};
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, wait_ms, hear, h);
+}
+
+static void
+until(struct fixture *f, const bool *done)
+{
+    struct err e = {0};
+
+    if (!loop_until(f->loop, done, clock_ms() + DEADLINE_MS, &e))
+        fail_msg("%s", e.text);
+}
+
+static void
+get(struct fixture *f, struct db *db, const char *sql, struct heard *h)
+{
+    ask(db, sql, -1, h);
+    until(f, &h->done);
+}
+
+static struct db *
+open_db(struct fixture *f, struct db_options o)
+{
+    o.conninfo = o.conninfo ? o.conninfo : pg_dsn("postgres");
+    o.app_name = "test_db";
+    return db_new(f->loop, &o);
+}
+
+static int
+setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof *f);
+
+    f->loop = loop_new();
+    beat(f);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    loop_free(f->loop);
+    free(f);
+    return 0;
+}
+
+static void
+test_one_call(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db =
+        open_db(f, (struct db_options){.schema = "My Queue", .statement_timeout_ms = 3000});
+    struct heard h;
+
+    assert_int_equal(db_state(db), DB_OFF);
+    get(f, db, "select current_setting('search_path')", &h);
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "\"My Queue\", pg_temp");
+    assert_int_equal(db_state(db), DB_READY);
+    get(f, db, "select current_setting('statement_timeout')", &h);
+    assert_string_equal(h.text, "3s");
+    get(f, db, "select current_setting('application_name')", &h);
+    assert_string_equal(h.text, "test_db");
+    assert_string_equal(db_name(db), "postgres");
+    assert_string_equal(db_host(db), "local");
+    assert_true(db_server_version(db) >= 130000);
+    db_free(db);
+}
+
+static void
+test_errors(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db =
+        open_db(f, (struct db_options){.statement_timeout_ms = 200, .lock_timeout_ms = 100});
+    struct heard h;
+
+    get(f, db, "select 1/0", &h);
+    assert_int_equal(h.err.kind, ERR_SQL);
+    assert_string_equal(h.err.sqlstate, "22012");
+    assert_int_equal(h.failed_at, 0);
+    get(f, db, "select 1", &h); /* the failed transaction is gone */
+    assert_string_equal(h.text, "1");
+    get(f, db, "select pg_sleep(5)", &h);
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    get(f, db,
+        "do $$ begin raise exception 'no' using errcode = 'QT005', detail = 'd1\n d2', hint = 'h'; "
+        "end $$",
+        &h);
+    assert_int_equal(h.err.kind, ERR_REFUSED);
+    assert_string_equal(h.err.text, "no; d1 d2; hint: h");
+    get(f, db, "set local role pg_monitor; select 1", &h);
+    assert_int_equal(h.err.kind, ERR_SQL); /* one statement only */
+    db_free(db);
+}
+
+static void
+test_failed_statement_is_named(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){0});
+    struct db_param p[3] = {{.value = "7"}, {.value = NULL}};
+    const struct db_stmt sum = {"select $1::int + 1, $2::text is null, length($3::bytea)", 3, p};
+    const struct db_stmt wrong = {.sql = "select no_such_column"}, s[] = {sum, wrong, sum};
+    struct db_reply r;
+    struct err e = {0};
+
+    p[2] = (struct db_param){.value = "\0\1", .len = 2, .binary = true};
+    assert_false(db_do(db, f->loop, &(struct db_call){.stmts = s, .n = 3}, &r, &e));
+    assert_int_equal(r.failed_at, 1);
+    assert_string_equal(e.sqlstate, "42703");
+    assert_null(r.results[2]);
+    assert_int_equal(result_int(r.results[0], 0, 0, -1), 8);
+    assert_string_equal(result_text(r.results[0], 0, 1), "t");
+    assert_int_equal(result_int(r.results[0], 0, 2, -1), 2);
+    db_reply_done(&r);
+    assert_true(db_do(db, f->loop, &(struct db_call){.stmts = s, .n = 1, .bare = true}, &r, &e));
+    struct result *mine = db_take(&r, 0);
+    db_reply_done(&r);
+    assert_int_equal(result_rows(mine), 1);
+    result_free(mine);
+    db_free(db);
+}
+
+static void
+test_dry_and_read_only(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){0});
+    struct db *reader = open_db(f, (struct db_options){.read_only = true});
+    const struct db_stmt make = {.sql = "create table dry_table()"}, look = {.sql = "select 1"};
+    struct db_reply r;
+    struct err e = {0};
+    struct heard h;
+
+    assert_true(db_do(db, f->loop, &(struct db_call){.stmts = &make, .n = 1, .dry = true}, &r, &e));
+    db_reply_done(&r);
+    get(f, db, "select to_regclass('dry_table') is null", &h);
+    assert_string_equal(h.text, "t");
+    get(f, reader, "create table t()", &h);
+    assert_int_equal(h.err.kind, ERR_DENIED);
+    get(f, reader, "select current_setting('transaction_isolation')", &h);
+    assert_string_equal(h.text, "repeatable read");
+    assert_false(
+        db_do(reader, f->loop, &(struct db_call){.stmts = &look, .n = 1, .bare = true}, &r, &e));
+    assert_int_equal(e.kind, ERR_REFUSED);
+    db_reply_done(&r);
+    db_free(db);
+    db_free(reader);
+}
+
+static void
+collect_notice(void *ctx, const char *severity, const char *text)
+{
+    char *said = ctx;
+
+    snprintf(said, 100, "%s %s", severity, text);
+}
+
+static void
+test_script(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){.statement_timeout_ms = 1000});
+    const struct db_param p = {.value = "x'y"};
+    static const char made[] =
+        "create table script_table(a int); insert into script_table values (1), (2);"
+        " do $$ begin raise notice 'hello'; end $$; select current_setting('test.word')";
+    const struct db_stmt set = {"select set_config('test.word', $1, true)", 1, &p};
+    const struct db_stmt make = {.sql = made}, count = {.sql = "select count(*) from script_table"};
+    const struct db_stmt more = {.sql = "insert into script_table values (3)"};
+    const struct db_stmt breaks = {.sql = "select 1; select 1/0; select 2"};
+    const struct db_stmt good[] = {set, make, count}, bad[] = {more, breaks, more};
+    const struct db_stmt ends = {.sql = "commit"}, copies = {.sql = "copy script_table to stdout"};
+    struct db_reply r;
+    struct err e = {0};
+    char said[100] = "";
+
+    db_on_notice(db, collect_notice, said);
+    assert_true(
+        db_do(db, f->loop, &(struct db_call){.stmts = good, .n = 3, .script = true}, &r, &e));
+    assert_string_equal(result_text(r.results[1], 0, 0), "x'y");
+    assert_int_equal(result_int(r.results[2], 0, 0, -1), 2);
+    assert_string_equal(said, "NOTICE hello");
+    db_reply_done(&r);
+    assert_false(
+        db_do(db, f->loop, &(struct db_call){.stmts = bad, .n = 3, .script = true}, &r, &e));
+    assert_int_equal(r.failed_at, 1);
+    assert_string_equal(e.sqlstate, "22012");
+    db_reply_done(&r);
+    assert_false(
+        db_do(db, f->loop, &(struct db_call){.stmts = &ends, .n = 1, .script = true}, &r, &e));
+    assert_int_equal(e.kind, ERR_DATA);
+    db_reply_done(&r);
+    assert_true(db_do(db, f->loop, &(struct db_call){.stmts = &count, .n = 1}, &r, &e));
+    assert_int_equal(result_int(r.results[0], 0, 0, -1), 2);
+    db_reply_done(&r);
+    assert_false(
+        db_do(db, f->loop, &(struct db_call){.stmts = &copies, .n = 1, .script = true}, &r, &e));
+    assert_string_equal(e.text, "COPY can't be used here");
+    db_reply_done(&r);
+    assert_true(db_do(db, f->loop, &(struct db_call){.stmts = &count, .n = 1}, &r, &e));
+    db_reply_done(&r);
+    db_free(db);
+}
+
+/* The order of replies, and a reply that asks again. */
+struct chain {
+    struct db *db;
+    char order[20];
+    int left;
+    bool done;
+};
+
+static void
+chain_next(void *ctx, struct db_reply *reply)
+{
+    struct chain *c = ctx;
+    const struct db_stmt s = {.sql = "select 'x'"};
+
+    assert_int_equal(reply->err.kind, ERR_NONE);
+    strncat(c->order, result_text(reply->results[0], 0, 0), 1); /* NOLINT: 20 bytes are enough */
+    c->done = strlen(c->order) == 4;
+    if (c->left-- > 0)
+        db_ask(c->db, &(struct db_call){.stmts = &s, .n = 1}, -1, chain_next, c);
+}
+
+static void
+test_order(void **state)
+{
+    struct fixture *f = *state;
+    struct chain c = {.db = open_db(f, (struct db_options){0}), .left = 2};
+    const struct db_stmt a = {.sql = "select 'a' from pg_sleep(0.05)"}, b = {.sql = "select 'b'"};
+
+    db_ask(c.db, &(struct db_call){.stmts = &a, .n = 1}, -1, chain_next, &c);
+    db_ask(c.db, &(struct db_call){.stmts = &b, .n = 1}, -1, chain_next, &c);
+    until(f, &c.done);
+    assert_string_equal(c.order, "abxx");
+    db_free(c.db);
+}
+
+static void
+free_db(void *ctx, struct db_reply *reply)
+{
+    struct db **db = ctx;
+
+    (void)reply;
+    db_free(*db);
+    *db = NULL;
+}
+
+static void
+test_freeing(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){0});
+    const struct db_stmt s = {.sql = "select 1"};
+    struct heard h[3];
+    struct err e = {0};
+
+    ask(db, "select pg_sleep(1)", -1, &h[0]);
+    ask(db, "select 1", -1, &h[1]);
+    db_free(db); /* before anything was sent */
+    assert_int_equal(h[0].err.kind, ERR_CONN);
+    assert_int_equal(h[1].err.kind, ERR_CONN);
+    assert_false(h[0].in_doubt);
+
+    db = open_db(f, (struct db_options){0});
+    get(f, db, "select 1", &h[0]);
+    ask(db, "select pg_sleep(1)", -1, &h[0]);
+    ask(db, "select 1", -1, &h[1]);
+    while (db_state(db) != DB_BUSY)
+        assert_true(loop_turn(f->loop, 10, &e));
+    db_free(db); /* in flight: it may still happen */
+    assert_true(h[0].in_doubt);
+    assert_false(h[1].in_doubt);
+    assert_int_equal(h[0].count + h[1].count, 2);
+
+    db = open_db(f, (struct db_options){0});
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, free_db, &db);
+    ask(db, "select 1", -1, &h[1]);
+    until(f, &h[1].done); /* from inside the first reply */
+    assert_null(db);
+    assert_int_equal(h[1].err.kind, ERR_CONN);
+}
+
+/* --- faults --- */
+
+static void
+test_terminated_backend(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){0});
+    PGconn *other = pg_connect(pg_dsn("postgres"));
+    struct heard h;
+
+    get(f, db, "select pg_backend_pid()", &h);
+    pg_run(other, "select pg_terminate_backend(%s)", h.text); /* while idle */
+    int64_t start = clock_ms();
+    get(f, db, "select 1", &h);
+    if (h.err.kind == ERR_CONN) /* it was sent before the end was noticed */
+        get(f, db, "select 1", &h);
+    assert_string_equal(h.text, "1");
+    assert_true(clock_ms() - start < 1000);
+
+    ask(db, "select pg_terminate_backend(pg_backend_pid())", -1, &h); /* while busy */
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_string_equal(h.err.sqlstate, "57P01");
+    assert_false(h.in_doubt); /* its own statement failed: nothing was committed */
+    get(f, db, "select 2", &h);
+    assert_string_equal(h.text, "2");
+    assert_int_equal(db_last_error(db)->kind, ERR_NONE);
+    PQfinish(other);
+    db_free(db);
+}
+
+static void
+test_server_restart(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, (struct db_options){0});
+    struct heard h, waits, now;
+    struct err e = {0};
+
+    get(f, db, "select 1", &h);
+    pg_down("immediate");
+    ask(db, "select 2", -1, &waits);
+    while (db_state(db) != DB_BACKOFF || db_tries(db) < 2)
+        assert_true(loop_turn(f->loop, 100, &e));
+    assert_int_equal(db_last_error(db)->kind, ERR_CONN);
+    ask(db, "select 3", 0, &now);
+    until(f, &now.done); /* at once: there is no connection */
+    assert_int_equal(now.err.kind, ERR_CONN);
+    assert_int_equal(db_state(db) == DB_READY, false);
+    pg_up();
+    db_retry_now(db);
+    until(f, &waits.done);
+    if (waits.err.kind == ERR_CONN) /* it was sent before the end was noticed */
+        get(f, db, "select 2", &waits);
+    assert_string_equal(waits.text, "2");
+    db_free(db);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed_statement_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dry_and_read_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_script, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_freeing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_terminated_backend, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_server_restart, setup, teardown),
+    };
+
+    log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);
+    pg_start(NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
