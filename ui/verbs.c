@@ -5,5 +5,5 @@
 #include "ui/verbs.h"
 
 const struct cli_verb *const cli_verbs[] = {
-    verbs_install, verbs_push, verbs_work, verbs_demo, NULL,
+    verbs_console, verbs_install, verbs_push, verbs_work, verbs_demo, NULL,
 };

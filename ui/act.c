@@ -1,0 +1,452 @@
+/*
+ * Acting: from the row under the cursor to an intent, and the life of the one running action. What
+ * an act does, counts and says is model/action's; here stands only what it is for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "ui/app.h"
+#include "ui/box.h"
+#include "ui/handler.h"
+
+enum { SHOW_AFTER_MS = 300 }; /* quicker actions show no box, only their outcome */
+
+/* --- the running action ------------------------------------------------------------------------*/
+
+bool
+app_action_runs(const struct app *a)
+{
+    return a->action && !a->action_ended;
+}
+
+struct action *
+app_action_begin(struct app *a, const struct intent *intent)
+{
+    struct err e = {.kind = ERR_NONE};
+    struct action *act = source_act(a->source, intent, &e);
+
+    if (!act)
+        app_say(a, SAY_BAD, "%s: %s", act_infos[intent->act].name, e.text);
+    return act;
+}
+
+void
+app_action_run(struct app *a, struct action *act, bool force)
+{
+    if (a->action)
+        action_free(a->action);
+    a->action = act;
+    a->action_ended = a->action_stopping = a->action_shown = false;
+    a->action_started_ms = clock_ms();
+    a->action_seen = action_generation(act);
+    action_start(act, force);
+    app_wake(a, a->action_started_ms + SHOW_AFTER_MS);
+    app_action_update(a);
+}
+
+void
+app_action_stop(struct app *a)
+{
+    if (!app_action_runs(a))
+        return;
+    a->action_stopping = true;
+    action_stop(a->action);
+    app_say(a, SAY_INFO, "stops after this batch; what is done stays done");
+}
+
+static bool
+action_is_over(const struct action *act, enum severity *how)
+{
+    switch (action_state(act)) {
+    case ACTION_PREVIEWING:
+    case ACTION_READY:
+    case ACTION_RUNNING:
+    case ACTION_WAITING:
+        return false;
+    case ACTION_DONE:
+        *how = SAY_GOOD;
+        return true;
+    case ACTION_STOPPED:
+        *how = SAY_WARN;
+        return true;
+    case ACTION_REFUSED:
+    case ACTION_FAILED:
+    case ACTION_DOUBTFUL:
+        *how = SAY_BAD;
+        return true;
+    }
+    return false;
+}
+
+static void
+action_over(struct app *a, enum severity how)
+{
+    struct view *v = app_view(a);
+
+    a->action_ended = true;
+    app_say(a, how, "%s", action_summary(a->action));
+    if (how == SAY_GOOD && v->ops->unmark)
+        v->ops->unmark(v);
+    store_refresh_all(a->store);
+    if (a->quit_when_done)
+        a->quit = true;
+    bool shown = false;
+    for (int i = 0; i < a->nboxes; i++)
+        shown = shown || !strcmp(a->boxes[i]->ops->name, "progress-box");
+    if (!shown) {
+        action_free(a->action);
+        a->action = NULL;
+    }
+}
+
+void
+app_action_update(struct app *a)
+{
+    enum severity how = SAY_INFO;
+
+    if (!app_action_runs(a))
+        return;
+    uint64_t seen = action_generation(a->action);
+    if (seen != a->action_seen)
+        app_stale(a);
+    a->action_seen = seen;
+    if (action_is_over(a->action, &how)) {
+        action_over(a, how);
+    } else if (!a->action_shown && clock_ms() - a->action_started_ms >= SHOW_AFTER_MS) {
+        a->action_shown = true;
+        box_progress(a);
+    }
+}
+
+/* --- what it is for
+ * ------------------------------------------------------------------------------*/
+
+static struct target
+target_of(const struct app *a)
+{
+    struct view *v = app_view(a);
+    struct target t = {.kind = TARGET_NONE, .name = "", .state = ""};
+
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    return t;
+}
+
+/* Preview and question; the boxes that led here close. */
+static void
+ask(struct app *a, const struct intent *intent)
+{
+    struct action *act = app_action_begin(a, intent);
+
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    if (act)
+        box_confirm(a, act);
+}
+
+static const char *
+no_one(const struct app *a, enum act act)
+{
+    if (app_action_runs(a))
+        return "an action is running (F8 shows it)";
+    if (store_state(a->store) != STORE_OPEN)
+        return "there is no connection yet";
+    return source_why_not(a->source, act);
+}
+
+static const char *
+no_target(const struct app *a, enum act act)
+{
+    const char *why = no_one(a, act);
+
+    if (!why && target_of(a).kind == TARGET_NONE)
+        why = "there is no row";
+    return why;
+}
+
+static bool
+one_in(const struct target *t, const char *states)
+{
+    return t->kind == TARGET_JOBS && !t->all && t->nids == 1 && *t->state &&
+           strstr(states, t->state);
+}
+
+/* --- requeue
+ * ---------------------------------------------------------------------------------------*/
+
+const char *
+no_requeue(const struct app *a, int all)
+{
+    const char *why = no_target(a, ACT_REQUEUE);
+    struct target t = target_of(a);
+
+    if (why)
+        return why;
+    if (all)
+        return t.where ? NULL : "no filter on this screen";
+    if (one_in(&t, "running"))
+        return "the job is running";
+    return one_in(&t, "ready scheduled") ? "the job is waiting already" : NULL;
+}
+
+void
+on_requeue(struct app *a, int all)
+{
+    static const char *const failed[] = {"failed"};
+    struct target t = target_of(a);
+    struct intent i = {.act = ACT_REQUEUE, .expected = -1};
+    struct params where = {{0}};
+
+    if (all || t.all || t.kind == TARGET_GROUP) {
+        if (t.where)
+            params_copy(&where, t.where);
+        if (!all && t.kind == TARGET_GROUP) {
+            params_set(&where, PARAM_ERROR, t.error);
+            params_set(&where, PARAM_QUEUE, t.queue);
+        }
+        if (!where.value[PARAM_STATES])
+            params_set_list(&where, PARAM_STATES, failed, 1);
+        i.where = &where;
+    } else {
+        i.ids = t.ids;
+        i.nids = t.nids;
+    }
+    ask(a, &i);
+    params_done(&where);
+}
+
+/* --- cancel
+ * ----------------------------------------------------------------------------------------*/
+
+const char *
+no_cancel(const struct app *a, int arg)
+{
+    const char *why = no_target(a, ACT_CANCEL);
+    struct target t = target_of(a);
+
+    (void)arg;
+    if (why)
+        return why;
+    if (t.all)
+        return "only marked rows can be cancelled: U, then Space";
+    return one_in(&t, "completed cancelled") ? "the job is finished" : NULL;
+}
+
+void
+on_cancel(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    ask(a, &(struct intent){.act = ACT_CANCEL, .ids = t.ids, .nids = t.nids, .expected = -1});
+}
+
+/* --- pause
+ * -------------------------------------------------------------------------------------------*/
+
+static void
+pause_done(struct app *a, const struct form *f)
+{
+    ask(a, &(struct intent){.act = ACT_PAUSE,
+                            .queue = form_subject(f),
+                            .expected = -1,
+                            .reason = *form_text(f, 0) ? form_text(f, 0) : NULL});
+}
+
+static const struct form_field pause_fields[] = {
+    {"reason", FIELD_TEXT, "", NULL, NULL},
+};
+static const struct form_spec pause_form = {"Pause queue", pause_fields, 1, pause_done};
+
+const char *
+no_pause(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_target(a, target_of(a).paused ? ACT_RESUME : ACT_PAUSE);
+}
+
+void
+on_pause(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    if (t.paused)
+        ask(a, &(struct intent){.act = ACT_RESUME, .queue = t.name, .expected = -1});
+    else
+        box_form(a, &pause_form, t.name,
+                 "No job of it starts until it is resumed; what runs goes on.");
+}
+
+/* --- purge
+ * -------------------------------------------------------------------------------------------*/
+
+static void
+purge_done(struct app *a, const struct form *f)
+{
+    static const char *const states[] = {"completed", "cancelled"};
+    struct intent i = {.act = ACT_PURGE, .expected = -1};
+    struct params where = {{0}};
+    int which = form_choice(f, 1);
+
+    if (which == 0)
+        params_set_list(&where, PARAM_STATES, states, 2);
+    else
+        params_set_list(&where, PARAM_STATES, &states[which - 1], 1);
+    i.where = &where;
+    if (form_choice(f, 0) == 0)
+        i.queue = form_subject(f);
+    if (i.queue)
+        params_set(&where, PARAM_QUEUE, i.queue);
+    i.older_than_ms = form_ms(f, 2);
+    ask(a, &i);
+    params_done(&where);
+}
+
+static const char *const purge_queues[] = {"this queue", "all queues", NULL};
+static const char *const purge_states[] = {"completed and cancelled", "completed", "cancelled",
+                                           NULL};
+static const struct form_field purge_fields[] = {
+    {"of",         FIELD_CHOICE, NULL, purge_queues, NULL             },
+    {"state",      FIELD_CHOICE, NULL, purge_states, NULL             },
+    {"older than", FIELD_TIME,   "7d", NULL,         "90s, 5m, 2h, 7d"},
+};
+static const struct form_spec purge_form = {"Purge finished jobs", purge_fields, 3, purge_done};
+
+const char *
+no_purge(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_target(a, ACT_PURGE);
+}
+
+void
+on_purge(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    box_form(a, &purge_form, t.name, NULL);
+}
+
+/* --- release
+ * -----------------------------------------------------------------------------------------*/
+
+static void
+release_done(struct app *a, const struct form *f)
+{
+    ask(a, &(struct intent){.act = ACT_RELEASE,
+                            .node = form_subject(f),
+                            .all_leases = form_choice(f, 0) == 1,
+                            .fail = form_choice(f, 1) == 1,
+                            .no_count = form_choice(f, 2) == 1,
+                            .expected = -1});
+}
+
+static const char *const release_which[] = {"expired only", "all", NULL};
+static const char *const release_where[] = {"back to the queue", "to failed", NULL};
+static const char *const release_count[] = {"counts", "does not count", NULL};
+static const struct form_field release_fields[] = {
+    {"leases",   FIELD_CHOICE, NULL, release_which, NULL},
+    {"jobs go",  FIELD_CHOICE, NULL, release_where, NULL},
+    {"lost try", FIELD_CHOICE, NULL, release_count, NULL},
+};
+static const struct form_spec release_form = {"Release leases", release_fields, 3, release_done};
+
+const char *
+no_release(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_target(a, ACT_RELEASE);
+}
+
+void
+on_release(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+    const struct node_row *n = store_node(a->store, t.name);
+    char facts[400] = "";
+
+    (void)arg;
+    if (n)
+        snprintf(
+            facts, sizeof facts, "%.20s, last heartbeat %s ago\n%s, %s, %lld expired", n->state,
+            fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms).s,
+            fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
+            (long long)n->expired);
+    box_form(a, &release_form, t.name, facts);
+}
+
+/* --- extend
+ * ------------------------------------------------------------------------------------------*/
+
+static void
+extend_done(struct app *a, const struct form *f)
+{
+    struct target t = target_of(a);
+    struct intent i = {.act = ACT_EXTEND, .by_ms = form_ms(f, 0), .expected = -1};
+
+    if (t.kind == TARGET_NODE) {
+        i.node = form_subject(f);
+    } else {
+        i.ids = t.ids;
+        i.nids = t.nids;
+    }
+    ask(a, &i);
+}
+
+static const struct form_field extend_fields[] = {
+    {"by", FIELD_TIME, "5m", NULL, "from now: 90s, 5m, 2h"},
+};
+static const struct form_spec extend_form = {"Extend leases", extend_fields, 1, extend_done};
+
+const char *
+no_extend(const struct app *a, int arg)
+{
+    const char *why = no_target(a, ACT_EXTEND);
+    struct target t = target_of(a);
+
+    (void)arg;
+    if (why)
+        return why;
+    if (t.all)
+        return "only marked rows can be extended: U, then Space";
+    if (t.kind == TARGET_JOBS && t.nids == 1 && *t.state && strcmp(t.state, "running") != 0)
+        return "the job is not running";
+    return NULL;
+}
+
+void
+on_extend(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    box_form(a, &extend_form, t.name,
+             t.kind == TARGET_NODE ? "All its leases; a lease is never made shorter."
+                                   : "The lease of a job is extended whole; never made shorter.");
+}
+
+/* --- drain
+ * -------------------------------------------------------------------------------------------*/
+
+const char *
+no_drain(const struct app *a, int arg)
+{
+    const char *why = no_target(a, ACT_DRAIN);
+
+    (void)arg;
+    if (!why && !strcmp(target_of(a).state, "draining"))
+        why = "it is draining already";
+    return why;
+}
+
+void
+on_drain(struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    ask(a, &(struct intent){.act = ACT_DRAIN, .node = t.name, .expected = -1});
+}

@@ -1,0 +1,439 @@
+/*
+ * The life of the console between the loop and the views: which view gets a key, which topics are
+ * asked, when a frame is drawn. It knows views only by their ops and the server only by the store.
+ * A frame is drawn after every turn that changed something, at most one each 16 ms, and one each
+ * second so that ages tick.
+ */
+#include "ui/app.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/log.h"
+#include "model/mem.h"
+#include "ui/box.h"
+
+/* --- where we are -----------------------------------------------------------------------------*/
+
+struct view *
+app_view(const struct app *a)
+{
+    return a->stack[a->depth - 1];
+}
+
+struct view *
+app_front(const struct app *a)
+{
+    return a->nboxes > 0 ? a->boxes[a->nboxes - 1] : app_view(a);
+}
+
+unsigned
+app_scope(const struct app *a)
+{
+    return app_view(a)->ops->scope;
+}
+
+static struct view *
+view_new(struct app *a, const struct view_ops *ops, const char *arg)
+{
+    struct view *v = xcalloc(1, ops->size);
+
+    v->ops = ops;
+    v->app = a;
+    if (ops->init)
+        ops->init(v, arg);
+    return v;
+}
+
+static void
+view_free(struct view *v)
+{
+    if (!v)
+        return;
+    if (v->ops->done)
+        v->ops->done(v);
+    free(v);
+}
+
+static void
+leave_view(struct app *a)
+{
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    if (a->depth > 0 && app_view(a)->ops->hide)
+        app_view(a)->ops->hide(app_view(a));
+}
+
+/* The view in front decides what is asked: hidden screens ask nothing. */
+static void
+enter_view(struct app *a)
+{
+    struct view *v = app_view(a);
+
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        store_want(a->store, (enum topic)t, v->ops->topics & TOPIC_BIT(t));
+    if (v->ops->show)
+        v->ops->show(v);
+    if (v->ops->update)
+        v->ops->update(v);
+    a->stale = true;
+}
+
+static void
+drop_stack(struct app *a)
+{
+    while (a->depth > 1)
+        view_free(a->stack[--a->depth]);
+    a->depth = 0;
+}
+
+void
+app_open(struct app *a, const char *name, const char *arg)
+{
+    const struct view_ops *ops = view_named(name);
+
+    if (!ops || ops->screen == 0) {
+        app_push(a, name, arg);
+        return;
+    }
+    if (a->depth > 0)
+        leave_view(a);
+    drop_stack(a);
+    if (!a->screens[ops->screen])
+        a->screens[ops->screen] = view_new(a, ops, arg);
+    a->stack[a->depth++] = a->screens[ops->screen];
+    enter_view(a);
+}
+
+void
+app_push(struct app *a, const char *name, const char *arg)
+{
+    const struct view_ops *ops = view_named(name);
+
+    if (!ops || a->depth == APP_DEPTH) {
+        app_say(a, SAY_WARN, "too deep: Esc goes back");
+        return;
+    }
+    leave_view(a);
+    a->stack[a->depth] = view_new(a, ops, arg);
+    a->depth++;
+    enter_view(a);
+}
+
+void
+app_back(struct app *a)
+{
+    if (a->depth < 2)
+        return;
+    leave_view(a);
+    view_free(a->stack[--a->depth]);
+    enter_view(a);
+}
+
+struct view *
+app_box(struct app *a, const struct view_ops *ops, const char *arg)
+{
+    if (a->nboxes == APP_BOXES)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    struct view *box = view_new(a, ops, arg);
+
+    a->boxes[a->nboxes++] = box;
+    a->stale = true;
+    return box;
+}
+
+void
+app_close_box(struct app *a, struct view *box)
+{
+    for (int i = 0; i < a->nboxes; i++) {
+        if (a->boxes[i] != box)
+            continue;
+        while (a->nboxes > i)
+            view_free(a->boxes[--a->nboxes]);
+    }
+    a->stale = true;
+}
+
+/* --- saying ----------------------------------------------------------------------------------*/
+
+static void
+message_done(struct message *m)
+{
+    free(m->number);
+    free(m->text);
+}
+
+void
+app_say(struct app *a, enum severity s, const char *fmt, ...)
+{
+    static const char *const words[] = {"note", "done", "warning", "error"};
+    struct messages *l = &a->log;
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (l->n == APP_MESSAGES) {
+        message_done(&l->items[0]);
+        memmove(&l->items[0], &l->items[1], sizeof l->items[0] * (size_t)--l->n);
+    }
+    l->items[l->n++] = (struct message){.at_ms = a->now_ms,
+                                        .severity = s,
+                                        .word = words[s],
+                                        .number = xasprintf("%08lld", (long long)++l->count),
+                                        .text = xstrdup(text)};
+    log_line(s == SAY_BAD ? LOG_ERROR : LOG_INFO, "%s", text);
+    a->flash = true;
+    a->stale = true;
+}
+
+/* --- keys --------------------------------------------------------------------------------------*/
+
+const char *
+app_why_not(const struct app *a, const struct command *c)
+{
+    if (!(c->scope & app_scope(a)))
+        return "not on this screen";
+    if (!c->run)
+        return "only in boxes that ask";
+    return c->why_not ? c->why_not(a, c->arg) : NULL;
+}
+
+void
+app_run(struct app *a, const struct command *c)
+{
+    const char *why = app_why_not(a, c);
+
+    if (why)
+        app_say(a, SAY_INFO, "%s: %s", c->name, why);
+    else
+        c->run(a, c->arg);
+    a->stale = true;
+}
+
+void
+app_key(struct app *a, const struct key *k)
+{
+    a->stale = true;
+    app_sync(a);
+    if (key_is(k, "C-l")) {
+        term_repaint(a->term);
+        return;
+    }
+    a->flash = false;
+    if (a->nboxes > 0) {
+        struct view *box = app_front(a);
+        box->ops->key(box, k);
+        return;
+    }
+    if (k->code == KC_PASTE)
+        return;
+    const struct command *c = command_for_key(app_scope(a), k);
+    if (c)
+        app_run(a, c);
+    else
+        app_say(a, SAY_INFO, "%s does nothing here; ? lists the keys", key_word(k).s);
+}
+
+static void
+on_tty(void *ctx, short revents)
+{
+    struct app *a = ctx;
+    struct key k;
+    bool hung = false;
+
+    if (a->unsent && (revents & POLLOUT) && term_flush(a->term)) {
+        a->unsent = false;
+        loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
+    }
+    if (revents & ~POLLOUT)
+        while (!a->quit && term_read(a->term, &k, &hung))
+            app_key(a, &k);
+    if (hung) {
+        a->signo = SIGHUP;
+        a->quit = true;
+    }
+}
+
+/* --- signals ---------------------------------------------------------------------------------*/
+
+static void
+on_end_signal(void *ctx, int signo)
+{
+    struct app *a = ctx;
+
+    a->signo = signo;
+    a->quit = true;
+}
+
+static void
+on_command_signal(void *ctx, int signo)
+{
+    struct app *a = ctx;
+
+    app_run(a, command_named(app_scope(a), signo == SIGINT ? "stop" : "suspend"));
+}
+
+static void
+on_size_signal(void *ctx, int signo)
+{
+    struct app *a = ctx;
+
+    if (signo == SIGCONT)
+        term_enter(a->term);
+    term_resized(a->term);
+    a->stale = true;
+}
+
+static void
+take_signals(struct app *a)
+{
+    loop_on_signal(a->loop, SIGTERM, on_end_signal, a);
+    loop_on_signal(a->loop, SIGHUP, on_end_signal, a);
+    loop_on_signal(a->loop, SIGINT, on_command_signal, a);
+    loop_on_signal(a->loop, SIGTSTP, on_command_signal, a);
+    loop_on_signal(a->loop, SIGWINCH, on_size_signal, a);
+    loop_on_signal(a->loop, SIGCONT, on_size_signal, a);
+}
+
+/* --- turns and frames ------------------------------------------------------------------------*/
+
+void
+app_sync(struct app *a)
+{
+    uint64_t seen = store_generation(a->store);
+    int64_t now = store_now_ms(a->store);
+
+    if (!store_is_frozen(a->store) || a->now_ms == 0)
+        a->now_ms = now > 0 && !a->clock_stands ? now : clock_wall_ms();
+    app_action_update(a);
+    if (!a->password_refused && db_needs_password(store_db(a->store)))
+        box_password(a);
+    if (seen != a->seen) {
+        a->seen = seen;
+        a->stale = true;
+        for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
+            if (a->stack[i]->ops->update)
+                a->stack[i]->ops->update(a->stack[i]);
+    }
+    for (int i = 0; i < a->nboxes; i++) /* boxes watch actions, which the store knows nothing of */
+        if (a->boxes[i]->ops->update)
+            a->boxes[i]->ops->update(a->boxes[i]);
+}
+
+void
+app_stale(struct app *a)
+{
+    a->stale = true;
+}
+
+static void
+draw_frame(struct app *a, int64_t now)
+{
+    int w, h;
+
+    term_size(a->term, &w, &h);
+    struct rect have = grid_rect(a->grid);
+    if (have.w != w || have.h != h)
+        grid_resize(a->grid, w, h);
+    app_compose(a);
+    a->unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
+    if (a->unsent)
+        loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
+    a->stale = false;
+    a->drawn_ms = now;
+    struct view *front = app_front(a);
+    if (front->ops->drawn)
+        front->ops->drawn(front);
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct app *a = ctx;
+
+    a->timer = 0;
+}
+
+void
+app_wake(struct app *a, int64_t at_ms)
+{
+    if (at_ms < a->tick_ms)
+        a->tick_ms = at_ms;
+}
+
+void
+app_before_wait(void *ctx)
+{
+    struct app *a = ctx;
+    int64_t now = clock_ms();
+
+    app_sync(a);
+    if (a->quit) {
+        loop_stop(a->loop);
+        return;
+    }
+    if (now >= a->tick_ms) {
+        a->stale = true;
+        a->tick_ms = now + 1000 - now % 1000;
+    }
+    if (a->stale && !a->unsent && now - a->drawn_ms >= APP_FRAME_MS)
+        draw_frame(a, now);
+    if (a->timer)
+        loop_cancel(a->loop, a->timer);
+    int64_t next = a->stale && !a->unsent ? a->drawn_ms + APP_FRAME_MS : a->tick_ms;
+    a->timer = loop_at(a->loop, next, on_timer, a);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------*/
+
+struct app *
+app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o)
+{
+    struct app *a = xcalloc(1, sizeof *a);
+    int w, h;
+
+    a->loop = l;
+    a->term = t;
+    a->source = s;
+    a->store = source_store(s);
+    a->options = *o;
+    a->frame = arena_new();
+    a->clock_stands = getenv("QUEUETOP_NOW") != NULL;
+    term_size(t, &w, &h);
+    a->grid = grid_new(w, h, term_ascii(t));
+    a->tty = loop_watch(l, term_fd(t), POLLIN, on_tty, a);
+    take_signals(a);
+    loop_before_wait(l, app_before_wait, a);
+    app_open(a, "queues", NULL);
+    app_sync(a);
+    return a;
+}
+
+void
+app_free(struct app *a)
+{
+    loop_before_wait(a->loop, NULL, NULL);
+    loop_unwatch(a->loop, a->tty);
+    if (a->timer)
+        loop_cancel(a->loop, a->timer);
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    drop_stack(a);
+    for (int i = 0; i < APP_SCREENS; i++)
+        view_free(a->screens[i]);
+    if (a->action)
+        action_free(a->action);
+    for (int i = 0; i < a->log.n; i++)
+        message_done(&a->log.items[i]);
+    line_history_done(&a->filters);
+    line_history_done(&a->words);
+    grid_free(a->grid);
+    arena_free(a->frame);
+    free(a);
+}

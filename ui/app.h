@@ -1,0 +1,129 @@
+/* The console as one value: where the data comes from, which views are stacked, what is said to the
+ * user, what action runs. Everything that happens goes one way: event -> command -> state -> frame.
+ * Nothing in here waits. */
+#ifndef UI_APP_H
+#define UI_APP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/action.h"
+#include "model/loop.h"
+#include "model/source.h"
+#include "ui/grid.h"
+#include "ui/prompt.h"
+#include "ui/term.h"
+#include "ui/view.h"
+
+enum { APP_DEPTH = 12, APP_BOXES = 6, APP_SCREENS = 10, APP_MESSAGES = 200, APP_FRAME_MS = 16 };
+
+enum severity { SAY_INFO, SAY_GOOD, SAY_WARN, SAY_BAD };
+
+struct message {
+    char *number; /* identity in the list of messages */
+    int64_t at_ms;
+    enum severity severity;
+    const char *word; /* of the severity */
+    char *text;
+};
+
+struct messages { /* newest last; the oldest fall out */
+    struct message items[APP_MESSAGES];
+    int n;
+    int64_t count; /* ever */
+};
+
+struct app_options {
+    bool clipboard;  /* y may write OSC 52 */
+    bool production; /* red header, and every action is typed */
+    bool utc;
+};
+
+struct app {
+    struct loop *loop;
+    struct term *term;
+    struct grid *grid;
+    struct arena *frame; /* scratch, reset at the start of each frame */
+    struct source *source;
+    struct store *store;
+    struct app_options options;
+
+    struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
+    struct view *stack[APP_DEPTH];     /* stack[0] is one of the screens */
+    int depth;
+    struct view *boxes[APP_BOXES]; /* the last one is in front */
+    int nboxes;
+
+    struct messages log;
+    bool flash; /* the last message still stands on the screen */
+    struct line_history filters, words;
+
+    struct action *action; /* the running one, NULL = none */
+    bool action_ended;     /* its outcome was said */
+    bool action_stopping;  /* the user has asked to stop it */
+    bool action_shown;     /* its box was opened by itself once */
+    int64_t action_started_ms;
+    uint64_t action_seen;
+
+    uint64_t seen;  /* generation of the store that the views have taken */
+    int64_t now_ms; /* the server's clock, for ages; stands still while frozen */
+    int64_t frozen_ms;
+    int64_t drawn_ms;      /* monotonic, of the last frame */
+    int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
+    int timer;             /* for it, 0 = none */
+    int tty;               /* handle of the terminal in the loop */
+    bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
+    bool stale;            /* something has changed since the last frame */
+    bool unsent;           /* the terminal has not taken the last frame yet */
+    bool password_refused; /* the user closed the password's box */
+    bool quit_when_done;   /* leave when the running action has stopped */
+    bool quit;
+    int signo; /* that ended us */
+};
+
+struct app *app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o);
+void app_free(struct app *a);
+
+/* --- events (ui/app.c) ------------------------------------------------------------------------ */
+void app_key(struct app *a, const struct key *k);
+void app_sync(struct app *a);                /* lets the views take new data; draws nothing */
+void app_stale(struct app *a);               /* a frame is due */
+void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
+void app_before_wait(void *app);             /* hook of the loop: sync and draw */
+void app_compose(struct app *a);             /* composes the frame into a->grid (ui/frame.c) */
+
+/* --- where we are ------------------------------------------------------------------------------
+ */
+struct view *app_view(const struct app *a);  /* the screen in front, never a box */
+struct view *app_front(const struct app *a); /* the box in front, else the screen */
+unsigned app_scope(const struct app *a);
+/* A screen by its name clears the stack; a page or box is put in front. arg is the view's own. */
+void app_open(struct app *a, const char *name, const char *arg);
+/* A screen's view in front of where we are, so that Esc comes back ("jobs" of a queue). */
+void app_push(struct app *a, const char *name, const char *arg);
+void app_back(struct app *a); /* one view off the stack */
+/* A box in front of all; it owns itself until app_close_box, which also closes those before it. */
+struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
+void app_close_box(struct app *a, struct view *box);
+void app_run(struct app *a, const struct command *c);
+/* Why the command can't run now; NULL = it can. */
+const char *app_why_not(const struct app *a, const struct command *c);
+
+/* --- saying ------------------------------------------------------------------------------------
+ */
+void app_say(struct app *a, enum severity s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- actions (ui/act.c) ------------------------------------------------------------------------
+ */
+struct action *app_action_begin(struct app *a, const struct intent *intent); /* NULL: it was said */
+void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
+bool app_action_runs(const struct app *a);
+void app_action_update(struct app *a); /* after each turn */
+void app_action_stop(struct app *a);
+
+struct rect app_line(const struct app *a); /* the row above the footer */
+struct rect app_body(const struct app *a); /* between tabs and that row */
+bool app_is_small(const struct app *a);    /* under 40x10 */
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * The list of what needs attention. Each rule looks at one row and says at most one thing.
+ */
+#include "ui/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ui/fmt.h"
+
+enum { MANY_FAILED = 10, GROWING_FROM = 1000 };
+
+struct alerts {
+    struct alert *out;
+    int n, max;
+};
+
+static void
+add(struct alerts *a, bool bad, const char *where, const char *what, const char *advice)
+{
+    if (a->n < a->max)
+        a->out[a->n++] = (struct alert){bad, where, what, advice};
+}
+
+static void
+look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, struct alerts *a)
+{
+    int n;
+    const struct node_row *rows = store_nodes(s, &n);
+
+    for (int i = 0; i < n; i++) {
+        const struct node_row *r = &rows[i];
+        const char *ago = r->heartbeat_ms == FIELD_NULL
+                              ? "ever"
+                              : arena_printf(mem, "for %s", fmt_age(now - r->heartbeat_ms).s);
+        bool dead = !strcmp(r->state, "dead") || !strcmp(r->state, "unknown");
+        if (bad && dead && r->leases > 0)
+            add(a, true, r->node,
+                arena_printf(mem, "no heartbeat %s, holds %s", ago,
+                             fmt_plural(r->leases, "lease").s),
+                "4, then L");
+        if (!bad && !strcmp(r->state, "late"))
+            add(a, false, r->node, arena_printf(mem, "no heartbeat %s", ago), "4");
+    }
+}
+
+static void
+look_at_queue(const struct queue_row *q, int64_t now, struct arena *mem, struct alerts *bad,
+              struct alerts *warn)
+{
+    int64_t age = q->oldest_ms == FIELD_NULL ? 0 : now - q->oldest_ms;
+
+    if (q->paused == 1) {
+        if (q->ready > 0)
+            add(warn, false, q->queue,
+                arena_printf(mem, "paused%s%s %s ago%s%s", *q->paused_by ? " by " : "",
+                             q->paused_by,
+                             fmt_age(q->paused_ms == FIELD_NULL ? 0 : now - q->paused_ms).s,
+                             *q->pause_reason ? ": " : "", q->pause_reason),
+                "p resumes");
+        return;
+    }
+    if (q->failed >= MANY_FAILED)
+        add(bad, true, q->queue,
+            arena_printf(mem, "%s failed%s%s", fmt_count(q->failed).s,
+                         age > OLD_MS ? ", oldest ready job is " : "",
+                         age > OLD_MS ? fmt_age(age).s : ""),
+            "3 groups them");
+    else if (age > OLD_MS)
+        add(age > VERY_OLD_MS ? bad : warn, age > VERY_OLD_MS, q->queue,
+            arena_printf(mem, "oldest ready job is %s old, %s ready", fmt_age(age).s,
+                         fmt_count(q->ready).s),
+            "Enter");
+    else if (q->ready > GROWING_FROM && !isnan(q->pushed_per_s) && !isnan(q->done_per_s) &&
+             q->pushed_per_s > q->done_per_s * 1.1 + 1)
+        add(warn, false, q->queue,
+            arena_printf(mem, "backlog grows by %s/s", fmt_rate(q->pushed_per_s - q->done_per_s).s),
+            "Enter");
+}
+
+int
+attention(const struct store *s, int64_t now_ms, struct arena *mem, struct alert *out, int max)
+{
+    struct alert later[16];
+    struct alerts bad = {out, 0, max}, warn = {later, 0, 16};
+    int n;
+    const struct queue_row *q = store_queues(s, &n);
+
+    look_at_nodes(s, now_ms, mem, true, &bad);
+    for (int i = 0; i < n; i++)
+        look_at_queue(&q[i], now_ms, mem, &bad, &warn);
+    look_at_nodes(s, now_ms, mem, false, &warn);
+    for (int i = 0; i < warn.n; i++)
+        add(&bad, false, later[i].where, later[i].what, later[i].advice);
+    return bad.n;
+}

@@ -1,0 +1,23 @@
+/* What an operator should look at now, from the snapshots that are there: dead nodes, queues that
+ * wait too long, that fail, that are paused. Pure: reads the store, asks nothing. */
+#ifndef UI_ATTENTION_H
+#define UI_ATTENTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/mem.h"
+#include "model/store.h"
+
+enum { OLD_MS = 60000, VERY_OLD_MS = 900000 }; /* ages of the oldest ready job: warning, bad */
+
+struct alert {
+    bool bad;           /* else a warning */
+    const char *where;  /* queue or node; borrowed from the store */
+    const char *what;   /* sentence; in the arena */
+    const char *advice; /* which key helps */
+};
+/* The most urgent first; returns how many, at most max. */
+int attention(const struct store *s, int64_t now_ms, struct arena *mem, struct alert *out, int max);
+
+#endif

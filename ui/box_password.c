@@ -1,0 +1,96 @@
+/*
+ * The password that the server asks for, typed as stars, handed over and wiped. It is asked on the
+ * screen, so that the first frame does not wait for the server.
+ */
+#include <string.h>
+
+#include "ui/box.h"
+
+struct password_box {
+    struct view view;
+    struct line line;
+};
+
+static void
+password_init(struct view *v, const char *arg)
+{
+    struct password_box *p = (struct password_box *)v;
+
+    (void)arg;
+    line_init(&p->line, NULL, "");
+    p->line.secret = true;
+}
+
+static void
+password_done(struct view *v)
+{
+    struct password_box *p = (struct password_box *)v;
+
+    explicit_bzero(p->line.text, sizeof p->line.text);
+    line_done(&p->line);
+}
+
+static bool
+password_key(struct view *v, const struct key *k)
+{
+    struct password_box *p = (struct password_box *)v;
+    struct app *a = v->app;
+
+    switch (line_key(&p->line, k)) {
+    case LINE_DONE:
+        db_password(source_watcher(a->source), p->line.text);
+        app_close_box(a, v);
+        break;
+    case LINE_CANCEL:
+        a->password_refused = true;
+        app_say(a, SAY_WARN, "no password: there is no data without it; :reconnect asks again");
+        app_close_box(a, v);
+        break;
+    case LINE_CHANGED:
+    case LINE_COMPLETE:
+    case LINE_IGNORED:
+    case LINE_MOVED:
+        break;
+    }
+    return true;
+}
+
+static void
+password_draw(struct view *v, struct grid *g, struct rect screen)
+{
+    struct password_box *p = (struct password_box *)v;
+    struct rect box = box_room(screen, 60, 5);
+
+    grid_paint(g, screen, ROLE_SHADE);
+    grid_fill(g, box, ROLE_TEXT);
+    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, "Password"), 2, 1);
+    grid_fill(g, rect_row(in, 0), ROLE_INPUT);
+    line_draw(&p->line, g, rect_row(in, 0),
+              &(struct line_look){.label = "Password: ", .label_role = ROLE_STRONG});
+}
+
+static void
+password_footer(struct view *v, struct buf *out)
+{
+    (void)v;
+    buf_str(out, "Enter connect   Esc cancel   (~/.pgpass saves the typing)");
+}
+
+static const struct view_ops password_ops = {
+    .name = "password-box",
+    .size = sizeof(struct password_box),
+    .init = password_init,
+    .done = password_done,
+    .draw = password_draw,
+    .key = password_key,
+    .footer = password_footer,
+};
+
+void
+box_password(struct app *a)
+{
+    for (int i = 0; i < a->nboxes; i++)
+        if (a->boxes[i]->ops == &password_ops)
+            return;
+    app_box(a, &password_ops, NULL);
+}

@@ -1,0 +1,212 @@
+/*
+ * The command table and the questions asked of it. A new key is one row here and its handler in
+ * ui/handler.c or ui/act.c; the table is DECISIONS' key map, as far as the screens exist.
+ */
+#include "ui/command.h"
+
+#include <string.h>
+
+#include "ui/handler.h"
+#include "ui/view.h"
+
+#define LISTS IN_TABLES
+#define PAGES (IN_TABLES | IN_JOB | IN_HELP)
+#define WORK (IN_JOBS | IN_FAILED | IN_JOB)
+
+/* clang-format off */
+/* name, keys, help, scope, risk, footer, run, arg, why not */
+const struct command commands[] = {
+    {"queues", "1", "Queues: backlog, rates and the age of the oldest job", IN_ALL, SAFE, 0,
+     on_screen, 1, NULL},
+    {"jobs", "2", "Jobs: all, or those that a filter finds", IN_ALL, SAFE, 0, on_screen, 2, NULL},
+    {"failed", "3", "Failed jobs, grouped by their error", IN_ALL, SAFE, 0, on_screen, 3, NULL},
+    {"nodes", "4", "Nodes: workers, their heartbeats and leases", IN_ALL, SAFE, 0, on_screen, 4, NULL},
+    {"audit", "6", "Audit: what was done, by whom", IN_ALL, SAFE, 0, on_screen, 6, NULL},
+    {"messages", "8", "Messages of this session", IN_ALL, SAFE, 0, on_screen, 8, NULL},
+    {"next", "Tab", "Next screen", IN_ALL, SAFE, 0, on_next_screen, 1, NULL},
+    {"previous", "S-Tab", "Previous screen", IN_ALL, SAFE, 0, on_next_screen, -1, NULL},
+    {"command", ":", "Type a command by its name", IN_ALL, SAFE, 0, on_box, BOX_PALETTE, NULL},
+    {"help", "? F1", "All keys", IN_ALL & ~IN_HELP, SAFE, 1, on_box, BOX_HELP, NULL},
+    {"filter", "/", "Filter: words, state: queue: node: kind: error: age> tries>", IN_ALL & ~IN_JOB,
+     SAFE, 2, on_box, BOX_FILTER, no_filter},
+    {"actions", "a", "What can be done with this row, and why not", IN_ALL & ~IN_HELP, SAFE, 0,
+     on_box, BOX_ACTIONS, NULL},
+    {"sql", "v", "The SQL behind this screen", IN_ALL, SAFE, 0, on_box, BOX_SQL, no_sql},
+    {"freeze", "z", "Freeze the data, or let it move again", IN_ALL, SAFE, 0, on_freeze, 0, NULL},
+    {"slower", "+", "Longer interval between refreshes", IN_ALL, SAFE, 0, on_interval, 1, NULL},
+    {"faster", "-", "Shorter interval between refreshes", IN_ALL, SAFE, 0, on_interval, -1, NULL},
+    {"zone", "Z", "Times in local time or in UTC", IN_ALL, SAFE, 0, on_zone, 0, NULL},
+    {"progress", "F8", "Show the running action", IN_ALL, SAFE, 0, on_action_box, 0, no_action},
+    {"stop", "C-c", "Stop the running action after its batch, or quit", IN_ALL, SAFE, 0, on_stop, 0,
+     NULL},
+    {"reconnect", "", "Try the server now, without waiting for the next try", IN_ALL, SAFE, 0,
+     on_reconnect, 0, NULL},
+    {"redraw", "C-l", "Draw the screen anew", IN_ALL, SAFE, 0, on_redraw, 0, NULL},
+    {"suspend", "C-z", "Back to the shell; fg comes back", IN_ALL, SAFE, 0, on_suspend, 0, NULL},
+    {"quit", "q", "Quit; asks only while an action runs", IN_ALL, SAFE, 20, on_quit, 0, NULL},
+
+    {"up", "k Up", "Up", PAGES, SAFE, 0, on_move, MOVE_UP, NULL},
+    {"down", "j Down", "Down", PAGES, SAFE, 0, on_move, MOVE_DOWN, NULL},
+    {"page-up", "PgUp C-b", "A page up", PAGES, SAFE, 0, on_move, MOVE_PAGE_UP, NULL},
+    {"page-down", "PgDn C-f", "A page down", PAGES, SAFE, 0, on_move, MOVE_PAGE_DOWN, NULL},
+    {"top", "g Home", "To the first row", PAGES, SAFE, 0, on_move, MOVE_HOME, NULL},
+    {"end", "G End", "To the last row", PAGES, SAFE, 0, on_move, MOVE_END, NULL},
+    {"left", "Left", "To the left, where lines are not wrapped", IN_JOB, SAFE, 0, on_move, MOVE_LEFT,
+     NULL},
+    {"right", "Right", "To the right, where lines are not wrapped", IN_JOB, SAFE, 0, on_move,
+     MOVE_RIGHT, NULL},
+    {"open", "Enter", "Open the row", IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES, SAFE, 3, on_open, 0,
+     no_row},
+    {"back", "Esc", "Back; in a table first clears marks, then the filter", IN_ALL, SAFE, 19, on_back, 0, NULL},
+    {"before", "[", "Previous job", IN_JOB, SAFE, 5, on_step, -1, NULL},
+    {"after", "]", "Next job", IN_JOB, SAFE, 6, on_step, 1, NULL},
+    {"wrap", "w", "Wrap long lines, or not", IN_JOB, SAFE, 7, on_toggle, TOGGLE_WRAP, NULL},
+    {"copy", "y", "Show the full id; with --clipboard also copy it", IN_TABLES | IN_JOB, SAFE, 0,
+     on_copy, 0, no_row},
+
+    {"sort", "s", "Sort by a column from a list", LISTS, SAFE, 12, on_box, BOX_SORT, no_sort},
+    {"sort-left", "<", "Sort by the column to the left", LISTS, SAFE, 0, on_sort_step, -1, no_sort},
+    {"sort-right", ">", "Sort by the column to the right", LISTS, SAFE, 0, on_sort_step, 1, no_sort},
+    {"invert", "I", "Sort the other way round", LISTS, SAFE, 0, on_sort_invert, 0, no_sort},
+    {"columns", "o", "Show and hide columns", LISTS, SAFE, 0, on_box, BOX_COLUMNS, NULL},
+    {"mark", "Space", "Mark the row", IN_JOBS, SAFE, 4, on_mark, 0, no_marks},
+    {"all", "*", "Mark all that match, on the server too", IN_JOBS, SAFE, 5, on_mark_all, 0,
+     no_mark_all},
+    {"unmark", "U", "Unmark all", IN_JOBS, SAFE, 0, on_unmark, 0, no_marks},
+
+    {"requeue", "r", "Requeue this row, or the marked ones", WORK, CHANGES, 7, on_requeue, 0,
+     no_requeue},
+    {"requeue-all", "R", "Requeue all that match the filter", IN_JOBS | IN_FAILED, DESTROYS, 8,
+     on_requeue, 1, no_requeue},
+    {"cancel", "c", "Cancel this job, or the marked ones", IN_JOBS | IN_JOB, CHANGES, 9, on_cancel, 0,
+     no_cancel},
+    {"pause", "p", "Pause the queue, or resume it", IN_QUEUES, CHANGES, 7, on_pause, 0, no_pause},
+    {"purge", "P", "Purge finished jobs by age", IN_QUEUES, DESTROYS, 8, on_purge, 0, no_purge},
+    {"release", "L", "Release the leases that a node holds", IN_NODES, DESTROYS, 6, on_release, 0,
+     no_release},
+    {"extend", "E", "Extend leases: of the node, or of running jobs", IN_NODES | IN_JOBS | IN_JOB,
+     CHANGES, 10, on_extend, 0, no_extend},
+    {"drain", "d", "Drain the node: it finishes what it has and takes no more", IN_NODES, CHANGES, 8,
+     on_drain, 0, no_drain},
+
+    {"accept", "y", "Yes, where no typing is asked for", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"dry-run", "F2", "Count again, change nothing", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"dialog-sql", "F3", "The SQL that would run", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"dismiss", "Esc", "Close the box; nothing happens", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+};
+/* clang-format on */
+const int commands_n = (int)(sizeof commands / sizeof *commands);
+
+const struct command *
+command_for_key(unsigned scope, const struct key *k)
+{
+    for (int i = 0; i < commands_n; i++)
+        if ((commands[i].scope & scope) && key_in(k, commands[i].keys))
+            return &commands[i];
+    return NULL;
+}
+
+const struct command *
+command_named(unsigned scope, const char *name)
+{
+    const struct command *other = NULL;
+
+    for (int i = 0; i < commands_n; i++) {
+        if (strcmp(commands[i].name, name) != 0)
+            continue;
+        if (commands[i].scope & scope)
+            return &commands[i];
+        other = &commands[i];
+    }
+    return other;
+}
+
+int
+command_complete(unsigned scope, const char *prefix, const struct command **out, int max)
+{
+    int n = 0;
+
+    for (int i = 0; i < commands_n && n < max; i++)
+        if ((commands[i].scope & scope) && commands[i].run &&
+            strncmp(commands[i].name, prefix, strlen(prefix)) == 0)
+            out[n++] = &commands[i];
+    return n;
+}
+
+const char *
+command_group(const struct command *c)
+{
+    static const struct {
+        unsigned scope;
+        const char *title;
+    } groups[] = {
+        {IN_DIALOG,                    "In boxes that ask"},
+        {IN_QUEUES,                    "Queues"           },
+        {IN_NODES,                     "Nodes"            },
+        {IN_JOB,                       "Job"              },
+        {IN_JOBS | IN_FAILED | IN_JOB, "Jobs and Failed"  },
+        {IN_NODES | IN_JOBS | IN_JOB,  "Jobs and Nodes"   },
+        {LISTS,                        "Tables"           },
+        {IN_ALL,                       "Everywhere"       },
+    };
+
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (!(c->scope & ~groups[i].scope))
+            return groups[i].title;
+    return "Everywhere";
+}
+
+struct key_word
+command_key(const struct command *c)
+{
+    const char *at = c->keys;
+    struct key k;
+    struct key_word w = {""};
+
+    if (key_next(&at, &k))
+        w = key_word(&k);
+    if (!strcmp(w.s, "Enter"))
+        return (struct key_word){"Ent"};
+    return w;
+}
+
+/* The groups in the order in which the table first names them. */
+static bool
+first_of_group(int i)
+{
+    for (int j = 0; j < i; j++)
+        if (command_group(&commands[j]) == command_group(&commands[i]))
+            return false;
+    return true;
+}
+
+static void
+markdown_row(struct buf *out, const struct command *c)
+{
+    const char *at = c->keys;
+    struct key k;
+    bool any = false;
+
+    buf_str(out, "| ");
+    while (key_next(&at, &k)) {
+        struct key_word w = key_word(&k);
+        buf_printf(out, "%s`%s`", any ? " " : "", w.s);
+        any = true;
+    }
+    buf_printf(out, " | `:%s` | %s |\n", c->name, c->help);
+}
+
+void
+command_markdown(struct buf *out)
+{
+    for (int i = 0; i < commands_n; i++) {
+        if (!first_of_group(i))
+            continue;
+        const char *group = command_group(&commands[i]);
+        buf_printf(out, "%s**%s**\n\n| keys | command | what it does |\n|---|---|---|\n",
+                   i ? "\n" : "", group);
+        for (int j = i; j < commands_n; j++)
+            if (command_group(&commands[j]) == group)
+                markdown_row(out, &commands[j]);
+    }
+}

@@ -1,0 +1,135 @@
+/*
+ * `queuetop` without a verb: opens the terminal and the source, and runs the loop until the user
+ * leaves. The first frame is drawn before anything is known of the server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/log.h"
+#include "model/source.h"
+#include "ui/app.h"
+#include "ui/demo.h"
+#include "ui/verbs.h"
+
+struct console_options {
+    int64_t interval_ms;
+    const char *color, *theme, *adapter;
+    bool ascii, clipboard, production, utc, demo, help_keys;
+};
+
+static const struct console_options defaults = {.interval_ms = 1000};
+
+#define O(f) offsetof(struct console_options, f)
+
+/* clang-format off */
+static const struct cli_option options[] = {
+    {"interval", 0, "TIME", CLI_TIME, O(interval_ms), "time between refreshes (1s)", 100, 3600000},
+    {"color", 0, "WHEN", CLI_TEXT, O(color), "auto, always or never; NO_COLOR counts under auto", 0, 0},
+    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, 16, 8 or mono; by default what fits the terminal", 0, 0},
+    {"ascii", 0, NULL, CLI_FLAG, O(ascii), "draw with ASCII letters only", 0, 0},
+    {"utc", 0, NULL, CLI_FLAG, O(utc), "show times in UTC (Z switches)", 0, 0},
+    {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
+    {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
+    {"demo", 0, NULL, CLI_FLAG, O(demo), "the console on a private server with a live load; a number ends it after so many seconds", 0, 0},
+    {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
+    {0},
+};
+/* clang-format on */
+
+static bool
+color_of(const char *name, enum color_when *when)
+{
+    static const char *const names[] = {"auto", "always", "never"};
+
+    *when = COLOR_AUTO;
+    for (int i = 0; name && i < 3; i++) {
+        if (!strcmp(name, names[i])) {
+            *when = (enum color_when)i;
+            return true;
+        }
+    }
+    return !name;
+}
+
+static int
+print_keys(const struct cli *c)
+{
+    struct buf b = {0};
+
+    command_markdown(&b);
+    fwrite(b.data, 1, b.len, stdout);
+    buf_free(&b);
+    return cli_flush(c);
+}
+
+/* The loop, until the user or a signal ends it. */
+static int
+run_app(struct cli *c, struct term *t, struct source *s, const struct console_options *o)
+{
+    struct app_options ao = {.clipboard = o->clipboard, .production = o->production, .utc = o->utc};
+    struct app *a = app_new(c->loop, t, s, &ao);
+    struct err e = {.kind = ERR_NONE};
+
+    bool ok = loop_run(c->loop, &e);
+    int code = a->signo ? 128 + a->signo : CLI_DONE;
+    app_free(a);
+    source_free(s);
+    term_close(t);
+    log_quiet(false);
+    return ok ? code : cli_fail(c, &e);
+}
+
+static int
+console_run(struct cli *c, const void *opts)
+{
+    const struct console_options *o = opts;
+    struct term_options to = {.theme = o->theme, .ascii = o->ascii};
+    struct err e = {.kind = ERR_NONE};
+    struct term *t;
+    struct source_options so = {.conninfo = c->conninfo,
+                                .dbname = c->dbname,
+                                .schema = c->schema,
+                                .interval_ms = (int)o->interval_ms,
+                                .read_only = c->read_only};
+
+    if (!color_of(o->color, &to.color))
+        return cli_usage(c, "--color is auto, always or never, not %s", o->color);
+    if (!term_open(&t, &to, &e))
+        return cli_fail(c, &e);
+    log_quiet(true);
+    struct source *s = source_new(c->loop, &so, &e);
+    if (!s) {
+        term_close(t);
+        log_quiet(false);
+        return cli_fail(c, &e);
+    }
+    return run_app(c, t, s, o);
+}
+
+static int
+console_main(struct cli *c, const void *opts)
+{
+    const struct console_options *o = opts;
+
+    if (o->help_keys)
+        return print_keys(c);
+    if (o->demo)
+        return demo_run(c, console_run, opts);
+    return console_run(c, opts);
+}
+
+const struct cli_verb verbs_console[] = {
+    {
+     .name = "",
+     .words = "[SECONDS]",
+     .help = "the console: queues, jobs, failures and nodes, live",
+     .max_words = 1,
+     .options = options,
+     .size = sizeof(struct console_options),
+     .defaults = &defaults,
+     .run = console_main,
+     },
+    {0},
+};

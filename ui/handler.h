@@ -1,0 +1,63 @@
+/* What the rows of the command table run, and why they may refuse. Each handler works on the view
+ * in front through its view_ops; `arg` is the last but one column of the row. */
+#ifndef UI_HANDLER_H
+#define UI_HANDLER_H
+
+struct app;
+
+/* --- going and looking (ui/handler.c) --- */
+void on_screen(struct app *a, int digit);
+void on_next_screen(struct app *a, int step);
+void on_open(struct app *a, int arg);
+void on_back(struct app *a, int arg);
+void on_step(struct app *a, int dir);
+void on_box(struct app *a, int which);
+void on_freeze(struct app *a, int arg);
+void on_interval(struct app *a, int step);
+void on_zone(struct app *a, int arg);
+void on_toggle(struct app *a, int what);
+void on_copy(struct app *a, int arg);
+void on_action_box(struct app *a, int arg);
+void on_redraw(struct app *a, int arg);
+void on_suspend(struct app *a, int arg);
+void on_reconnect(struct app *a, int arg);
+void on_stop(struct app *a, int arg);
+void on_quit(struct app *a, int arg);
+/* --- tables (ui/handler.c) --- */
+void on_move(struct app *a, int move);
+void on_mark(struct app *a, int arg);
+void on_mark_all(struct app *a, int arg);
+void on_unmark(struct app *a, int arg);
+void on_sort_step(struct app *a, int step);
+void on_sort_invert(struct app *a, int arg);
+/* --- acting (ui/act.c) --- */
+void on_requeue(struct app *a, int all);
+void on_cancel(struct app *a, int arg);
+void on_pause(struct app *a, int arg);
+void on_purge(struct app *a, int arg);
+void on_release(struct app *a, int arg);
+void on_extend(struct app *a, int arg);
+void on_drain(struct app *a, int arg);
+
+/* --- why not: a sentence, or NULL --- */
+const char *no_row(const struct app *a, int arg);
+const char *no_filter(const struct app *a, int arg);
+const char *no_marks(const struct app *a, int arg);
+const char *no_mark_all(const struct app *a, int arg);
+const char *no_sql(const struct app *a, int arg);
+const char *no_action(const struct app *a, int arg);
+const char *no_sort(const struct app *a, int arg);
+const char *no_requeue(const struct app *a, int all);
+const char *no_cancel(const struct app *a, int arg);
+const char *no_pause(const struct app *a, int arg);
+const char *no_purge(const struct app *a, int arg);
+const char *no_release(const struct app *a, int arg);
+const char *no_extend(const struct app *a, int arg);
+const char *no_drain(const struct app *a, int arg);
+
+/* on_box */
+enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };
+/* on_toggle */
+enum { TOGGLE_WRAP };
+
+#endif

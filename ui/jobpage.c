@@ -1,0 +1,176 @@
+/*
+ * One job in words. Payloads come as JSON (white space added, nothing else), text or bytes (hex).
+ */
+#include "ui/jobpage.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/text.h"
+#include "ui/column.h"
+#include "ui/fmt.h"
+
+static size_t
+unhex(const char *s, unsigned char *out)
+{
+    size_t n = 0;
+
+    if (!strncmp(s, "\\x", 2))
+        s += 2;
+    for (; s[0] && s[1]; s += 2) {
+        int hi = s[0] <= '9' ? s[0] - '0' : (s[0] | 32) - 'a' + 10;
+        int lo = s[1] <= '9' ? s[1] - '0' : (s[1] | 32) - 'a' + 10;
+        out[n++] = (unsigned char)(hi << 4 | (lo & 15));
+    }
+    return n;
+}
+
+static void
+add_bytes(struct page *p, const char *hex)
+{
+    unsigned char *bytes = xmalloc(strlen(hex) / 2 + 1);
+    struct buf b = {0};
+
+    hex_dump(&b, bytes, unhex(hex, bytes));
+    page_add(p, ROLE_CODE, 2, b.data ? b.data : "", b.len);
+    buf_free(&b);
+    free(bytes);
+}
+
+static void
+add_payload(struct page *p, const struct job_detail *j)
+{
+    struct buf b = {0};
+
+    page_printf(p, ROLE_HEADING, 0, "PAYLOAD  %s  %s", fmt_bytes(j->payload_size).s,
+                *j->payload_type ? j->payload_type : j->payload_format);
+    if (!*j->payload) {
+        page_printf(p, ROLE_DIM, 2, "none");
+    } else if (!strcmp(j->payload_format, "json")) {
+        json_pretty(&b, j->payload, strlen(j->payload));
+        page_add(p, ROLE_CODE, 2, b.data ? b.data : "", b.len);
+    } else if (!strcmp(j->payload_format, "bytes")) {
+        add_bytes(p, j->payload);
+    } else {
+        page_add(p, ROLE_CODE, 2, j->payload, strlen(j->payload));
+    }
+    buf_free(&b);
+    page_printf(p, ROLE_TEXT, 0, " ");
+}
+
+static void
+add_attempts(struct page *p, const struct attempt_row *rows, int n, const struct job_look *look)
+{
+    if (n == 0)
+        return;
+    page_printf(p, ROLE_HEADING, 0, "ATTEMPTS");
+    for (int i = 0; i < n; i++) {
+        const struct attempt_row *r = &rows[i];
+        int64_t took = r->started_ms == FIELD_NULL || r->ended_ms == FIELD_NULL
+                           ? FIELD_NULL
+                           : r->ended_ms - r->started_ms;
+        page_printf(p, ROLE_TEXT, 2, "%2d  %-11s  %7s  %-9s  %.60s", r->number,
+                    fmt_when(r->started_ms == FIELD_NULL ? r->ended_ms : r->started_ms,
+                             look->now_ms, look->utc)
+                        .s,
+                    fmt_duration(took).s, r->outcome, r->node);
+        if (*r->error)
+            page_add(p, ROLE_BAD, 6, r->error, strlen(r->error));
+        if (*r->trace)
+            page_add(p, ROLE_DIM, 8, r->trace, strlen(r->trace));
+    }
+    page_printf(p, ROLE_TEXT, 0, " ");
+}
+
+void
+jobpage_build(struct page *p, const struct store *s, const struct job_look *look)
+{
+    const struct job_detail *j = store_job(s);
+    int n;
+    const struct attempt_row *rows = store_attempts(s, &n);
+
+    page_clear(p);
+    if (!j)
+        return;
+    if (*j->job.error) {
+        page_printf(p, ROLE_HEADING, 0, "LAST ERROR");
+        page_add(p, ROLE_BAD, 2, j->job.error, strlen(j->job.error));
+        page_printf(p, ROLE_TEXT, 0, " ");
+    }
+    add_payload(p, j);
+    add_attempts(p, rows, n, look);
+    if (*j->result) {
+        page_printf(p, ROLE_HEADING, 0, "RESULT");
+        page_add(p, ROLE_CODE, 2, j->result, strlen(j->result));
+        page_printf(p, ROLE_TEXT, 0, " ");
+    }
+    page_printf(p, ROLE_HEADING, 0, "IDENTITY");
+    page_printf(p, ROLE_DIM, 2, "id %s%s%s", j->job.id, *j->origin_id ? "  requeued from " : "",
+                j->origin_id);
+}
+
+static void
+put(struct pen *p, const char *label, enum role role, const char *value)
+{
+    pen_put(p, ROLE_DIM, label);
+    pen_put(p, role, value);
+}
+
+static void
+put_time(struct pen *p, const char *label, int64_t ms, const struct job_look *look)
+{
+    if (ms != FIELD_NULL)
+        put(p, label, ROLE_TEXT, fmt_when(ms, look->now_ms, look->utc).s);
+}
+
+static void
+put_ends(struct pen *p, const struct job_detail *j, const struct job_look *look)
+{
+    const struct job_row *r = &j->job;
+
+    if (r->lease_until_ms != FIELD_NULL) {
+        int64_t left = r->lease_until_ms - look->now_ms;
+        put(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
+            left < 0 ? "expired " : fmt_duration(left).s);
+        pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");
+    }
+    if (r->finished_ms != FIELD_NULL && r->started_ms != FIELD_NULL)
+        put(p, " took ", ROLE_TEXT, fmt_duration(r->finished_ms - r->started_ms).s);
+    if (*r->node)
+        put(p, "  by ", ROLE_TEXT, r->node);
+    if (j->run_timeout_ms != FIELD_NULL)
+        put(p, "  run timeout ", ROLE_TEXT, fmt_duration(j->run_timeout_ms).s);
+}
+
+void
+jobpage_head(struct grid *g, struct rect r, const struct job_detail *j, const struct job_look *look)
+{
+    const struct job_row *row = &j->job;
+    struct pen p = pen_start(g, rect_row(r, 0));
+    char tries[40];
+
+    put(&p, " queue ", ROLE_STRONG, row->queue);
+    if (*row->kind)
+        put(&p, "  kind ", ROLE_TEXT, row->kind);
+    pen_put(&p, ROLE_DIM, "  state ");
+    pen_printf(&p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
+    snprintf(tries, sizeof tries, row->max_tries == INT_MIN ? " (try %d)" : " (%d/%d)", row->tries,
+             row->max_tries);
+    pen_put(&p, ROLE_TEXT, tries);
+    if (j->cancel_asked == 1)
+        pen_put(&p, ROLE_WARN, "  cancel asked");
+    pen_printf(&p, ROLE_DIM, "  priority ");
+    pen_printf(&p, ROLE_TEXT, "%d", row->priority);
+    if (*j->unique_key)
+        put(&p, "  unique ", ROLE_TEXT, j->unique_key);
+    p = pen_start(g, rect_row(r, 1));
+    put_time(&p, " made ", row->created_ms, look);
+    put_time(&p, "  run at ", row->run_after_ms, look);
+    put_time(&p, "  started ", row->started_ms, look);
+    put_time(&p, "  ended ", row->finished_ms, look);
+    if (row->finished_ms == FIELD_NULL && row->started_ms == FIELD_NULL)
+        put_time(&p, "  since ", row->changed_ms, look);
+    put_ends(&p, j, look);
+}

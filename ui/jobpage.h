@@ -1,0 +1,19 @@
+/* What is known of one job, as two fixed lines and a page: payload, result, attempts, errors. Used
+ * by the job's own screen and by the preview beside the list. */
+#ifndef UI_JOBPAGE_H
+#define UI_JOBPAGE_H
+
+#include "model/store.h"
+#include "ui/page.h"
+
+struct job_look {
+    int64_t now_ms;
+    bool utc;
+};
+/* Builds the page from the store's job and attempts; empty when there is none. */
+void jobpage_build(struct page *p, const struct store *s, const struct job_look *look);
+/* The two lines on top: queue, state, tries; times. Draws into the first two rows of r. */
+void jobpage_head(struct grid *g, struct rect r, const struct job_detail *j,
+                  const struct job_look *look);
+
+#endif

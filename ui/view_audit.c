@@ -1,0 +1,183 @@
+/*
+ * Audit: the last administrative actions, who did them, and what they changed.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app.h"
+#include "ui/views.h"
+#include "ui/words.h"
+
+struct audit {
+    struct view view;
+    struct list *list;
+    char *filter;
+};
+
+#define F(f) offsetof(struct audit_row, f)
+
+/* clang-format off */
+static const struct column columns[] = {
+    {"at", "TIME", "When it was done", K_TIME, F(at_ms), 8, 14, 0, NULL},
+    {"who", "WHO", "Login that did it", K_TEXT, F(who), 6, 14, 0, NULL},
+    {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 5, 15, 9, NULL},
+    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 8, 16, 0, NULL},
+    {"target", "TARGET", "To what", K_TEXT, F(target), 8, 30, 0, NULL},
+    {"changed", "ROWS", "Rows changed", K_COUNT, F(changed), 5, 9, 0, NULL},
+    {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 5, NULL},
+    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 6, 0, 6, NULL},
+};
+/* clang-format on */
+
+static const struct list_def list_of_audit = {
+    .columns = columns,
+    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .row_size = sizeof(struct audit_row),
+    .id_offset = F(action),
+    .sort = "at",
+    .desc = true,
+};
+
+static bool
+keep(void *ctx, const void *row)
+{
+    const struct audit *v = ctx;
+    const struct audit_row *r = row;
+
+    return words_match(v->filter, (const char *const[]){r->who, r->verb, r->target, r->reason,
+                                                        r->addr, r->action, NULL});
+}
+
+static void
+audit_init(struct view *view, const char *arg)
+{
+    struct audit *v = (struct audit *)view;
+
+    (void)arg;
+    v->filter = xstrdup("");
+    v->list = list_new(&list_of_audit);
+    list_set_filter(v->list, keep, v);
+}
+
+static void
+audit_done(struct view *view)
+{
+    struct audit *v = (struct audit *)view;
+
+    list_free(v->list);
+    free(v->filter);
+}
+
+static void
+audit_update(struct view *view)
+{
+    struct audit *v = (struct audit *)view;
+    int n;
+    const struct audit_row *rows = store_audit(view->app->store, &n);
+
+    list_set_rows(v->list, rows, n);
+}
+
+static void
+audit_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct audit *v = (struct audit *)view;
+    struct app *a = view->app;
+    const struct topic_info *t = store_topic(a->store, TOPIC_AUDIT);
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_AUDIT),
+                             .empty = "no action yet"};
+
+    if (t->unavailable)
+        look.empty = t->unavailable;
+    else if (!t->has_data)
+        look.empty = "asking ...";
+    grid_str(g, rect_cut_top(&r, 1), ROLE_DIM,
+             " append-only, written in the same transaction as the change");
+    list_draw(v->list, g, r, &look);
+}
+
+static bool
+audit_remark(struct view *view, struct buf *out)
+{
+    const struct audit_row *r = list_selected(((struct audit *)view)->list);
+
+    if (r && *r->reason)
+        buf_printf(out, "reason: %s", r->reason);
+    return false;
+}
+
+static void
+audit_crumb(struct view *view, struct buf *out)
+{
+    struct audit *v = (struct audit *)view;
+
+    buf_printf(out, "audit log%s%s", *v->filter ? " › " : "", v->filter);
+}
+
+static struct list *
+audit_list(struct view *view)
+{
+    return ((struct audit *)view)->list;
+}
+
+static const char *
+audit_filter(struct view *view)
+{
+    return ((struct audit *)view)->filter;
+}
+
+static bool
+audit_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct audit *v = (struct audit *)view;
+
+    (void)mark;
+    (void)e;
+    free(v->filter);
+    v->filter = xstrdup(text);
+    list_set_filter(v->list, keep, v);
+    return true;
+}
+
+static bool
+audit_back(struct view *view)
+{
+    return *audit_filter(view) && audit_set_filter(view, "", NULL, NULL);
+}
+
+static const char *
+audit_copy(struct view *view)
+{
+    return list_selected_id(((struct audit *)view)->list);
+}
+
+static void
+audit_sql(struct view *view, struct buf *out)
+{
+    buf_str(out, adapter_sql(source_adapter(view->app->source), SEC_AUDIT));
+}
+
+const struct view_ops view_audit = {
+    .name = "audit",
+    .title = "Audit",
+    .screen = 6,
+    .tab = 6,
+    .scope = IN_AUDIT,
+    .topics = TOPIC_BIT(TOPIC_AUDIT),
+    .size = sizeof(struct audit),
+    .init = audit_init,
+    .done = audit_done,
+    .update = audit_update,
+    .draw = audit_draw,
+    .list = audit_list,
+    .back = audit_back,
+    .crumb = audit_crumb,
+    .remark = audit_remark,
+    .filter = audit_filter,
+    .set_filter = audit_set_filter,
+    .sql = audit_sql,
+    .copy = audit_copy,
+};

@@ -1,0 +1,497 @@
+/*
+ * Jobs: a window over all that match a filter, paged by key, so that a million rows cost what two
+ * hundred do. Marks are ids, or "all that match", which is a predicate on the server and not what
+ * happens to be loaded. On a wide screen the selected job is shown below.
+ */
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "ui/app.h"
+#include "ui/jobpage.h"
+#include "ui/views.h"
+
+enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
+
+struct jobs {
+    struct view view;
+    struct list *list;
+    struct filter filter;
+    bool all;   /* everything that matches is marked */
+    char *home; /* the filter that it was opened with: Esc goes back to it */
+    char *kept; /* selected id while another screen is in front */
+    const char *one[1];
+    struct page page;   /* of the preview */
+    char previewed[64]; /* id that the preview asked for */
+    int64_t preview_ms; /* when it may be asked; 0 = nothing to ask */
+};
+
+/* --- columns
+ * -------------------------------------------------------------------------------------*/
+
+#define F(f) offsetof(struct job_row, f)
+
+static void
+draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct job_row *j = row;
+    char text[40];
+
+    (void)c;
+    if (j->max_tries == INT_MIN)
+        snprintf(text, sizeof text, "%d", j->tries);
+    else
+        snprintf(text, sizeof text, "%d/%d", j->tries, j->max_tries);
+    grid_right(g, r, j->max_tries != INT_MIN && j->tries >= j->max_tries ? ROLE_WARN : ROLE_TEXT,
+               text);
+}
+
+/* What the job waits for: its lease while it runs, else the time when it may start. */
+static int64_t
+due_of(const struct job_row *j)
+{
+    if (!strcmp(j->state, "running"))
+        return j->lease_until_ms;
+    if (!strcmp(j->state, "scheduled") || !strcmp(j->state, "retry"))
+        return j->run_after_ms;
+    return FIELD_NULL;
+}
+
+static void
+draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct job_row *j = row;
+    int64_t due = due_of(j), late = due == FIELD_NULL ? 0 : c->now_ms - due;
+    bool running = !strcmp(j->state, "running");
+
+    if (due == FIELD_NULL)
+        return;
+    grid_right(g, r,
+               late > 0 && running ? ROLE_BAD
+               : late > 0          ? ROLE_WARN
+                                   : ROLE_DIM,
+               late > 0 && running ? "expired" : fmt_age_short(late).s);
+}
+
+static enum role
+role_dim(const void *row, const struct cell_ctx *c)
+{
+    (void)row;
+    (void)c;
+    return ROLE_DIM;
+}
+
+static const struct column_special tries_special = {draw_tries, NULL, K_CUSTOM, true};
+static const struct column_special due_special = {draw_due, NULL, K_CUSTOM, true};
+static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
+
+/* clang-format off */
+/* name, title, help, kind, offset, min, max, keep, special */
+static const struct column columns[] = {
+    {"id", "ID", "Last digits of the id", K_UUID, F(id), 8, 8, 0, NULL},
+    {"queue", "QUEUE", "Queue of the job", K_TEXT, F(queue), 8, 16, 6, NULL},
+    {"state", "STATE", "What it is now", K_STATE, F(state), 11, 11, 0, NULL},
+    {"tries", "TRY", "Tries so far, of how many", K_CUSTOM, F(tries), 5, 5, 3, &tries_special},
+    {"priority", "PRI", "0 is first, 9 is last", K_INT, F(priority), 3, 3, 9, NULL},
+    {"age", "AGE", "Time since it was pushed", K_AGE, F(created_ms), 7, 7, 2, NULL},
+    {"due", "DUE", "When it may start, or how long its lease lasts", K_CUSTOM, F(run_after_ms), 7, 7,
+     7, &due_special},
+    {"kind", "KIND", "Kind of job within the queue", K_TEXT, F(kind), 6, 14, 20, NULL},
+    {"node", "NODE", "Who works on it, or did", K_TEXT, F(node), 8, 12, 8, NULL},
+    {"error", "LAST ERROR", "Why the last try failed", K_TEXT, F(error), 10, 0, 4, &dim_special},
+};
+/* clang-format on */
+enum { COL_QUEUE = 1 };
+
+static const struct list_def list_of_jobs = {
+    .columns = columns,
+    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .row_size = sizeof(struct job_row),
+    .id_offset = F(id),
+    .server_order = true,
+};
+
+/* --- data
+ * ------------------------------------------------------------------------------------------*/
+
+static bool
+is_ours(const struct jobs *v)
+{
+    const struct filter *f = store_jobs_filter(v->view.app->store);
+
+    return f && f->text && !strcmp(f->text, v->filter.text ? v->filter.text : "");
+}
+
+static void
+jobs_init(struct view *view, const char *arg)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct err e;
+
+    v->list = list_new(&list_of_jobs);
+    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e) &&
+        !filter_parse("", &v->filter, NULL, &e))
+        app_say(view->app, SAY_BAD, "%s", e.text);
+    v->home = xstrdup(v->filter.text);
+    list_column_show(v->list, COL_QUEUE, !v->filter.terms.value[PARAM_QUEUE]);
+}
+
+static void
+jobs_done(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    list_free(v->list);
+    filter_done(&v->filter);
+    page_done(&v->page);
+    free(v->kept);
+    free(v->home);
+}
+
+static void
+jobs_show(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    if (!is_ours(v))
+        store_ask_jobs(view->app->store, &v->filter);
+    v->previewed[0] = '\0';
+}
+
+static void
+jobs_hide(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    free(v->kept);
+    v->kept = xstrdup(list_selected_id(v->list));
+}
+
+static void
+jobs_update(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct store *s = view->app->store;
+    struct job_look look = {view->app->now_ms, view->app->options.utc};
+    struct jobs_place place = store_jobs_place(s);
+    int n = 0;
+    const struct job_row *rows = is_ours(v) ? store_jobs(s, &n) : NULL;
+
+    list_set_rows(v->list, rows, rows ? n : 0);
+    list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
+    if (v->all)
+        list_mark_shown(v->list);
+    if (v->kept && n > 0) {
+        list_select(v->list, v->kept);
+        free(v->kept);
+        v->kept = NULL;
+    }
+    jobpage_build(&v->page, s, &look);
+}
+
+/* Near an end of the window the next page is asked; the preview follows the cursor after a rest. */
+static void
+jobs_follow(struct jobs *v, bool wide)
+{
+    struct app *a = v->view.app;
+    int wants = list_wants(v->list);
+    const char *id = list_selected_id(v->list);
+
+    if (wants && is_ours(v))
+        store_more_jobs(a->store, wants);
+    if (!wide || !*id || !strcmp(id, v->previewed)) {
+        v->preview_ms = 0;
+        return;
+    }
+    if (!v->preview_ms)
+        v->preview_ms = clock_ms() + (v->previewed[0] ? PREVIEW_REST_MS : 0);
+    if (clock_ms() < v->preview_ms) {
+        app_wake(a, v->preview_ms);
+        return;
+    }
+    snprintf(v->previewed, sizeof v->previewed, "%.60s", id);
+    v->preview_ms = 0;
+    store_want(a->store, TOPIC_JOB, true);
+    store_ask_job(a->store, id);
+}
+
+/* --- frame
+ * -------------------------------------------------------------------------------------------*/
+
+/* How many match, where the maintained counters know it: a filter of queue and states only.
+ * -1 = unknown. */
+static int64_t
+exact_count(const struct jobs *v)
+{
+    const struct store *s = v->view.app->store;
+    const struct params *p = &v->filter.terms;
+    const char *queue = p->value[PARAM_QUEUE];
+    const struct queue_row *q = queue ? store_queue(s, queue) : store_totals(s);
+
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        if (p->value[i] && i != PARAM_QUEUE && i != PARAM_STATES)
+            return -1;
+    if (!q || !p->value[PARAM_STATES] || filter_has_state(&v->filter, "completed") ||
+        filter_has_state(&v->filter, "cancelled"))
+        return -1;
+    int64_t n = 0;
+    n += filter_has_state(&v->filter, "scheduled") ? q->scheduled : 0;
+    n += filter_has_state(&v->filter, "ready") ? q->ready : 0;
+    n += filter_has_state(&v->filter, "running") ? q->running : 0;
+    n += filter_has_state(&v->filter, "retry") ? q->retry : 0;
+    n += filter_has_state(&v->filter, "failed") ? q->failed : 0;
+    return n;
+}
+
+static void
+draw_summary(struct jobs *v, struct grid *g, struct rect r)
+{
+    struct store *s = v->view.app->store;
+    struct jobs_place place = store_jobs_place(s);
+    struct buf right = {0};
+    int marks, index = list_index(v->list);
+    int64_t exact = exact_count(v), at = place.before + index + 1;
+
+    list_marks(v->list, &marks);
+    int64_t seen = place.before + list_count(v->list);
+    if (index >= 0)
+        buf_printf(&right, "%s of %s%s", fmt_count(at).s, fmt_count(exact >= seen ? exact : seen).s,
+                   exact >= seen || place.at_end ? "" : "+");
+    if (place.searching)
+        buf_str(&right, " · searching");
+    if (v->all)
+        buf_str(&right, " · all that match marked");
+    else if (marks > 0)
+        buf_printf(&right, " · %s marked", fmt_count(marks).s);
+    buf_str(&right, " ");
+    int w = text_width(right.data, right.len, TEXT_LINE);
+    grid_right(g, r, v->all || marks ? ROLE_MARK : ROLE_DIM, right.data);
+    r.w -= w + 1;
+    struct pen p = pen_start(g, r);
+    pen_put(&p, ROLE_DIM, *v->filter.text ? " filter " : " all jobs, newest first");
+    pen_put(&p, ROLE_STRONG, v->filter.text);
+    buf_free(&right);
+}
+
+static void
+draw_preview(struct jobs *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->view.app;
+    const struct job_detail *j = store_job(a->store);
+    const char *id = list_selected_id(v->list);
+    struct job_look look = {a->now_ms, a->options.utc};
+    char title[100];
+
+    snprintf(title, sizeof title, "job %s  (preview; Enter: full screen)", fmt_id_tail(id).s);
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    if (!j || strcmp(j->job.id, id) != 0)
+        return;
+    jobpage_head(g, rect_cut_top(&in, 3), j, &look);
+    v->page.top = 0;
+    page_draw(&v->page, g, rect_inset(in, 1, 0));
+}
+
+static void
+jobs_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct app *a = view->app;
+    bool wide = r.w >= WIDE_W && r.h >= WIDE_H;
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_JOBS),
+                             .empty = *v->filter.text ? "no job matches" : "no job yet"};
+
+    if (!is_ours(v) || !store_topic(a->store, TOPIC_JOBS)->has_data)
+        look.empty = "asking ...";
+    jobs_follow(v, wide);
+    draw_summary(v, g, rect_cut_top(&r, 1));
+    if (wide) {
+        draw_preview(v, g, rect_cut_bottom(&r, r.h - 17));
+        rect_cut_bottom(&r, 1);
+    }
+    list_draw(v->list, g, r, &look);
+    int wants = list_wants(v->list);
+    if (wants && is_ours(v))
+        store_more_jobs(a->store, wants);
+}
+
+static bool
+jobs_remark(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    int marks;
+
+    list_marks(v->list, &marks);
+    if (v->all)
+        buf_str(out, "all that match are marked: r requeues them · U unmarks");
+    else if (marks > 0)
+        buf_printf(out, "%s marked: r requeue · c cancel · E extend · Esc clears the marks",
+                   fmt_count(marks).s);
+    return false;
+}
+
+static void
+jobs_crumb(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    const char *queue = v->filter.terms.value[PARAM_QUEUE];
+
+    buf_printf(out, "jobs%s%s", queue ? " › " : "", queue ? queue : "");
+}
+
+/* --- commands
+ * --------------------------------------------------------------------------------------*/
+
+static struct list *
+jobs_list(struct view *view)
+{
+    return ((struct jobs *)view)->list;
+}
+
+static void
+jobs_move(struct view *view, enum move m)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    if (m == MOVE_HOME && is_ours(v) && !store_jobs_place(view->app->store).at_top)
+        store_top_jobs(view->app->store);
+}
+
+static void
+jobs_open(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    char *id = xstrdup(list_selected_id(v->list));
+
+    app_push(view->app, "job", id);
+    free(id);
+}
+
+static void
+jobs_unmark(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    v->all = false;
+    list_unmark_all(v->list);
+}
+
+static void
+jobs_mark_all(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    v->all = true;
+    list_mark_shown(v->list);
+}
+
+static const char *
+jobs_filter(struct view *view)
+{
+    return ((struct jobs *)view)->filter.text;
+}
+
+static bool
+jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct filter f;
+
+    if (!filter_parse(text, &f, mark, e))
+        return false;
+    if (!strcmp(f.text, v->filter.text)) {
+        filter_done(&f);
+        return true;
+    }
+    filter_done(&v->filter);
+    v->filter = f;
+    if (v->all)
+        jobs_unmark(view);
+    list_column_show(v->list, COL_QUEUE, !f.terms.value[PARAM_QUEUE]);
+    store_ask_jobs(view->app->store, &v->filter);
+    jobs_update(view);
+    return true;
+}
+
+static bool
+jobs_back(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct err e;
+    int marks;
+
+    list_marks(v->list, &marks);
+    if (v->all || marks > 0) {
+        jobs_unmark(view);
+        return true;
+    }
+    return strcmp(v->filter.text, v->home) != 0 && jobs_set_filter(view, v->home, NULL, &e);
+}
+
+static void
+jobs_target(struct view *view, struct target *t)
+{
+    struct jobs *v = (struct jobs *)view;
+    const struct job_row *j = list_selected(v->list);
+    int marks;
+
+    t->where = &v->filter.terms;
+    list_marks(v->list, &marks);
+    if (!j && marks == 0)
+        return;
+    t->kind = TARGET_JOBS;
+    t->all = v->all;
+    t->ids = list_targets(v->list, &t->nids);
+    t->name = t->nids == 1 ? t->ids[0] : "marked jobs";
+    t->state = t->nids == 1 && j && !strcmp(t->ids[0], j->id) ? j->state : "";
+}
+
+static void
+jobs_sql(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    char *text = adapter_show(source_adapter(view->app->source), SEC_JOBS, &v->filter.terms);
+
+    buf_str(out, text);
+    free(text);
+}
+
+static const char *
+jobs_copy(struct view *view)
+{
+    return list_selected_id(((struct jobs *)view)->list);
+}
+
+const struct view_ops view_jobs = {
+    .name = "jobs",
+    .title = "Jobs",
+    .screen = 2,
+    .tab = 2,
+    .scope = IN_JOBS,
+    .topics = TOPIC_BIT(TOPIC_JOBS) | TOPIC_BIT(TOPIC_QUEUES),
+    .fixed_order = true,
+    .size = sizeof(struct jobs),
+    .init = jobs_init,
+    .done = jobs_done,
+    .show = jobs_show,
+    .hide = jobs_hide,
+    .update = jobs_update,
+    .draw = jobs_draw,
+    .list = jobs_list,
+    .move = jobs_move,
+    .open = jobs_open,
+    .back = jobs_back,
+    .target = jobs_target,
+    .crumb = jobs_crumb,
+    .remark = jobs_remark,
+    .filter = jobs_filter,
+    .set_filter = jobs_set_filter,
+    .mark_all = jobs_mark_all,
+    .unmark = jobs_unmark,
+    .sql = jobs_sql,
+    .copy = jobs_copy,
+};

@@ -1,0 +1,422 @@
+/*
+ * Nodes: who works, since when, and whether there was a sign of life; below, the leases of the
+ * selected node and what a release would make of each.
+ */
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app.h"
+#include "ui/views.h"
+#include "ui/words.h"
+
+struct lease_line {
+    struct lease_row l;
+    char *id;
+};
+
+struct nodes {
+    struct view view;
+    struct list *list, *leases;
+    struct lease_line *rows;
+    int nrows;
+    char *asked; /* the node whose leases were asked */
+    char *filter;
+};
+
+/* --- columns
+ * -------------------------------------------------------------------------------------*/
+
+#define F(f) offsetof(struct node_row, f)
+#define L(f) offsetof(struct lease_line, l.f)
+
+static void
+draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct node_row *n = row;
+    char text[64];
+
+    (void)c;
+    if (n->slots > 0)
+        snprintf(text, sizeof text, "%lld/%d", (long long)n->running, n->slots);
+    else
+        snprintf(text, sizeof text, "%s", fmt_int(n->running).s);
+    grid_right(g, r, ROLE_TEXT, text);
+}
+
+static enum role
+role_of_expired(const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    return ((const struct node_row *)row)->expired > 0 ? ROLE_BAD : ROLE_TEXT;
+}
+
+/* Time left on the lease, or since when it has been over. */
+static void
+draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct lease_line *l = row;
+    int64_t left = l->l.lease_until_ms - c->now_ms;
+
+    if (l->l.lease_until_ms == FIELD_NULL)
+        return;
+    if (left >= 0)
+        grid_right(g, r, ROLE_TEXT, fmt_age(left).s);
+    else
+        grid_printf(g, r, ROLE_BAD, "exp %s", fmt_age(-left).s);
+}
+
+static void
+draw_lease_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct lease_line *l = row;
+    char text[48];
+
+    (void)c;
+    if (l->l.tries == INT_MIN)
+        return;
+    if (l->l.max_tries == INT_MIN)
+        snprintf(text, sizeof text, "%d", l->l.tries);
+    else
+        snprintf(text, sizeof text, "%d/%d", l->l.tries, l->l.max_tries);
+    grid_right(g, r, ROLE_TEXT, text);
+}
+
+static enum role
+role_of_effect(const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    return strstr(((const struct lease_line *)row)->l.effect, "failed") ? ROLE_BAD : ROLE_GOOD;
+}
+
+static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
+static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
+static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
+static const struct column_special tries_special = {draw_lease_tries, NULL, K_CUSTOM, true};
+static const struct column_special effect_special = {NULL, role_of_effect, K_CUSTOM, false};
+
+/* clang-format off */
+static const struct column columns[] = {
+    {"node", "NODE", "Name of the worker process", K_TEXT, F(node), 10, 24, 0, NULL},
+    {"state", "STATE", "up, late, dead, draining, or unknown: leases without a node", K_STATE,
+     F(state), 10, 10, 0, NULL},
+    {"beat", "BEAT", "Time since the last heartbeat", K_AGE, F(heartbeat_ms), 7, 7, 0, NULL},
+    {"run", "RUN", "Jobs it runs, of its slots", K_CUSTOM, F(running), 7, 7, 3, &slots_special},
+    {"leases", "LEASES", "Leases it holds", K_COUNT, F(leases), 6, 6, 0, NULL},
+    {"expired", "EXPIRED", "Leases that are over without an answer", K_COUNT, F(expired), 7, 7, 0,
+     &expired_special},
+    {"up", "UP", "Time since it started", K_AGE, F(started_ms), 7, 7, 6, NULL},
+    {"version", "VERSION", "Its version", K_TEXT, F(version), 7, 9, 8, NULL},
+    {"host", "HOST", "Where it runs", K_TEXT, F(host), 8, 20, 20, NULL},
+    {"pid", "PID", "Its process", K_INT, F(pid), 7, 7, 21, NULL},
+    {"queues", "QUEUES", "Queues it works for; empty = all", K_TEXT, F(queues), 8, 0, 22, NULL},
+};
+static const struct column lease_columns[] = {
+    {"jobs", "JOBS", "Jobs on this lease", K_COUNT, L(jobs), 4, 5, 0, NULL},
+    {"job_ids", "ID", "Their ids", K_TEXT, L(job_ids), 8, 18, 0, NULL},
+    {"queue", "QUEUE", "Their queue", K_TEXT, L(queue), 8, 18, 0, NULL},
+    {"taken", "TAKEN", "Time since it was taken", K_AGE, L(started_ms), 7, 7, 4, NULL},
+    {"left", "LEFT", "Time left, or since when it is over", K_CUSTOM, L(lease_until_ms), 11, 11, 0,
+     &left_special},
+    {"tries", "TRY", "This try, of how many", K_CUSTOM, L(tries), 5, 5, 3, &tries_special},
+    {"effect", "EFFECT OF RELEASE", "What a release makes of them", K_TEXT, L(effect), 10, 0, 0,
+     &effect_special},
+};
+/* clang-format on */
+
+static const struct list_def list_of_nodes = {
+    .columns = columns,
+    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .row_size = sizeof(struct node_row),
+    .id_offset = F(node),
+    .sort = "node",
+};
+static const struct list_def list_of_leases = {
+    .columns = lease_columns,
+    .ncolumns = (int)(sizeof lease_columns / sizeof *lease_columns),
+    .row_size = sizeof(struct lease_line),
+    .id_offset = offsetof(struct lease_line, id),
+    .sort = "left",
+};
+
+/* --- data
+ * ------------------------------------------------------------------------------------------*/
+
+static bool
+keep(void *ctx, const void *row)
+{
+    const struct nodes *v = ctx;
+    const struct node_row *n = row;
+
+    return words_match(v->filter,
+                       (const char *const[]){n->node, n->state, n->host, n->queues, NULL});
+}
+
+static void
+nodes_init(struct view *view, const char *arg)
+{
+    struct nodes *v = (struct nodes *)view;
+
+    (void)arg;
+    v->filter = xstrdup("");
+    v->asked = xstrdup("");
+    v->list = list_new(&list_of_nodes);
+    v->leases = list_new(&list_of_leases);
+    list_set_filter(v->list, keep, v);
+}
+
+static void
+drop_rows(struct nodes *v)
+{
+    for (int i = 0; i < v->nrows; i++)
+        free(v->rows[i].id);
+    v->nrows = 0;
+}
+
+static void
+nodes_done(struct view *view)
+{
+    struct nodes *v = (struct nodes *)view;
+
+    list_free(v->list);
+    list_free(v->leases);
+    drop_rows(v);
+    free(v->rows);
+    free(v->filter);
+    free(v->asked);
+}
+
+/* The leases follow the selected node. */
+static void
+follow(struct nodes *v)
+{
+    const char *node = list_selected_id(v->list);
+
+    if (!strcmp(node, v->asked))
+        return;
+    free(v->asked);
+    v->asked = xstrdup(node);
+    drop_rows(v);
+    list_set_rows(v->leases, NULL, 0);
+    store_want(v->view.app->store, TOPIC_LEASES, *node);
+    if (*node)
+        store_ask_leases(v->view.app->store, node, NULL);
+}
+
+static void
+nodes_show(struct view *view)
+{
+    struct nodes *v = (struct nodes *)view;
+
+    free(v->asked);
+    v->asked = xstrdup("");
+    store_want(view->app->store, TOPIC_LEASES, false);
+}
+
+static void
+nodes_update(struct view *view)
+{
+    struct nodes *v = (struct nodes *)view;
+    struct store *s = view->app->store;
+    int n, nl;
+    const struct node_row *rows = store_nodes(s, &n);
+
+    list_set_rows(v->list, rows, n);
+    const struct lease_row *l = store_leases(s, &nl);
+    drop_rows(v);
+    v->rows = xreallocarray(v->rows, (size_t)nl + 1, sizeof *v->rows);
+    for (int i = 0; i < nl; i++) {
+        if (strcmp(l[i].node, list_selected_id(v->list)) != 0)
+            continue;
+        v->rows[v->nrows].l = l[i];
+        v->rows[v->nrows++].id = xasprintf("%lld", (long long)l[i].lease);
+    }
+    list_set_rows(v->leases, v->rows, v->nrows);
+}
+
+/* --- frame
+ * -------------------------------------------------------------------------------------------*/
+
+static void
+draw_summary(struct nodes *v, struct grid *g, struct rect r)
+{
+    struct pen p = pen_start(g, r);
+    int64_t leases = 0, expired = 0, running = 0;
+
+    for (int i = 0; i < list_count(v->list); i++) {
+        const struct node_row *n = list_row(v->list, i);
+        leases += n->leases;
+        expired += n->expired;
+        running += n->running;
+    }
+    pen_put(&p, ROLE_DIM, " nodes ");
+    pen_put(&p, ROLE_STRONG, fmt_count(list_count(v->list)).s);
+    pen_put(&p, ROLE_DIM, " running ");
+    pen_put(&p, ROLE_STRONG, fmt_count(running).s);
+    pen_put(&p, ROLE_DIM, " leases ");
+    pen_put(&p, ROLE_STRONG, fmt_count(leases).s);
+    pen_put(&p, ROLE_DIM, " expired ");
+    pen_put(&p, expired ? ROLE_BAD : ROLE_GOOD, fmt_count(expired).s);
+    if (*v->filter) {
+        pen_put(&p, ROLE_DIM, " filter ");
+        pen_put(&p, ROLE_STRONG, v->filter);
+    }
+}
+
+static void
+draw_leases(struct nodes *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->view.app;
+    const struct node_row *n = list_selected(v->list);
+    char title[200];
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .unfocused = true,
+                             .stale = store_is_stale(a->store, TOPIC_LEASES),
+                             .empty = "no lease"};
+
+    if (!n || r.h < 4)
+        return;
+    if (!store_topic(a->store, TOPIC_LEASES)->has_data)
+        look.empty = "asking ...";
+    snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
+    list_draw(v->leases, g, rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0), &look);
+}
+
+static void
+nodes_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct nodes *v = (struct nodes *)view;
+    struct app *a = view->app;
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_NODES),
+                             .empty = "no node"};
+
+    if (!store_topic(a->store, TOPIC_NODES)->has_data)
+        look.empty = "asking ...";
+    follow(v);
+    draw_summary(v, g, rect_cut_top(&r, 1));
+    if (r.h >= 12)
+        draw_leases(v, g, rect_cut_bottom(&r, r.h / 2));
+    list_draw(v->list, g, r, &look);
+}
+
+static bool
+nodes_remark(struct view *view, struct buf *out)
+{
+    struct nodes *v = (struct nodes *)view;
+    const struct node_row *n = list_selected(v->list);
+
+    if (!n || n->leases == 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
+        return false;
+    buf_printf(out, "%s is %s and holds %s, %s expired: L releases them", n->node, n->state,
+               fmt_plural(n->leases, "lease").s, fmt_count(n->expired).s);
+    return true;
+}
+
+static void
+nodes_crumb(struct view *view, struct buf *out)
+{
+    struct nodes *v = (struct nodes *)view;
+
+    buf_str(out, fmt_plural(list_count(v->list), "node").s);
+}
+
+/* --- commands
+ * --------------------------------------------------------------------------------------*/
+
+static struct list *
+nodes_list(struct view *view)
+{
+    return ((struct nodes *)view)->list;
+}
+
+static void
+nodes_open(struct view *view)
+{
+    char *text =
+        filter_with("state:running", "node", list_selected_id(((struct nodes *)view)->list));
+
+    app_push(view->app, "jobs", text);
+    free(text);
+}
+
+static const char *
+nodes_filter(struct view *view)
+{
+    return ((struct nodes *)view)->filter;
+}
+
+static bool
+nodes_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct nodes *v = (struct nodes *)view;
+
+    (void)mark;
+    (void)e;
+    free(v->filter);
+    v->filter = xstrdup(text);
+    list_set_filter(v->list, keep, v);
+    return true;
+}
+
+static bool
+nodes_back(struct view *view)
+{
+    return *nodes_filter(view) && nodes_set_filter(view, "", NULL, NULL);
+}
+
+static void
+nodes_target(struct view *view, struct target *t)
+{
+    const struct node_row *n = list_selected(((struct nodes *)view)->list);
+
+    if (!n)
+        return;
+    t->kind = TARGET_NODE;
+    t->name = n->node;
+    t->state = n->state;
+}
+
+static const char *
+nodes_copy(struct view *view)
+{
+    return list_selected_id(((struct nodes *)view)->list);
+}
+
+static void
+nodes_sql(struct view *view, struct buf *out)
+{
+    struct adapter *ad = source_adapter(view->app->source);
+
+    buf_printf(out, "-- nodes\n%s\n\n-- leases\n%s\n", adapter_sql(ad, SEC_NODES),
+               adapter_sql(ad, SEC_LEASES));
+}
+
+const struct view_ops view_nodes = {
+    .name = "nodes",
+    .title = "Nodes",
+    .screen = 4,
+    .tab = 4,
+    .scope = IN_NODES,
+    .topics = TOPIC_BIT(TOPIC_NODES),
+    .size = sizeof(struct nodes),
+    .init = nodes_init,
+    .done = nodes_done,
+    .show = nodes_show,
+    .update = nodes_update,
+    .draw = nodes_draw,
+    .list = nodes_list,
+    .open = nodes_open,
+    .back = nodes_back,
+    .target = nodes_target,
+    .crumb = nodes_crumb,
+    .remark = nodes_remark,
+    .filter = nodes_filter,
+    .set_filter = nodes_set_filter,
+    .sql = nodes_sql,
+    .copy = nodes_copy,
+};

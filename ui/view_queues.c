@@ -1,0 +1,403 @@
+/*
+ * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast. On a wide
+ * screen also the backlog and the age over the last ten minutes, and what needs attention. Rows are
+ * copies with a rank for sorting, so that ages of a few seconds don't shuffle them at each refresh.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app.h"
+#include "ui/attention.h"
+#include "ui/chart.h"
+#include "ui/views.h"
+#include "ui/words.h"
+
+enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, RANK_MS = 10000 };
+
+struct queue_line {
+    struct queue_row q;
+    int64_t oldest_rank; /* age of the oldest ready job in steps of RANK_MS; FIELD_NULL = none */
+};
+
+struct queues {
+    struct view view;
+    struct list *list;
+    struct queue_line *rows;
+    char *filter;
+};
+
+/* --- columns
+ * -------------------------------------------------------------------------------------*/
+
+#define F(f) offsetof(struct queue_line, q.f)
+
+static int64_t
+age_of(const struct queue_row *q, int64_t now_ms)
+{
+    return q->oldest_ms == FIELD_NULL ? FIELD_NULL : now_ms - q->oldest_ms;
+}
+
+static enum role
+role_of_age(const void *row, const struct cell_ctx *c)
+{
+    int64_t age = age_of(&((const struct queue_line *)row)->q, c->now_ms);
+
+    return age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT : age < VERY_OLD_MS ? ROLE_WARN : ROLE_BAD;
+}
+
+static void
+draw_oldest(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    int64_t age = age_of(&((const struct queue_line *)row)->q, c->now_ms);
+
+    grid_right(g, r, role_of_age(row, c), fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+}
+
+static void
+draw_spark(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct queue_line *l = row;
+    const struct queues *v = c->ctx;
+    const struct history *h = store_history(v->view.app->store);
+    double steps[STEPS], shown[STEPS];
+    int step = history_step_ms(h),
+        per = r.w >= 40 ? 1 : (STEPS - 1 + r.w - 1) / (r.w > 0 ? r.w : 1);
+    int w = r.w < STEPS ? r.w : STEPS;
+
+    history_read(h, l->q.queue, SERIES_DONE, c->now_ms, steps, STEPS);
+    if (per == 1) {
+        chart_spark(g, r, ROLE_CHART, steps, STEPS, 0);
+        return;
+    }
+    chart_bucket(steps, STEPS, per, c->now_ms / step, shown, w);
+    chart_spark(g, r, ROLE_CHART, shown, w, 0);
+}
+
+static const struct column_special oldest_special = {draw_oldest, NULL, K_WAIT, true};
+static const struct column_special spark_special = {draw_spark, NULL, K_CUSTOM, false};
+static const struct column_special age_role = {NULL, role_of_age, K_CUSTOM, false};
+
+/* clang-format off */
+/* name, title, help, kind, offset, min, max, keep, special */
+static const struct column columns[] = {
+    {"queue", "QUEUE", "Name of the queue", K_TEXT, F(queue), 10, 22, 0, NULL},
+    {"oldest", "OLDEST", "Age of the oldest ready job", K_CUSTOM,
+     offsetof(struct queue_line, oldest_rank), 8, 8, 0, &oldest_special},
+    {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, &age_role},
+    {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 4, 5, 4, NULL},
+    {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
+    {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
+    {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM, 0,
+     20, 0, 8, &spark_special},
+    {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
+    {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 21, NULL},
+    {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
+    {"fails", "FAIL/s", "Tries that failed a second", K_RATE, F(failed_per_s), 6, 6, 23, NULL},
+    {"limit", "LIMIT", "At most so many jobs at a time", K_INT, F(max_running), 5, 5, 24, NULL},
+};
+/* clang-format on */
+
+static struct lead
+lead_of(const void *row, const struct cell_ctx *c)
+{
+    const struct queue_line *l = row;
+
+    (void)c;
+    return l->q.paused == 1 ? (struct lead){"‖", ROLE_WARN} : (struct lead){"▸", ROLE_DIM};
+}
+
+static const struct list_def list_of_queues = {
+    .columns = columns,
+    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .row_size = sizeof(struct queue_line),
+    .id_offset = F(queue),
+    .sort = "oldest",
+    .desc = true,
+    .lead = lead_of,
+};
+
+/* --- data
+ * ------------------------------------------------------------------------------------------*/
+
+static bool
+keep(void *ctx, const void *row)
+{
+    const struct queues *v = ctx;
+    const struct queue_line *l = row;
+
+    return words_match(v->filter, (const char *const[]){l->q.queue, l->q.info, NULL});
+}
+
+static void
+queues_init(struct view *view, const char *arg)
+{
+    struct queues *v = (struct queues *)view;
+
+    (void)arg;
+    v->filter = xstrdup("");
+    v->list = list_new(&list_of_queues);
+    list_set_ctx(v->list, v);
+    list_set_filter(v->list, keep, v);
+}
+
+static void
+queues_done(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+
+    list_free(v->list);
+    free(v->rows);
+    free(v->filter);
+}
+
+static void
+queues_update(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+    struct app *a = view->app;
+    int n;
+    const struct queue_row *q = store_queues(a->store, &n);
+
+    v->rows = xreallocarray(v->rows, (size_t)n + 1, sizeof *v->rows);
+    for (int i = 0; i < n; i++) {
+        int64_t age = age_of(&q[i], a->now_ms);
+        v->rows[i].q = q[i];
+        v->rows[i].oldest_rank =
+            age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
+    }
+    list_set_rows(v->list, v->rows, n);
+}
+
+/* --- frame
+ * -------------------------------------------------------------------------------------------*/
+
+static void
+say_nodes(struct pen *p, const struct store *s)
+{
+    int n, up = 0, late = 0, dead = 0;
+    const struct node_row *rows = store_nodes(s, &n);
+
+    for (int i = 0; i < n; i++) {
+        up += !strcmp(rows[i].state, "up") || !strcmp(rows[i].state, "draining");
+        late += !strcmp(rows[i].state, "late");
+        dead += !strcmp(rows[i].state, "dead") || !strcmp(rows[i].state, "unknown");
+    }
+    pen_put(p, ROLE_DIM, " nodes ");
+    pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
+    if (late)
+        pen_printf(p, ROLE_WARN, " %d late", late);
+    if (dead)
+        pen_printf(p, ROLE_BAD, " %d dead", dead);
+}
+
+static void
+draw_totals(struct app *a, struct grid *g, struct rect r)
+{
+    const struct queue_row *t = store_totals(a->store);
+    struct pen p = pen_start(g, r);
+
+    if (!t) {
+        pen_put(&p, ROLE_DIM,
+                store_error(a->store)->kind == ERR_NONE ? " asking ..." : " no data yet");
+        return;
+    }
+    int64_t age = age_of(t, a->now_ms);
+    pen_put(&p, ROLE_DIM, " oldest ");
+    pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
+            fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+    pen_put(&p, ROLE_DIM, " ready ");
+    pen_put(&p, ROLE_STRONG, fmt_count(t->ready).s);
+    pen_put(&p, ROLE_DIM, " running ");
+    pen_put(&p, ROLE_STRONG, fmt_count(t->running).s);
+    pen_put(&p, ROLE_DIM, " failed ");
+    pen_put(&p, t->failed ? ROLE_BAD : ROLE_GOOD, fmt_count(t->failed).s);
+    pen_put(&p, ROLE_DIM, " done/s ");
+    pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
+    say_nodes(&p, a->store);
+}
+
+static void
+draw_charts(struct app *a, struct grid *g, struct rect r)
+{
+    const struct history *h = store_history(a->store);
+    double backlog[STEPS], oldest[STEPS];
+    struct rect left = rect_cut_left(&r, r.w / 2);
+
+    left.w -= 1;
+    history_read(h, "", SERIES_BACKLOG, a->now_ms, backlog, STEPS);
+    history_read(h, "", SERIES_OLDEST, a->now_ms, oldest, STEPS);
+    double top = chart_max(backlog, STEPS), old = chart_max(oldest, STEPS);
+    struct fmt t1 = fmt_count_fit((int64_t)top, 5), t2 = fmt_count_fit((int64_t)(top / 2), 5);
+    chart_panel(g, left,
+                &(struct chart){"backlog (ready + running), last 10 min", ROLE_CHART, backlog,
+                                STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
+    t1 = fmt_age_short((int64_t)old);
+    t2 = fmt_age_short((int64_t)(old / 2));
+    chart_panel(g, r,
+                &(struct chart){"age of the oldest ready job, last 10 min", ROLE_CHART_WARN, oldest,
+                                STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
+}
+
+static void
+draw_attention(struct app *a, struct grid *g, struct rect r)
+{
+    struct alert alerts[12];
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
+    int n = attention(a->store, a->now_ms, a->frame, alerts, 12);
+
+    if (n == 0)
+        grid_str(g, in, ROLE_DIM, store_totals(a->store) ? "nothing" : "");
+    for (int i = 0; i < n && i < in.h; i++) {
+        struct rect row = rect_row(in, i), advice = rect_cut_right(&row, 16);
+        struct rect what = row, where = rect_cut_left(&what, 30);
+        struct pen p = pen_start(g, where);
+        pen_put(&p, alerts[i].bad ? ROLE_BAD : ROLE_WARN, alerts[i].bad ? "× BAD  " : "▲ WARN ");
+        p.r.w -= 1;
+        pen_put(&p, ROLE_STRONG, alerts[i].where);
+        grid_str(g, what, ROLE_TEXT, alerts[i].what);
+        grid_printf(g, advice, ROLE_DIM, "→ %s", alerts[i].advice);
+    }
+}
+
+static void
+queues_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct queues *v = (struct queues *)view;
+    struct app *a = view->app;
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_QUEUES),
+                             .empty = *v->filter ? "no queue matches" : "no queue yet"};
+
+    if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
+        look.empty = "";
+    draw_totals(a, g, rect_cut_top(&r, 1));
+    if (r.w >= WIDE_W && r.h >= WIDE_H) {
+        draw_attention(a, g, rect_cut_bottom(&r, 10));
+        draw_charts(a, g, rect_cut_bottom(&r, 12));
+        rect_cut_bottom(&r, 1);
+    }
+    list_draw(v->list, g, r, &look);
+}
+
+static bool
+queues_remark(struct view *view, struct buf *out)
+{
+    struct app *a = view->app;
+    struct alert al;
+
+    if (attention(a->store, a->now_ms, a->frame, &al, 1) == 0)
+        return false;
+    buf_printf(out, "%s: %s", al.where, al.what);
+    return al.bad;
+}
+
+static void
+queues_crumb(struct view *view, struct buf *out)
+{
+    struct queues *v = (struct queues *)view;
+
+    if (*v->filter)
+        buf_printf(out, "queues › %s", v->filter);
+    else
+        buf_str(out, "all queues");
+}
+
+/* --- commands
+ * --------------------------------------------------------------------------------------*/
+
+static struct list *
+queues_list(struct view *view)
+{
+    return ((struct queues *)view)->list;
+}
+
+static void
+queues_open(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+    char *text = filter_with("", "queue", list_selected_id(v->list));
+
+    app_push(view->app, "jobs", text);
+    free(text);
+}
+
+static const char *
+queues_filter(struct view *view)
+{
+    return ((struct queues *)view)->filter;
+}
+
+static bool
+queues_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct queues *v = (struct queues *)view;
+
+    (void)mark;
+    (void)e;
+    free(v->filter);
+    v->filter = xstrdup(text);
+    list_set_filter(v->list, keep, v);
+    return true;
+}
+
+static bool
+queues_back(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+
+    return *v->filter && queues_set_filter(view, "", NULL, NULL);
+}
+
+static void
+queues_target(struct view *view, struct target *t)
+{
+    const struct queue_line *l = list_selected(((struct queues *)view)->list);
+
+    if (!l)
+        return;
+    t->kind = TARGET_QUEUE;
+    t->name = l->q.queue;
+    t->paused = l->q.paused == 1;
+}
+
+static const char *
+queues_copy(struct view *view)
+{
+    return list_selected_id(((struct queues *)view)->list);
+}
+
+static void
+queues_sql(struct view *view, struct buf *out)
+{
+    struct adapter *ad = source_adapter(view->app->source);
+
+    buf_printf(out, "-- queues\n%s\n\n-- counts\n%s\n", adapter_sql(ad, SEC_QUEUES),
+               adapter_sql(ad, SEC_COUNTS));
+}
+
+const struct view_ops view_queues = {
+    .name = "queues",
+    .title = "Queues",
+    .screen = 1,
+    .tab = 1,
+    .scope = IN_QUEUES,
+    .topics = TOPIC_BIT(TOPIC_QUEUES) | TOPIC_BIT(TOPIC_NODES),
+    .size = sizeof(struct queues),
+    .init = queues_init,
+    .done = queues_done,
+    .update = queues_update,
+    .draw = queues_draw,
+    .list = queues_list,
+    .open = queues_open,
+    .back = queues_back,
+    .target = queues_target,
+    .crumb = queues_crumb,
+    .remark = queues_remark,
+    .filter = queues_filter,
+    .set_filter = queues_set_filter,
+    .sql = queues_sql,
+    .copy = queues_copy,
+};

@@ -1,0 +1,10 @@
+/* The screens' records of functions, for the table in ui/views.c only. */
+#ifndef UI_VIEWS_H
+#define UI_VIEWS_H
+
+#include "ui/view.h"
+
+extern const struct view_ops view_queues, view_jobs, view_failures, view_nodes, view_audit,
+    view_messages, view_job, view_help;
+
+#endif
