@@ -28,7 +28,7 @@ PKGS   := $(call pkg,--cflags ncursesw libpq uuid)
 CSTD    = -std=c17 $(DEFS) -I. -I$(BUILD) $(PKGS)
 ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),-O2 $(HARDEN)) $(CFLAGS) $(CPPFLAGS)
 ALLLD   = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),$(SANFLAG)) $(LDFLAGS)
-LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid),-lncursesw -lpq -luuid) -lpthread
+LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid),-lncursesw -lpq -luuid) -lpthread -lm
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 
 # --- what there is -----------------------------------------------------------------------------
