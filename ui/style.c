@@ -62,7 +62,7 @@ style_choose(int colors, enum color_when when, const char *no_color, bool light)
 
     if (none || colors < 8)
         return THEME_MONO;
-    if (colors < 16)
+    if (colors < 16 || colors > 256) /* direct colour: only the first eight are a palette */
         return THEME_8;
     if (colors < 256)
         return THEME_16;

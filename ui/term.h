@@ -34,7 +34,6 @@ int
 term_fd(const struct term *t); /* watch it for POLLIN, and for POLLOUT while term_flush is false */
 bool term_ascii(const struct term *t);
 enum theme term_theme(const struct term *t);
-int term_colors(const struct term *t);
 
 /* The next key, or false when there is none now; call until false after each POLLIN. *hung is set
  * when the terminal has gone away (end of file). */
@@ -59,7 +58,6 @@ void term_enter(struct term *t);
  * of SIGTSTP. After SIGCONT from elsewhere call term_enter. */
 void term_suspend(struct term *t);
 
-void term_bell(struct term *t);
 /* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only when the user asked. */
 void term_clipboard(struct term *t, const char *s, size_t len);
 
