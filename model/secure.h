@@ -1,0 +1,15 @@
+/* Keeping passwords out of other people's sight. */
+#ifndef MODEL_SECURE_H
+#define MODEL_SECURE_H
+
+#include <stdbool.h>
+
+/* No core dumps, and no look into this process by others of the same user. Call it first in main. A
+ * leak checker that attaches to the process (LeakSanitizer) then needs root. */
+void secure_process(void);
+
+/* True for a word that shows a password to everybody in the list of processes: password=... or
+ * sslpassword=... as a keyword, or a URI with user:password@. The caller refuses it. */
+bool secure_has_password(const char *word);
+
+#endif
