@@ -168,8 +168,7 @@ on_error(void *ctx, short revents)
     read_once(c, &c->err);
 }
 
-/* --- starting -----------------------------------------------------------------------------------
- */
+/* --- starting --- */
 
 struct pipes {
     int in[2], out[2], err[2], status[2];
@@ -282,8 +281,7 @@ child_new(struct loop *l, const struct child_start *s, child_fn *fn, void *ctx, 
     return c;
 }
 
-/* --- ending -------------------------------------------------------------------------------------
- */
+/* --- ending --- */
 
 static void
 make_report(struct child *c, int status, struct child_report *r)
@@ -367,8 +365,7 @@ child_free(struct child *c)
     free(c);
 }
 
-/* --- looking up ---------------------------------------------------------------------------------
- */
+/* --- looking up --- */
 
 static bool
 can_run(const char *path)

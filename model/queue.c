@@ -43,7 +43,10 @@ static const char *const statements[SQL_N] = {
     "$5::text, $6::int, $7::text[], $8::int)",
     "select state from {schema}.node_beat($1::text, $2::uuid)",
     "select null::text as state from {schema}.node_stop($1::text, $2::uuid)",
+    "select {schema}.keep_only($1::text, $2::uuid, $3::bigint[])::text as state",
+    "select ready::text as state from {schema}.backlog($1::text[])",
     "select active::int, cut, promoted, stolen, wait_ms from {schema}.schedule($1::text)",
+    "select {schema}.scheduler_stop($1::text)::text as state",
 };
 
 struct queue *
@@ -113,7 +116,7 @@ queue_text(const char *s)
     return (struct db_param){.value = s};
 }
 
-/* --- claim ------------------------------------------------------------------------------------ */
+/* --- claim --- */
 
 struct claim_call {
     struct queue *q;
@@ -262,8 +265,7 @@ queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, vo
     array_free(&queues);
 }
 
-/* --- the worker process and the scheduler ------------------------------------------------------
- */
+/* --- the worker process and the scheduler --- */
 
 struct node_call {
     struct queue *q;
@@ -334,6 +336,33 @@ queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *f
     node_ask(q, SQL_NODE_STOP, params, 2, &(struct node_call){.fn = fn, .ctx = ctx});
 }
 
+void
+queue_keep_only(struct queue *q, const struct queue_node *node, const int64_t *leases, int n,
+                queue_node_fn *fn, void *ctx)
+{
+    struct array known = {0};
+    struct db_param params[] = {queue_text(node->name), queue_text(node->session), {.value = "{}"}};
+
+    if (n > 0) {
+        array_start(&known, ARRAY_I64, n);
+        for (int i = 0; i < n; i++)
+            array_i64(&known, leases[i]);
+        params[2] = array_param(&known);
+    }
+    node_ask(q, SQL_KEEP_ONLY, params, 3, &(struct node_call){.fn = fn, .ctx = ctx});
+    array_free(&known);
+}
+
+void
+queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *fn, void *ctx)
+{
+    struct array names;
+    struct db_param params[] = {names_param(&names, queues, n)};
+
+    node_ask(q, SQL_BACKLOG, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
+    array_free(&names);
+}
+
 struct step_row {
     int active, cut, promoted, stolen, wait_ms;
 };
@@ -381,4 +410,12 @@ queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx
 
     *call = (struct node_call){.q = q, .step_fn = fn, .ctx = ctx};
     queue_send(q, SQL_SCHEDULE, params, 1, step_reply, call);
+}
+
+void
+queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx)
+{
+    struct db_param params[] = {queue_text(holder)};
+
+    node_ask(q, SQL_SCHEDULE_STOP, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
 }

@@ -149,6 +149,14 @@ void queue_node_start(struct queue *q, const struct queue_node *node, queue_node
 void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 
+/* After a claim whose answer was lost: gives back, without counting, every lease of the node that
+ * is not among those n. text: how many jobs. */
+void queue_keep_only(struct queue *q, const struct queue_node *node, const int64_t *leases, int n,
+                     queue_node_fn *fn, void *ctx);
+/* text: how many jobs of these queues (NULL = all) are ready and not running, paused queues aside.
+ */
+void queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *fn, void *ctx);
+
 struct queue_step { /* what a scheduling step did */
     bool active;    /* this holder is the scheduler */
     int cut, promoted, stolen;
@@ -156,5 +164,7 @@ struct queue_step { /* what a scheduling step did */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
 void queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx);
+/* Lets another scheduler take over at once. */
+void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
 
 #endif

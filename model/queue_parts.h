@@ -14,7 +14,10 @@ enum queue_sql { /* the order of `statements` in queue.c */
                  SQL_NODE_START,
                  SQL_NODE_BEAT,
                  SQL_NODE_STOP,
+                 SQL_KEEP_ONLY,
+                 SQL_BACKLOG,
                  SQL_SCHEDULE,
+                 SQL_SCHEDULE_STOP,
                  SQL_N
 };
 

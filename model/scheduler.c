@@ -14,7 +14,7 @@
 #include "model/queue.h"
 #include "model/worker.h"
 
-enum { RETRY_MS = 500, WAIT_MAX_MS = 5000 };
+enum { RETRY_MS = 500, WAIT_MAX_MS = 5000, STOP_MS = 1000 };
 
 struct scheduler {
     struct loop *loop;
@@ -106,13 +106,38 @@ ask(void *ctx)
 }
 
 static void
+end(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    loop_stop(s->loop);
+}
+
+static void
+on_stop(void *ctx, const struct err *e, const char *text)
+{
+    (void)e; /* then it ends by itself, in three seconds */
+    (void)text;
+    end(ctx);
+}
+
+/* The first signal hands over, the second just ends. */
+static void
 on_signal(void *ctx, int signo)
 {
     struct scheduler *s = ctx;
 
+    if (s->has_ended || !s->is_active) {
+        s->has_ended = true;
+        loop_stop(s->loop);
+        return;
+    }
     log_line(LOG_INFO, "%s: ending", strsignal(signo));
     s->has_ended = true;
-    loop_stop(s->loop);
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, clock_ms() + STOP_MS, end, s);
+    queue_wait(s->queue, 0);
+    queue_schedule_stop(s->queue, s->holder, on_stop, s);
 }
 
 struct scheduler *

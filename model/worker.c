@@ -18,141 +18,15 @@
 #include "model/worker_parts.h"
 
 enum {
-    BEAT_MS = 5000,
-    BEAT_RETRY_MS = 1000,
     IDLE_MIN_MS = 20,
     IDLE_MAX_MS = 250,
+    CLAIM_RETRY_MS = 1000,
     ASK_MS = 100,
-    WATCH_MS = 1000,   /* while there is no connection */
     LEAVE_MS = 10000,  /* after the second signal, whatever is still out */
     ANSWERS_MAX = 5000 /* undelivered: no more claims */
 };
 
-char *
-worker_make_name(void)
-{
-    char host[64] = "", id[QUEUE_ID_LEN + 1];
-
-    gethostname(host, sizeof host - 1);
-    queue_make_id(id);
-    return xasprintf("%s-%d-%s", *host ? host : "host", (int)getpid(), id + QUEUE_ID_LEN - 6);
-}
-
-/* --- the connection and the node ----------------------------------------------------------------
- */
-
-static void
-watch_connection(struct worker *w)
-{
-    const struct err *e = db_last_error(w->db);
-    enum db_state state = db_state(w->db);
-    bool is_down = state == DB_BACKOFF || (state == DB_OFF && e->kind != ERR_NONE);
-
-    if (is_down && strcmp(w->said.text, e->text) != 0) {
-        w->said = *e;
-        log_line(LOG_WARN, "no connection: %s; trying again", e->text);
-    } else if (*w->said.text && (state == DB_READY || state == DB_BUSY)) {
-        log_line(LOG_INFO, "connected again");
-        w->said = (struct err){0};
-    }
-    if (state == DB_OFF && w->is_registered && e->kind == ERR_AUTH)
-        db_retry_now(w->db); /* it let us in before: perhaps the password is being changed */
-}
-
-/* Is it something that waiting can't mend? Only asked before the worker has ever worked. */
-static bool
-is_hopeless(const struct err *e)
-{
-    static const char *const no_queue[] = {"3F000", "42883", "42P01"};
-
-    for (size_t i = 0; i < sizeof no_queue / sizeof *no_queue; i++)
-        if (!strcmp(e->sqlstate, no_queue[i]))
-            return true;
-    return e->kind == ERR_AUTH || e->kind == ERR_DENIED;
-}
-
-static void
-on_start(void *ctx, const struct err *e, const char *text)
-{
-    struct worker *w = ctx;
-
-    (void)text;
-    w->is_calling_node = false;
-    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
-    if (e->kind == ERR_NONE) {
-        if (!w->is_registered)
-            log_line(LOG_INFO, "node %s is up", w->node);
-        w->is_registered = true;
-    } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
-        w->fatal = *e;
-        w->is_registered = false;
-    } else if (e->kind != ERR_CONN)
-        log_line(LOG_WARN, "node %s: %s", w->node, e->text);
-    worker_pump(w);
-}
-
-static void
-on_beat(void *ctx, const struct err *e, const char *text)
-{
-    struct worker *w = ctx;
-    bool is_paused = !strcmp(text, "draining");
-
-    w->is_calling_node = false;
-    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
-    if (e->kind == ERR_NONE && !strcmp(text, "gone")) {
-        log_line(LOG_WARN, "node %s is unknown to the server: registering again", w->node);
-        w->is_registered = false;
-        w->beat_at_ms = 0;
-    } else if (e->kind == ERR_NONE && is_paused != w->is_paused) {
-        log_line(LOG_INFO, "node %s is %s", w->node,
-                 is_paused ? "drained by an operator: no new jobs" : "up again");
-        w->is_paused = is_paused;
-    }
-    worker_pump(w);
-}
-
-static void
-on_stop(void *ctx, const struct err *e, const char *text)
-{
-    struct worker *w = ctx;
-
-    (void)text;
-    if (e->kind != ERR_NONE)
-        log_line(LOG_WARN, "could not sign off: %s", e->text);
-    w->has_left = true;
-    loop_stop(w->loop);
-}
-
-static struct queue_node
-node_of(const struct worker *w)
-{
-    return (struct queue_node){.name = w->node,
-                               .session = w->session,
-                               .host = w->host,
-                               .version = QUEUETOP_VERSION,
-                               .pid = (int)getpid(),
-                               .slots = w->o.jobs,
-                               .queues = w->o.queues,
-                               .nqueues = w->o.nqueues};
-}
-
-static void
-keep_node(struct worker *w, int64_t now)
-{
-    struct queue_node node = node_of(w);
-
-    if (w->is_calling_node || now < w->beat_at_ms)
-        return;
-    w->is_calling_node = true;
-    queue_wait(w->queue, w->is_registered ? 0 : -1);
-    if (w->is_registered)
-        queue_node_beat(w->queue, &node, on_beat, w);
-    else
-        queue_node_start(w->queue, &node, on_start, w);
-}
-
-/* --- claiming -----------------------------------------------------------------------------------
- */
+/* --- claiming --- */
 
 static void
 pace_claims(struct worker *w, int n)
@@ -163,9 +37,11 @@ pace_claims(struct worker *w, int n)
         w->idle_wait_ms = IDLE_MIN_MS;
         w->idle_since_ms = now;
         w->is_empty = false;
+        w->was_idle = false;
         w->claim_at_ms = n < w->claimed_n ? now + IDLE_MIN_MS : now;
         return;
     }
+    w->was_idle = true;
     w->claim_at_ms = now + w->idle_wait_ms;
     w->idle_wait_ms = w->idle_wait_ms * 2 < IDLE_MAX_MS ? w->idle_wait_ms * 2 : IDLE_MAX_MS;
 }
@@ -177,10 +53,11 @@ on_claim(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
 
     w->is_claiming = false;
     if (e->kind != ERR_NONE) {
-        w->is_forgetful |= queue_in_doubt(w->queue);
+        if (queue_in_doubt(w->queue))
+            w->untidy = 2;
         w->claim_at_ms = clock_ms() + IDLE_MAX_MS;
         if (e->kind != ERR_CONN)
-            w->claim_at_ms += BEAT_RETRY_MS;
+            w->claim_at_ms += CLAIM_RETRY_MS;
         if (e->kind != ERR_CONN && strcmp(w->said_claim.text, e->text) != 0)
             log_line(LOG_WARN, "claim: %s; trying again", e->text);
         w->said_claim = *e;
@@ -196,7 +73,8 @@ static bool
 may_claim(const struct worker *w)
 {
     return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
-           !w->is_claiming && w->running < w->o.jobs && answers_left(w) < ANSWERS_MAX;
+           !w->is_claiming && !w->is_tidying && w->running < w->o.jobs &&
+           answers_left(w) < ANSWERS_MAX;
 }
 
 static void
@@ -217,8 +95,7 @@ claim_more(struct worker *w, int64_t now)
     queue_claim(w->queue, &claim, on_claim, w);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 static void
 stop_claiming(struct worker *w, const char *why)
@@ -241,18 +118,29 @@ stop_now(struct worker *w)
 }
 
 static void
-leave(struct worker *w)
+on_backlog(void *ctx, const struct err *e, const char *text)
 {
-    struct queue_node node = node_of(w);
+    struct worker *w = ctx;
 
-    w->is_leaving = true;
-    if (!w->is_registered) {
-        w->has_left = true;
-        loop_stop(w->loop);
+    w->is_asking = false;
+    w->ask_at_ms = clock_ms() + ASK_MS;
+    if (e->kind == ERR_NONE)
+        w->is_empty = !strcmp(text, "0");
+    else if (e->kind != ERR_CONN && w->fatal.kind == ERR_NONE)
+        w->fatal = *e;
+    worker_pump(w);
+}
+
+/* --drain: a claim that finds nothing does not say that nothing is ready. */
+static void
+ask_backlog(struct worker *w, int64_t now)
+{
+    if (!w->o.drain || !w->is_registered || w->stop != STOP_NOT || w->is_asking || w->running > 0 ||
+        !w->was_idle || now < w->ask_at_ms)
         return;
-    }
+    w->is_asking = true;
     queue_wait(w->queue, 0);
-    queue_node_stop(w->queue, &node, on_stop, w);
+    queue_backlog(w->queue, w->o.queues, w->o.nqueues, on_backlog, w);
 }
 
 static void
@@ -271,7 +159,7 @@ check_end(struct worker *w, int64_t now)
         w->has_left = true;
         loop_stop(w->loop);
     } else if (w->stop != STOP_NOT && !is_busy && !w->is_leaving)
-        leave(w);
+        node_leave(w);
 }
 
 static void
@@ -290,8 +178,7 @@ on_signal(void *ctx, int signo)
     worker_pump(w);
 }
 
-/* --- the middle ---------------------------------------------------------------------------------
- */
+/* --- the middle --- */
 
 static int64_t
 earlier(int64_t a, int64_t b)
@@ -311,17 +198,16 @@ on_timer(void *ctx)
 static void
 set_timer(struct worker *w, int64_t now)
 {
-    int64_t due = earlier(jobs_due_ms(w), answers_due_ms(w));
+    int64_t due = earlier(earlier(jobs_due_ms(w), answers_due_ms(w)), node_due_ms(w, now));
 
-    if (!w->is_calling_node)
-        due = earlier(due, w->beat_at_ms);
     if (may_claim(w))
         due = earlier(due, w->claim_at_ms);
     if (w->o.max_idle_ms > 0 && w->running == 0)
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
+    if (w->o.drain && w->was_idle && !w->is_asking)
+        due = earlier(due, w->ask_at_ms);
     if (w->stop == STOP_NOW)
         due = earlier(due, w->stop_at_ms);
-    due = earlier(due, now + (*w->said.text || !w->is_registered ? WATCH_MS : BEAT_MS));
     loop_cancel(w->loop, w->timer);
     w->timer = loop_at(w->loop, due > now ? due : now + 1, on_timer, w);
 }
@@ -333,12 +219,14 @@ worker_pump(struct worker *w)
 
     if (w->has_left)
         return;
-    watch_connection(w);
+    node_watch(w);
     if (!w->is_leaving && (w->fatal.kind == ERR_NONE || w->is_registered))
-        keep_node(w, now);
+        node_keep(w, now);
+    node_tidy(w, now);
     jobs_keep(w);
     answers_send(w);
     claim_more(w, now);
+    ask_backlog(w, now);
     check_end(w, now);
     if (!w->has_left)
         set_timer(w, now);

@@ -47,6 +47,17 @@ answers_left(const struct worker *w)
     return n;
 }
 
+int
+answers_leases(const struct worker *w, int64_t *leases)
+{
+    int n = 0;
+
+    for (int k = 0; k < ANSWER_KINDS; k++)
+        for (int i = 0; i < w->box[k].n; i++)
+            leases[n++] = w->box[k].items[i].token.lease;
+    return n;
+}
+
 int64_t
 answers_due_ms(const struct worker *w)
 {
@@ -69,8 +80,7 @@ answers_free(struct worker *w)
     }
 }
 
-/* --- what came back -----------------------------------------------------------------------------
- */
+/* --- what came back --- */
 
 static void
 count_refused(struct worker *w, const struct answer *a, enum queue_outcome outcome)
@@ -209,8 +219,7 @@ on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
     worker_pump(w);
 }
 
-/* --- sending ------------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 static int
 batch_size(const struct outbox *box)

@@ -22,8 +22,7 @@ enum {
     ENV_WORDS = 6
 };
 
-/* --- the command's environment ------------------------------------------------------------------
- */
+/* --- the command's environment --- */
 
 static char **
 env_make(const struct worker *w, const struct queue_job *job)
@@ -56,8 +55,7 @@ env_free(char **env)
     free(env);
 }
 
-/* --- the end of a job ---------------------------------------------------------------------------
- */
+/* --- the end of a job --- */
 
 static void
 slot_free(struct slot *s)
@@ -153,8 +151,7 @@ jobs_check(struct worker *w)
             child_check(w->slots[i].child);
 }
 
-/* --- the start ----------------------------------------------------------------------------------
- */
+/* --- the start --- */
 
 static int64_t
 extend_every(int64_t lease_ms)
@@ -236,8 +233,7 @@ job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
     log_line(LOG_DEBUG, "%s: started", s->what);
 }
 
-/* --- the lease ----------------------------------------------------------------------------------
- */
+/* --- the lease --- */
 
 static void
 take_extension(struct worker *w, const struct queue_answer *a)
@@ -338,4 +334,15 @@ jobs_due_ms(const struct worker *w)
             due = extend;
     }
     return due;
+}
+
+int
+jobs_leases(const struct worker *w, int64_t *leases)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->o.jobs; i++)
+        if (w->slots[i].child)
+            leases[n++] = w->slots[i].token.lease;
+    return n;
 }

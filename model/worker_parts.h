@@ -1,6 +1,6 @@
-/* Inside the worker: its state, and the three chapters that share it. worker.c decides what to do
- * next; worker_job.c runs one job; worker_answer.c delivers answers; worker_report.c makes the
- * texts of an answer out of what a command left. */
+/* Inside the worker: its state, and the chapters that share it. worker.c decides what to do
+ * next; worker_node.c signs on and off; worker_job.c runs one job; worker_answer.c delivers
+ * answers; worker_report.c makes the texts of an answer out of what a command left. */
 #ifndef MODEL_WORKER_PARTS_H
 #define MODEL_WORKER_PARTS_H
 
@@ -71,9 +71,11 @@ struct worker {
 
     bool is_registered;
     bool is_calling_node; /* node_start, node_beat or node_stop is out */
-    bool is_claiming, is_extending, is_asking;
-    bool is_paused;    /* the server says that this node drains */
-    bool is_forgetful; /* the answer of a claim was lost: leases may stand that we don't know */
+    bool is_claiming, is_extending;
+    bool is_paused;  /* the server says that this node drains */
+    bool is_asking;  /* whether anything is ready (--drain) */
+    bool is_tidying; /* keep_only is out */
+    int untidy;      /* the answer of a claim was lost: leases may stand that we don't know of */
     bool is_leaving, has_left;
     bool is_dirty;
     enum worker_stop stop;
@@ -81,8 +83,10 @@ struct worker {
 
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
+    int64_t tidy_at_ms;
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
+    bool was_idle;         /* the last claim found nothing */
     bool is_empty;         /* nothing was ready when last asked */
     struct err said;       /* last complaint about the connection, */
     struct err said_claim; /* and about claims */
@@ -100,12 +104,23 @@ void jobs_check(struct worker *w); /* after SIGCHLD */
 /* When the next thing is due for a running job; INT64_MAX = nothing. */
 int64_t jobs_due_ms(const struct worker *w);
 
+/* The leases of all that runs; the array has room for that many. */
+int jobs_leases(const struct worker *w, int64_t *leases);
+
 /* worker_answer.c */
+int answers_leases(const struct worker *w, int64_t *leases);
 void answer_add(struct worker *w, enum answer_kind kind, struct answer *a); /* takes its texts */
 void answers_send(struct worker *w);
 int answers_left(const struct worker *w);
 int64_t answers_due_ms(const struct worker *w);
 void answers_free(struct worker *w);
+
+/* worker_node.c: the connection, and what the server knows of this process. */
+void node_keep(struct worker *w, int64_t now); /* registers, then beats */
+void node_tidy(struct worker *w, int64_t now); /* gives back leases that we don't know of */
+void node_leave(struct worker *w);
+void node_watch(struct worker *w); /* says once what is wrong with the connection */
+int64_t node_due_ms(const struct worker *w, int64_t now);
 
 /* worker_report.c */
 /* The result of a command that exited 0: its output, with a last line that says what was cut. */

@@ -258,8 +258,7 @@ on_input(void *ctx, short revents)
     send_more(p);
 }
 
-/* --- the verb -----------------------------------------------------------------------------------
- */
+/* --- the verb --- */
 
 static bool
 check(const struct cli *c, const struct push_options *o, struct err *e)

@@ -20,8 +20,7 @@
 
 enum { RESULT_BYTES = 65536, ERROR_BYTES = 8192, GRACE_MS = 10000 };
 
-/* --- install, migrate ---------------------------------------------------------------------------
- */
+/* --- install, migrate --- */
 
 struct install_words {
     const char *viewer, *worker, *operator_;
@@ -86,8 +85,7 @@ static const struct cli_option install_table[] = {
 static const struct install_words install_defaults = {
     .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
 
-/* --- schedule -----------------------------------------------------------------------------------
- */
+/* --- schedule --- */
 
 struct schedule_words {
     const char *name;
@@ -118,8 +116,7 @@ static const struct cli_option schedule_table[] = {
     {0},
 };
 
-/* --- work ---------------------------------------------------------------------------------------
- */
+/* --- work --- */
 
 struct work_words {
     struct cli_list queues;
@@ -208,8 +205,7 @@ static const struct cli_option work_table[] = {
 static const struct work_words work_defaults = {
     .jobs = 1, .result_limit = RESULT_BYTES, .grace_ms = GRACE_MS};
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 const struct cli_verb verbs_install[] = {
     {

@@ -250,8 +250,7 @@ commands_are_looked_up(void **state)
     assert_false(child_find("/etc/passwd", &path, &e));
 }
 
-/* --- the texts of an answer ---------------------------------------------------------------------
- */
+/* --- the texts of an answer --- */
 
 static void
 check_error(const char *tail, bool is_cut, const char *error, const char *trace)

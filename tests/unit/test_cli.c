@@ -190,8 +190,7 @@ every_verb_is_whole(void **state)
         }
 }
 
-/* --- what the queue's C interface makes of values ------------------------------------------------
- */
+/* --- what the queue's C interface makes of values --- */
 
 static void
 ids_are_version_7(void **state)
