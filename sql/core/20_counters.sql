@@ -87,6 +87,8 @@ create table if not exists tick (
     free     bigint not null,
     jobs     int not null,
     more     boolean not null,
+    cut_at   timestamptz not null default clock_timestamp(),
+    rate     real not null default 0,
     after    timestamptz not null,
     mark_at  timestamptz not null,
     day_at   timestamptz not null
@@ -97,6 +99,8 @@ comment on column tick.want is 'How many free jobs the scheduler keeps in work_q
 comment on column tick.weights is 'Sum of the weights of the queues that waited';
 comment on column tick.free is 'No free lease has a lower number: claims start here';
 comment on column tick.jobs is 'Free jobs in work_queue when the step was over';
+comment on column tick.cut_at is 'When the last cut was made';
+comment on column tick.rate is 'Jobs claimed a second, about';
 comment on column tick.more is 'Jobs were left uncut';
 comment on column tick.after is 'Waiting jobs due until this time have been promoted';
 

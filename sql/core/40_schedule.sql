@@ -61,7 +61,8 @@ $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
 create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz)
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     with c as materialized (

@@ -2,21 +2,23 @@
 -- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
 -- before others, and committed after them. Its delta names the range, so only that range is looked at again.
 
-create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out lowest timestamptz,
+create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out wake boolean, out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],
     out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[])
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     with d as materialized (
-        select queue, priority, min_seq, max_seq, min_after from delta
+        select queue, priority, min_seq, max_seq, min_after, ready from delta
         where xid >= pg_snapshot_xmax(t.snapshot)
         union all
-        select queue, priority, min_seq, max_seq, min_after from delta
+        select queue, priority, min_seq, max_seq, min_after, ready from delta
         where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
     ), g as materialized (
-        select g.queue, g.priority, g.low, g.n, g.after, c.seq[g.priority + 1] as cut
-        from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n from d group by 1, 2) g
+        select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut
+        from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n,
+                     bool_or(min_seq is not null or ready > 0) as wake from d group by 1, 2) g
         left join lateral (select seq from cursor c where c.queue = g.queue order by n desc limit 1) c on true
     ), new as (
         select array_agg(queue) as q, array_agg(priority::int) as p, array_agg(coalesce(low, 1) - 1) as s
@@ -25,10 +27,12 @@ begin
         select array_agg(d.queue) as q, array_agg(d.priority::int) as p, array_agg(d.min_seq) as f,
                array_agg(least(d.max_seq, g.cut)) as t
         from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
-    select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0), (select min(after) from g),
+    select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0),
+           coalesce((select bool_or(g.wake or c.max_running is not null) from g left join queue_config c on c.queue = g.queue), false),
+           (select min(after) from g),
            new.q, new.p, new.s, late.q, late.p, late.f, late.t
     from new, late
-    into snapshot, n, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
+    into snapshot, n, wake, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
 end $$;
 comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late commits, the '
     'earliest due time. One statement, so that snapshot says exactly what was seen';
@@ -56,7 +60,8 @@ comment on function register(text[], int[], bigint[]) is 'Makes new queues and p
 
 create or replace function cut(t tick, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
     out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
-language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     with e as materialized (

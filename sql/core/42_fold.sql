@@ -1,7 +1,8 @@
 -- Folding deltas into counters, cleaning up behind it, and the partitions of the days to come.
 
 create or replace function fold_now() returns boolean
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     f     fold;
@@ -50,22 +51,22 @@ comment on function fold_now() is 'Sums the deltas since the last fold into new 
     'snapshot it stores is the one it read with; its own deltas are left for the next (readers add them: fold.xid)';
 
 create or replace function oldest_ready(queue text, priority smallint) returns timestamptz
-language sql stable set search_path from current set enable_seqscan = off as $$
-    select least(
-        (select j.changed from cursor c cross join lateral (
-             select j.changed from queue j where j.queue = $1 and j.priority = $2 and j.state = 'ready'
-             and j.seq > c.seq[$2 + 1] order by j.seq limit 1) j
-         where c.queue = $1 order by c.n desc limit 1),
-        (select j.changed from cursor c cross join lateral (
-             select w.seqs from work_queue w where w.queue = $1 and w.lease >= c.low and w.lock_key is null
-             and w.priority = $2 order by w.lease limit 1) w
-         join queue j on j.queue = $1 and j.priority = $2 and j.state = 'ready' and j.seq = w.seqs[1]
-         where c.queue = $1 order by c.n desc limit 1))
-$$;
+language plpgsql stable set search_path from current set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+    return (
+        select least(
+            (select j.changed from queue j where j.queue = $1 and j.priority = $2 and j.state = 'ready'
+             and j.seq > c.seq[$2 + 1] order by j.seq limit 1),
+            (select j.changed from work_queue w join queue j on j.queue = $1 and j.priority = $2 and j.state = 'ready' and j.seq = w.seqs[1]
+             where w.queue = $1 and w.lease >= c.low and w.lock_key is null and w.priority = $2 order by w.lease limit 1))
+        from cursor c where c.queue = $1 order by c.n desc limit 1);
+end $$;
 comment on function oldest_ready(text, smallint) is 'Since when the job that is next in line has been ready';
 
 create or replace function fold_groups(made bigint) returns void
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     f fold;
@@ -111,7 +112,8 @@ $$;
 comment on function measure_chunks(bigint) is 'A lease should be about a second of work: sets each queue''s chunk from what the last 10 s took';
 
 create or replace function sweep(made bigint) returns void
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     h fold;

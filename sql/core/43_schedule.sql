@@ -34,7 +34,8 @@ select add_days();
 
 create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
 returns table (id uuid, seq bigint, state text)
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     ids      uuid[];
@@ -135,13 +136,6 @@ begin
 end $$;
 comment on function steal() is 'Takes back expired leases; one that its worker is just answering for is left alone';
 
-create or replace function next_due(after timestamptz) returns int
-language sql stable set search_path from current as $$
-    select greatest(0, ceil(1000 * extract(epoch from min(run_after) - clock_timestamp())))::int
-    from (select run_after from queue where state in ('scheduled', 'retry') and run_after >= $1 order by run_after limit 1) z
-$$;
-comment on function next_due(timestamptz) is 'In how many milliseconds the next waiting job is due; NULL = none';
-
 create or replace function settle() returns void
 language plpgsql set search_path from current as $$
 begin
@@ -160,9 +154,25 @@ begin
 end $$;
 comment on function settle() is 'What a scheduler does when it takes over: looks at every queue from its first job on; in another cluster, counts anew';
 
+create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int, out wait int)
+language plpgsql immutable set search_path from current as $$
+declare
+    s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
+    r float8 := greatest(0, t.jobs - free) / s;
+begin
+    rate := case when r > t.rate then r else t.rate + (r - t.rate) * least(1, s) end; -- up at once, down within seconds
+    want := case when more and free = 0 and t.jobs > 0 then 2 * t.want else t.want end;
+    want := least(20000, greatest(want, (rate * 0.05)::int));
+    wait := case when not more then 10 when free_after = 0 then 1
+                 else least(10, greatest(1, (400 * free_after / greatest(1, rate))::int)) end;
+end $$;
+comment on function pace(tick, int, int, boolean) is 'How much to keep ready (50 ms of work, twice as much when it ran out) and when to come back '
+    '(before half of it is gone)';
+
 create or replace function schedule(holder text)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     held  text := scheduler_hold($1);
@@ -171,7 +181,9 @@ declare
     d     record;
     c     record;
     p     record;
-    slots int;
+    free  int := 0;
+    due   timestamptz;
+    write boolean;
 begin
     active := held <> 'no';
     cut := 0; promoted := 0; stolen := 0; wait_ms := 1000;
@@ -182,49 +194,71 @@ begin
     select * into t from tick order by tick desc limit 1;
     if held = 'taken' then
         perform settle();
+        select * into t from tick order by tick desc limit 1;
+        t.more := true;
     end if;
     select * into d from read_deltas(t);
+    new := t;
+    new.more := t.more or d.wake;
+    write := d.n > 0 or held = 'taken';
     if d.new_queues is not null then
         perform register(d.new_queues, d.new_priorities, d.new_seqs);
     end if;
-    new := t;
-    if least(t.after, d.lowest) <= now() and exists (select from queue q where q.state in ('scheduled', 'retry')
-            and q.run_after >= least(t.after, d.lowest) and q.run_after <= now()) then
+    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, d.lowest)
+    order by run_after limit 1;
+    if due <= now() then
         select * into p from promote(t, d.lowest);
         promoted := p.n;
         new.after := p.upto;
+        new.more := true;
+        write := true;
     end if;
     if t.mark_at < clock_timestamp() and (t.want > 20 or exists (select from live)) then
         stolen := steal();
         perform mark_leases();
         new.mark_at := clock_timestamp() + interval '1 s';
-        select coalesce(sum(n.slots), 0) into slots from node n where n.heartbeat > now() - setting_interval('node_dead');
-        new.want := greatest(20, 2 * slots, t.want * 9 / 10);
+        new.want := greatest(20, t.want * 9 / 10,
+            (select 2 * sum(n.slots) from node n where n.heartbeat > now() - setting_interval('node_dead')));
+        write := true;
     end if;
     if t.day_at < clock_timestamp() then
         perform add_days();
         new.day_at := clock_timestamp() + interval '1 h';
+        write := true;
     end if;
-    if d.n > 0 or promoted > 0 or stolen > 0 or
-       t.more and t.jobs is distinct from (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null) then
+    if new.more then
+        select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;
+    end if;
+    wait_ms := 50;
+    if new.more and (free <= t.jobs / 2 or d.late_queues is not null or d.new_queues is not null or promoted + stolen > 0 or
+                     t.cut_at < clock_timestamp() - case when free < t.want then interval '10 ms' else interval '50 ms' end) then
         select * into c from cut(new, d.late_queues, d.late_priorities, d.late_from, d.late_to);
+        select * into p from pace(t, c.free_before, c.free_jobs, c.more);
         cut := c.jobs;
-        if c.more and c.free_before < t.jobs / 4 then
-            new.want := least(20000, new.want * 2);
-        end if;
         new.weights := greatest(1, c.weights);
         new.free := c.first;
         new.jobs := c.free_jobs;
         new.more := c.more;
-        wait_ms := case when c.more and c.free_before < t.jobs / 4 then 0 when c.more then 5 else 10 end;
-    elsif t.more then
-        wait_ms := 10;
+        new.cut_at := clock_timestamp();
+        new.rate := p.rate;
+        new.want := greatest(new.want, p.want);
+        wait_ms := p.wait;
+        write := write or cut > 0 or not c.more;
+    elsif new.more or d.n > 0 then
+        wait_ms := 5;
     end if;
-    if cut > 0 or d.n > 0 or (new.mark_at, new.day_at, new.after, new.want) is distinct from (t.mark_at, t.day_at, t.after, t.want) then
-        insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at)
-        values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.more, new.after, new.mark_at, new.day_at);
+    if write then
+        insert into tick (snapshot, want, weights, free, jobs, more, cut_at, rate, after, mark_at, day_at)
+        values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.more, new.cut_at, new.rate, new.after, new.mark_at, new.day_at);
     end if;
-    perform fold_now() where (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms';
-    wait_ms := least(wait_ms, 50, next_due(new.after));
+    if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
+        perform fold_now();
+    end if;
+    if due > now() then
+        wait_ms := least(wait_ms, 1 + (1000 * extract(epoch from due - clock_timestamp()))::int);
+    end if;
+    wait_ms := greatest(wait_ms, 0);
     return next;
 end $$;
+comment on function schedule(text) is 'One step of the scheduler named holder: promotes what is due, takes back expired leases, cuts new ones, folds the '
+    'counters. Call it again after wait_ms. active = false: another scheduler holds the lease. Where nothing is new it writes nothing';

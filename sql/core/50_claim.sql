@@ -37,7 +37,8 @@ create or replace function claim(node text, n int default 1, timeout interval de
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
     cursor bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     taken  bigint[] := '{}'; -- leases that are ours now
@@ -48,9 +49,11 @@ declare
     i      int;
     rows   int;
     own    boolean := false;
+    state  text;
+    seen   timestamptz;
 begin
-    if exists (select from node x where x.lock_key = $1
-               and (x.state <> 'up' or x.heartbeat < now() - setting_interval('node_dead'))) then
+    select x.state, x.heartbeat into state, seen from node x where x.lock_key = $1;
+    if state is not null and (state <> 'up' or seen < now() - setting_interval('node_dead')) then
         return;
     end if;
     loop

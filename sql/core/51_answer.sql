@@ -48,7 +48,8 @@ comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[]
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     done bigint[];
@@ -99,7 +100,8 @@ create or replace function fail(node text, leases bigint[], versions int[], seqs
     traces text[] default null, started timestamptz[] default null, retry_in interval[] default null,
     final boolean[] default null, outcomes text[] default null)
 returns table (seq bigint, outcome text, run_after timestamptz)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     error_limit int := setting_int('error_limit');
@@ -170,7 +172,8 @@ comment on function fail(text, bigint[], int[], bigint[], text[], text[], timest
 
 create or replace function extend(node text, leases bigint[], versions int[], by interval, started_seqs bigint[] default null)
 returns table (lease bigint, outcome text, lease_until timestamptz, cancel bigint[])
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     return query
@@ -193,7 +196,8 @@ comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases
 
 create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (seq bigint, outcome text)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     mine bigint[];
