@@ -1,0 +1,434 @@
+-- adapter: native
+-- title: queuetop's own queue
+-- format: 2
+-- schema: queues
+-- id-type: uuid
+-- note: The format, by this example. Header lines, then sections; a section is ONE statement. `-- params:` names
+-- note: its parameters in the order of $1, $2, ... from the vocabulary of model/params.h; a value that was not
+-- note: given is NULL. Columns are matched by name with model/record.h; more columns may follow. Times are
+-- note: milliseconds since 1970 (*_ms). Watcher sections only read and are cheap at any size. {schema} is the
+-- note: quoted schema, {schema_lit} the same as a literal. A capability is a section that is there. What acts
+-- note: answers one row a job: id, state (NULL = left alone, why), cursor (NULL = nothing follows), n.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_namespace n
+where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'meta' and a.attname = 'min_protocol')
+  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'work_queue' and a.attname = 'started_seqs')
+order by 1
+
+-- name: version
+select version::text from {schema}.meta
+
+-- name: role
+-- by the catalogs only: it must answer where the login may do nothing at all
+select role, act and not standby as can_act,
+       case when standby then 'this server is a standby: it takes no changes'
+            when act then null
+            when role = '' then format('user %s may not read schema %s: grant queues_viewer', session_user, {schema_lit})
+            else format('user %s may only look: changing needs the operator''s role', session_user) end as why
+from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act then 'operator' when work then 'worker'
+                  when has_schema_privilege(n.oid, 'usage') then 'viewer' else '' end as role,
+             coalesce(act, false) as act, pg_is_in_recovery() as standby
+      from pg_namespace n
+      cross join lateral (select bool_or(proname = 'requeue' and has_function_privilege(p.oid, 'execute')) as act,
+                                 bool_or(proname = 'claim' and has_function_privilege(p.oid, 'execute')) as work
+                          from pg_proc p where p.pronamespace = n.oid and proname in ('requeue', 'claim')) f
+      where n.nspname = {schema_lit}) r
+
+-- name: queues
+select queue, paused_at is not null as paused, paused_by, pause_reason,
+       (extract(epoch from paused_at) * 1000)::bigint as paused_ms, weight, max_running,
+       format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history, retention) as info
+from {schema}.queue_config order by queue
+
+-- name: counts
+select queue, scheduled, ready, retry, running, failed, (extract(epoch from oldest) * 1000)::bigint as oldest_ms,
+       pushed, completed, fails, retried, run_ms
+from {schema}.overview() order by queue
+
+-- name: rates
+select queue, (extract(epoch from at) * 1000)::bigint as at_ms, pushed, completed, fails from {schema}.rates()
+
+-- name: jobs
+-- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
+-- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
+-- search is marked (last), and a row without an id and with its cursor says where to go on.
+with p as not materialized (
+    select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
+           case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
+           case when $5::text not like '~%' then {schema}.error_key($5::text) end as error_key,
+           $6::text[] as words, $7::text[] as not_words, $8::interval as older, $9::interval as younger,
+           $10::int as min_tries, $11::int as top_tries, $12::text[] as ids, coalesce($13::int, 10000) as n,
+           coalesce($14::int, 100) as top, $15::text as cursor,
+           case when $12::text[] is not null then 'ids'
+                when $2::text[] <@ '{completed,cancelled}' then 'final'
+                when $2::text[] <@ '{running}' or ($2::text[] is null and $4::text is not null) then 'running'
+                when $2::text[] <@ '{failed}' then 'failed'
+                when $1::text is null and $2::text[] <@ '{scheduled,retry}' then 'due'
+                when $1::text is not null and $2::text[] <@ '{ready}' then 'next'
+                when $1::text is not null then 'queue'
+                else 'all' end as mode,
+           coalesce($3::text, $4::text, $5::text) is null and $6::text[] is null and $7::text[] is null
+               and $8::interval is null and $9::interval is null and $10::int is null and $11::int is null as plain,
+           coalesce($2::text[] && '{completed,cancelled}', $12::text[] is not null) as final
+), run as materialized (
+    select seq, w.queue, w.priority, w.lease, w.lock_key, w.started, w.lock_timeout
+    from p, {schema}.live w, unnest(w.seqs) seq
+    where w.lock_key is not null and (p.queue is null or w.queue = p.queue)
+), live as (
+    select * from (
+        select 1 as arm, row_number() over () as o, 'i' || id as cursor, x.* from p cross join lateral (
+            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                   null::timestamptz as started, null::timestamptz as finished, null::text as node, error, error_key
+            from {schema}.queue q
+            where p.mode = 'all' and (p.cursor is null or id < case when p.cursor like 'i%' then substr(p.cursor, 2)::uuid end)
+            order by id desc limit p.n) x
+        union all
+        select 1, row_number() over (), 's' || seq, x.* from p cross join lateral (
+            select * from (
+                select z.* from generate_series(0, 9) prio cross join lateral (
+                    select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                           null::timestamptz, null::timestamptz, null::text, error, error_key
+                    from {schema}.queue q
+                    where p.mode = 'queue' and coalesce(p.states && '{ready,running}', true) and q.queue = p.queue
+                      and q.state = 'ready' and q.priority = prio
+                      and (p.cursor is null or seq < case when p.cursor like 's%' then substr(p.cursor, 2)::bigint end)
+                    order by seq desc
+                    limit case when p.plain and p.states is null then p.top else p.n end) z
+                union all
+                (select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                        null::timestamptz, null::timestamptz, null::text, error, error_key
+                 from {schema}.queue q
+                 where p.mode = 'queue' and q.queue = p.queue and q.state <> 'ready'
+                   and (p.cursor is null or seq < case when p.cursor like 's%' then substr(p.cursor, 2)::bigint end)
+                 order by seq desc limit p.n)) y
+            order by seq desc limit p.n) x
+        union all
+        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from p cross join lateral (
+            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                   null::timestamptz, null::timestamptz, null::text, error, error_key
+            from {schema}.queue q
+            where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
+              and (p.cursor is null or (priority, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::smallint end,
+                                                          case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
+            order by priority, seq limit p.n) x
+        union all
+        select 1, row_number() over (), 'f' || changed || '/' || id, x.* from p cross join lateral (
+            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                   null::timestamptz, null::timestamptz, null::text, error, error_key
+            from {schema}.queue q
+            where p.mode = 'failed' and q.state = 'failed' and p.states <> '{}' and (p.queue is null or q.queue = p.queue)
+              and (p.error_key is null or q.error_key = p.error_key)
+              and (p.cursor is null or (changed, id) < (case when p.cursor like 'f%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                                                        case when p.cursor like 'f%' then split_part(p.cursor, '/', 2)::uuid end))
+            order by changed desc, id desc limit p.n) x
+        union all
+        select 1, row_number() over (), 'd' || run_after || '/' || id, x.* from p cross join lateral (
+            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                   null::timestamptz, null::timestamptz, null::text, error, error_key
+            from {schema}.queue q
+            where p.mode = 'due' and q.state in ('scheduled', 'retry') and run_after is not null
+              and (p.cursor is null or (run_after >= case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
+                   and (run_after, id) > (case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                                          case when p.cursor like 'd%' then split_part(p.cursor, '/', 2)::uuid end)))
+            order by run_after, id limit p.n) x
+        union all
+        select 1, row_number() over (), 'r' || since || '/' || id, x.id, x.seq, x.queue, x.kind, x.state, x.priority, x.tries,
+               x.max_tries, x.created, x.run_after, x.changed, null::timestamptz, null::timestamptz, null::text, x.error,
+               x.error_key from p cross join lateral (
+            select q.*, coalesce(r.started, '-infinity') as since from run r cross join lateral (
+                select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed, error, error_key
+                from {schema}.queue q
+                where q.queue = r.queue and q.priority = r.priority and q.state = 'ready' and q.seq = r.seq limit 1) q
+            where p.mode = 'running' and (p.node is null or r.lock_key = p.node)
+              and (p.cursor is null or (coalesce(r.started, '-infinity'), id) >
+                                       (case when p.cursor like 'r%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                                        case when p.cursor like 'r%' then split_part(p.cursor, '/', 2)::uuid end))
+            order by 14, 1 limit p.n) x
+        union all
+        select 1, row_number() over (), null, x.* from p cross join lateral (
+            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                   null::timestamptz, null::timestamptz, null::text, error, error_key
+            from {schema}.queue q
+            where p.mode = 'ids' and id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+            order by id desc) x
+    ) a
+), found as materialized (
+    select l.arm, l.o, l.cursor, l.id, l.seq, l.queue, l.kind, s.state, l.priority, l.tries, l.max_tries, l.created,
+           l.run_after, l.changed, l.started, l.finished, l.node, l.error, l.o = p.n as last, s.fits
+    from p, live l cross join lateral (
+        select case when l.state = 'ready' and l.seq in (select seq from run) then 'running' else l.state end as state) e
+    cross join lateral (
+        select e.state, (p.states is null or e.state = any(p.states))
+           and (p.queue is null or l.queue = p.queue)
+           and (p.kind is null or l.kind = p.kind)
+           and (p.node is null or l.seq in (select seq from run where lock_key = p.node))
+           and (p.error_key is null or l.error_key = p.error_key)
+           and (p.part is null or strpos(lower(l.error), p.part) > 0)
+           and (p.older is null or l.created < now() - p.older)
+           and (p.younger is null or l.created > now() - p.younger)
+           and (p.min_tries is null or l.tries >= p.min_tries)
+           and (p.top_tries is null or l.tries <= p.top_tries)
+           and (p.words is null or not exists (select from unnest(p.words) w
+                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) = 0))
+           and (p.not_words is null or not exists (select from unnest(p.not_words) w
+                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) > 0)) as fits) s
+    where s.fits or l.o = p.n
+    limit (select top from p)
+), final as materialized (
+    select 2 as arm, row_number() over (order by h.finished desc, h.id desc) as o, 'h' || h.finished || '/' || h.id as cursor,
+           h.id, null::bigint as seq, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created,
+           null::timestamptz as run_after, h.finished as changed, h.started, h.finished, h.node, h.error,
+           coalesce(h.rank = h.n and h.finished = h.ends, false) as last, s.fits
+    from (select z.*, p.n, max(z.finished) filter (where z.rank = p.n) over () as ends
+          from p, (select c.queue from {schema}.queue_config c, p where p.queue is null or c.queue = p.queue
+                   union select p.queue from p where p.queue is not null) c
+          cross join lateral (
+              select y.*, row_number() over (order by y.finished desc, y.id desc) as rank from (
+                  select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started, h.finished,
+                         h.node, h.error
+                  from {schema}.history h
+                  where p.final and p.ids is null and h.queue = c.queue
+                    and (p.cursor is null or p.cursor not like 'h%'
+                         or (h.finished <= case when p.cursor like 'h%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
+                             and (h.finished, h.id) < (case when p.cursor like 'h%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                                                       case when p.cursor like 'h%' then split_part(p.cursor, '/', 2)::uuid end)))
+                    and (select count(*) from found) < p.top and not exists (select from found where last)
+                    and (h.state = 'completed' or p.states @> '{cancelled}')
+                  order by h.finished desc
+                  limit case when p.plain and p.states @> '{completed}' then p.top + 1 else p.n end) y) z
+          union all
+          select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started, h.finished,
+                 h.node, h.error, 1, 0, null::timestamptz
+          from p, {schema}.history h
+          where p.ids is not null
+            and id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+         ) h
+    cross join p cross join lateral (
+        select (p.states is null or h.state::text = any(p.states))
+           and (p.queue is null or h.queue = p.queue)
+           and (p.kind is null or h.kind = p.kind)
+           and (p.node is null or h.node = p.node)
+           and (p.error_key is null or {schema}.error_key(h.error) = p.error_key)
+           and (p.part is null or strpos(lower(h.error), p.part) > 0)
+           and (p.older is null or h.created < now() - p.older)
+           and (p.younger is null or h.created > now() - p.younger)
+           and (p.min_tries is null or h.tries >= p.min_tries)
+           and (p.top_tries is null or h.tries <= p.top_tries)
+           and (p.words is null or not exists (select from unnest(p.words) w
+                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) = 0))
+           and (p.not_words is null or not exists (select from unnest(p.not_words) w
+                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) > 0)) as fits) s
+    where (h.ends is null or h.finished >= h.ends) and (s.fits or h.rank = h.n and h.finished = h.ends)
+    order by h.finished desc, h.id desc
+    limit (select top from p)
+), rows_all as (
+    select * from found union all select * from final
+), top as (
+    select *, row_number() over (order by arm, o) as place from rows_all
+)
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
+       node, lease, lease_until_ms, error, cursor
+from (
+    select t.id::text, t.queue, t.kind, t.state, t.priority::int, t.tries::int,
+           coalesce(t.max_tries, c.max_tries, 5)::int as max_tries,
+           (extract(epoch from t.created) * 1000)::bigint as created_ms,
+           (extract(epoch from t.run_after) * 1000)::bigint as run_after_ms,
+           (extract(epoch from t.changed) * 1000)::bigint as changed_ms,
+           (extract(epoch from coalesce(r.started, t.started)) * 1000)::bigint as started_ms,
+           (extract(epoch from t.finished) * 1000)::bigint as finished_ms,
+           coalesce(r.lock_key, t.node) as node, r.lease, (extract(epoch from r.lock_timeout) * 1000)::bigint as lease_until_ms,
+           left(t.error, 300) as error, t.cursor, t.place, 0 as mark
+    from top t left join run r on r.seq = t.seq left join {schema}.queue_config c on c.queue = t.queue
+    where t.fits and t.place <= (select top from p)
+    union all
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', t.cursor, t.place, 1
+    from top t where t.last and t.place <= (select top from p)
+) z order by place, mark
+
+-- name: job
+-- params: ids
+-- one job by its full id, live or finished; the payload up to a megabyte
+with w as (
+    select i::uuid as id from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1
+), j as (
+    select q.id, q.seq, q.queue, q.kind, q.state::text, q.priority, q.tries, q.max_tries, q.created, q.run_after, q.changed,
+           null::timestamptz as started, null::timestamptz as finished, null::text as node, q.error, q.unique_key, q.payload,
+           q.body, q.payload_type, q.run_timeout, q.lease_timeout, null::bytea as result, q.origin_id, q.cancel_asked is not null as cancel_asked,
+           true as kept
+    from w join {schema}.queue q using (id)
+    union all
+    select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after, h.finished,
+           h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type, h.run_timeout, h.lease_timeout,
+           h.result, h.origin_id, false, h.kept
+    from w join {schema}.history h using (id)
+    limit 1
+)
+select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running' else j.state end as state,
+       j.priority::int, j.tries::int, coalesce(j.max_tries, c.max_tries, 5)::int as max_tries,
+       (extract(epoch from j.created) * 1000)::bigint as created_ms,
+       (extract(epoch from j.run_after) * 1000)::bigint as run_after_ms,
+       (extract(epoch from j.changed) * 1000)::bigint as changed_ms,
+       (extract(epoch from coalesce(r.started, j.started)) * 1000)::bigint as started_ms,
+       (extract(epoch from j.finished) * 1000)::bigint as finished_ms,
+       coalesce(r.lock_key, j.node) as node, r.lease, (extract(epoch from r.lock_timeout) * 1000)::bigint as lease_until_ms,
+       j.error, null::text as cursor, j.unique_key,
+       case when j.payload is not null then left(j.payload::text, 1000000)
+            when j.body is null then null
+            when j.payload_type like 'text/%' and length(j.body) <= 1000000
+                 and encode(j.body, 'escape') not like '%\\%' then encode(j.body, 'escape')
+            else encode(substr(j.body, 1, 65536), 'hex') end as payload,
+       case when j.payload is not null then 'json'
+            when j.body is null then case when j.kept then '' else 'gone' end
+            when j.payload_type like 'text/%' and length(j.body) <= 1000000
+                 and encode(j.body, 'escape') not like '%\\%' then 'text'
+            else 'bytes' end as payload_format,
+       coalesce(j.payload_type, case when j.payload is not null then 'application/json' end) as payload_type,
+       coalesce(octet_length(j.payload::text), octet_length(j.body))::bigint as payload_size,
+       (extract(epoch from coalesce(j.run_timeout, c.run_timeout)) * 1000)::bigint as run_timeout_ms,
+       (extract(epoch from coalesce(j.lease_timeout, c.lease_timeout)) * 1000)::bigint as lease_timeout_ms,
+       encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked
+from j left join {schema}.queue_config c on c.queue = j.queue
+left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.live w
+                   where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
+
+-- name: attempts
+-- params: ids
+select number, node, (extract(epoch from started) * 1000)::bigint as started_ms,
+       (extract(epoch from ended) * 1000)::bigint as ended_ms, outcome, error, left(trace, 65536) as trace
+from {schema}.attempt
+where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+order by number desc, ended desc limit 200
+
+-- name: nodes
+-- heartbeats where a worker registered; a name that only claims is known by its leases
+with l as materialized (
+    select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
+           count(*) filter (where lock_timeout < now()) as expired
+    from {schema}.live where lock_key is not null group by lock_key
+)
+select coalesce(n.lock_key, l.lock_key) as node,
+       case when n.lock_key is null then 'unknown'
+            when n.heartbeat < now() - {schema}.setting_interval('node_dead') then 'dead'
+            when n.heartbeat < now() - {schema}.setting_interval('node_late') then 'late'
+            else n.state end as state,
+       n.host, n.pid, n.version, (extract(epoch from n.started) * 1000)::bigint as started_ms,
+       (extract(epoch from n.heartbeat) * 1000)::bigint as heartbeat_ms, n.slots,
+       coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
+       coalesce(array_to_string(n.queues, ','), '') as queues,
+       case when n.backend_pid is null or pg_is_in_recovery() then null
+            when exists (select from pg_stat_activity a where a.pid = n.backend_pid and a.datname = current_database()
+                         and a.backend_start < n.heartbeat) then true
+            else false end as session_alive
+from {schema}.node n full join l on l.lock_key = n.lock_key
+order by 1
+
+-- name: leases
+-- params: node queue limit
+select w.lease, w.lock_key as node, w.queue, cardinality(w.seqs)::bigint as jobs,
+       (extract(epoch from w.started) * 1000)::bigint as started_ms,
+       (extract(epoch from w.lock_timeout) * 1000)::bigint as lease_until_ms, w.version::bigint, j.job_ids, j.tries, j.max_tries,
+       case when j.ends = 0 then '→ retry' when j.ends = j.n then '→ failed (last try)'
+            else format('→ retry, %s → failed (last try)', j.ends) end as effect
+from {schema}.live w
+cross join lateral (
+    select string_agg(id::text, ',' order by o) filter (where o <= 5) as job_ids, max(tries)::int as tries,
+           min(most)::int as max_tries, count(*) filter (where started and tries + 1 >= most) as ends, count(*) as n
+    from (select q.id, q.tries, coalesce(q.max_tries, w.max_tries, 5) as most, o, s = any(w.started_seqs) as started
+          from unnest(w.seqs) with ordinality u (s, o)
+          cross join lateral (select id, tries, max_tries from {schema}.queue q
+                              where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = s limit 1) q
+         ) z) j
+where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text) and ($2::text is null or w.queue = $2::text)
+order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
+
+-- name: groups
+-- params: queue limit
+-- the counts are maintained; the sample is the newest failed job of the group
+select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
+       (extract(epoch from g.first_at) * 1000)::bigint as first_ms, (extract(epoch from g.last_at) * 1000)::bigint as last_ms,
+       coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
+from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
+      order by n desc limit coalesce($2::int, 200)) g
+left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue q
+                   where q.queue = g.queue and q.error_key = g.error_key and q.state = 'failed'
+                   order by q.changed desc limit 1) s on true
+order by g.n desc, g.queue, g.error_key
+
+-- name: audit
+-- params: limit cursor
+select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb, coalesce(node, queue, '') as target,
+       reason, expected, changed, skipped, (extract(epoch from at) * 1000000)::bigint::text as cursor
+from {schema}.audit_log
+where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
+order by at desc limit coalesce($1::int, 200)
+
+-- name: requeue
+-- params: action batch ids reset reason
+select id, state, why, cursor, n from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text)
+
+-- name: requeue_where
+-- params: action batch queue states kind error before limit cursor expected reset reason
+select id, state, why, cursor, n
+from {schema}.requeue_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                            $10::bigint, coalesce($11::boolean, false), $12::text)
+
+-- name: release_where
+-- params: action batch node expired_only fail count force expected reason
+select id, state, why, cursor, n
+from {schema}.release($1::uuid, $2::int, $3::text, coalesce($4::boolean, true), coalesce($5::boolean, false),
+                      coalesce($6::boolean, true), coalesce($7::boolean, false), $8::bigint, $9::text)
+
+-- name: extend
+-- params: action batch ids by expected reason
+select id, state, why, cursor, n
+from {schema}.extend_leases($1::uuid, $2::int, $3::text[]::uuid[], null::text, $4::interval, $5::bigint, $6::text)
+
+-- name: extend_where
+-- params: action batch node by expected reason
+select id, state, why, cursor, n
+from {schema}.extend_leases($1::uuid, $2::int, null::uuid[], $3::text, $4::interval, $5::bigint, $6::text)
+
+-- name: purge
+-- params: action batch queue states before limit expected reason
+select id, state, why, cursor, n
+from {schema}.purge($1::uuid, $2::int, $3::text, $4::text[], $5::timestamptz, $6::int, $7::bigint, $8::text)
+
+-- name: pause
+-- params: action queue reason
+select id, state, why, cursor, n from {schema}.pause($1::uuid, $2::text, $3::text)
+
+-- name: resume
+-- params: action queue reason
+select id, state, why, cursor, n from {schema}.resume($1::uuid, $2::text, $3::text)
+
+-- name: cancel
+-- params: action batch ids reason
+select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
+
+-- name: drain
+-- params: action node reason
+select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
+
+-- name: requeue_preview
+-- params: ids queue states kind error before reset
+select state, n, why
+from {schema}.requeue_preview($1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
+                              coalesce($7::boolean, false))
+
+-- name: release_preview
+-- params: node expired_only fail count
+select state, n, why
+from {schema}.release_preview($1::text, coalesce($2::boolean, true), coalesce($3::boolean, false), coalesce($4::boolean, true))
+
+-- name: extend_preview
+-- params: ids node by
+select state, n, why from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
+
+-- name: purge_preview
+-- params: queue states before
+select state, n, why from {schema}.purge_preview($1::text, $2::text[], $3::timestamptz)
