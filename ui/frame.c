@@ -119,7 +119,7 @@ say_state(const struct app *a, struct buf *out)
     } else if (data_is_stale(a) && age >= 0) {
         buf_printf(out, "STALE %s", fmt_duration(age).s);
     } else {
-        buf_printf(out, "%s live %s%s", ascii ? "*" : "●", fmt_duration(store_interval(a->store)).s,
+        buf_printf(out, "%s live %gs%s", ascii ? "*" : "●", (double)store_interval(a->store) / 1000,
                    store_is_slowed(a->store) ? " slowed" : "");
         bad = false;
     }
@@ -157,7 +157,7 @@ draw_place(struct app *a, struct grid *g, struct rect r, enum role role)
     if (*db_name(db))
         buf_printf(&part[0], "%s/%s", *host == '/' || !*host ? "local" : host, db_name(db));
     if (srv)
-        buf_printf(&part[1], "pg%s", srv->server_version);
+        buf_printf(&part[1], "pg%.*s", (int)strcspn(srv->server_version, " "), srv->server_version);
     if (srv)
         buf_printf(&part[2], "%s%s%s", srv->user, rr && *rr->role ? ":" : "", rr ? rr->role : "");
     pen_put(&p, role, " queuetop");

@@ -106,9 +106,8 @@ jobpage_build(struct page *p, const struct store *s, const struct job_look *look
         page_add(p, ROLE_CODE, 2, j->result, strlen(j->result));
         page_printf(p, ROLE_TEXT, 0, " ");
     }
-    page_printf(p, ROLE_HEADING, 0, "IDENTITY");
-    page_printf(p, ROLE_DIM, 2, "id %s%s%s", j->job.id, *j->origin_id ? "  requeued from " : "",
-                j->origin_id);
+    if (*j->origin_id)
+        page_printf(p, ROLE_DIM, 0, "made by requeueing %s", j->origin_id);
 }
 
 static void
@@ -126,20 +125,60 @@ put_time(struct pen *p, const char *label, int64_t ms, const struct job_look *lo
 }
 
 static void
-put_ends(struct pen *p, const struct job_detail *j, const struct job_look *look)
+put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
 {
-    const struct job_row *r = &j->job;
+    int64_t left = r->lease_until_ms - look->now_ms;
 
-    if (r->lease_until_ms != FIELD_NULL) {
-        int64_t left = r->lease_until_ms - look->now_ms;
-        put(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
-            left < 0 ? "expired " : fmt_duration(left).s);
-        pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");
-    }
-    if (r->finished_ms != FIELD_NULL && r->started_ms != FIELD_NULL)
-        put(p, " took ", ROLE_TEXT, fmt_duration(r->finished_ms - r->started_ms).s);
-    if (*r->node)
-        put(p, "  by ", ROLE_TEXT, r->node);
+    if (r->lease_until_ms == FIELD_NULL)
+        return;
+    put(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
+        left < 0 ? "expired " : fmt_duration(left).s);
+    pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");
+}
+
+static void
+head_what(struct pen *p, const struct job_detail *j)
+{
+    const struct job_row *row = &j->job;
+
+    put(p, " queue ", ROLE_STRONG, row->queue);
+    if (*row->kind)
+        put(p, "  kind ", ROLE_TEXT, row->kind);
+    pen_put(p, ROLE_DIM, "  state ");
+    pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
+    if (row->max_tries == INT_MIN)
+        pen_printf(p, ROLE_TEXT, " (try %d)", row->tries);
+    else
+        pen_printf(p, ROLE_TEXT, " (%d/%d)", row->tries, row->max_tries);
+    if (j->cancel_asked == 1)
+        pen_put(p, ROLE_WARN, "  cancel asked");
+    pen_printf(p, ROLE_DIM, "  priority ");
+    pen_printf(p, ROLE_TEXT, "%d", row->priority);
+}
+
+static void
+head_when(struct pen *p, const struct job_row *row, const struct job_look *look)
+{
+    put_time(p, " made ", row->created_ms, look);
+    put_time(p, "  run at ", row->run_after_ms, look);
+    put_time(p, "  started ", row->started_ms, look);
+    put_time(p, "  ended ", row->finished_ms, look);
+    if (row->finished_ms == FIELD_NULL && row->started_ms == FIELD_NULL)
+        put_time(p, "  since ", row->changed_ms, look);
+    if (row->finished_ms != FIELD_NULL && row->started_ms != FIELD_NULL)
+        pen_printf(p, ROLE_TEXT, " (%s)", fmt_duration(row->finished_ms - row->started_ms).s);
+    put_lease(p, row, look);
+}
+
+static void
+head_more(struct pen *p, const struct job_detail *j)
+{
+    pen_put(p, ROLE_DIM, " id ");
+    pen_put(p, ROLE_TEXT, j->job.id);
+    if (*j->job.node)
+        put(p, "  node ", ROLE_TEXT, j->job.node);
+    if (*j->unique_key)
+        put(p, "  unique ", ROLE_TEXT, j->unique_key);
     if (j->run_timeout_ms != FIELD_NULL)
         put(p, "  run timeout ", ROLE_TEXT, fmt_duration(j->run_timeout_ms).s);
 }
@@ -147,30 +186,11 @@ put_ends(struct pen *p, const struct job_detail *j, const struct job_look *look)
 void
 jobpage_head(struct grid *g, struct rect r, const struct job_detail *j, const struct job_look *look)
 {
-    const struct job_row *row = &j->job;
     struct pen p = pen_start(g, rect_row(r, 0));
-    char tries[40];
 
-    put(&p, " queue ", ROLE_STRONG, row->queue);
-    if (*row->kind)
-        put(&p, "  kind ", ROLE_TEXT, row->kind);
-    pen_put(&p, ROLE_DIM, "  state ");
-    pen_printf(&p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
-    snprintf(tries, sizeof tries, row->max_tries == INT_MIN ? " (try %d)" : " (%d/%d)", row->tries,
-             row->max_tries);
-    pen_put(&p, ROLE_TEXT, tries);
-    if (j->cancel_asked == 1)
-        pen_put(&p, ROLE_WARN, "  cancel asked");
-    pen_printf(&p, ROLE_DIM, "  priority ");
-    pen_printf(&p, ROLE_TEXT, "%d", row->priority);
-    if (*j->unique_key)
-        put(&p, "  unique ", ROLE_TEXT, j->unique_key);
+    head_what(&p, j);
     p = pen_start(g, rect_row(r, 1));
-    put_time(&p, " made ", row->created_ms, look);
-    put_time(&p, "  run at ", row->run_after_ms, look);
-    put_time(&p, "  started ", row->started_ms, look);
-    put_time(&p, "  ended ", row->finished_ms, look);
-    if (row->finished_ms == FIELD_NULL && row->started_ms == FIELD_NULL)
-        put_time(&p, "  since ", row->changed_ms, look);
-    put_ends(&p, j, look);
+    head_when(&p, &j->job, look);
+    p = pen_start(g, rect_row(r, 2));
+    head_more(&p, j);
 }

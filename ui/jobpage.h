@@ -1,4 +1,4 @@
-/* What is known of one job, as two fixed lines and a page: payload, result, attempts, errors. Used
+/* What is known of one job, as three fixed lines and a page: payload, result, attempts, errors. Used
  * by the job's own screen and by the preview beside the list. */
 #ifndef UI_JOBPAGE_H
 #define UI_JOBPAGE_H
@@ -12,7 +12,7 @@ struct job_look {
 };
 /* Builds the page from the store's job and attempts; empty when there is none. */
 void jobpage_build(struct page *p, const struct store *s, const struct job_look *look);
-/* The two lines on top: queue, state, tries; times. Draws into the first two rows of r. */
+/* The three lines on top: queue, state, tries; times; id and node. */
 void jobpage_head(struct grid *g, struct rect r, const struct job_detail *j,
                   const struct job_look *look);
 

@@ -70,7 +70,7 @@ job_draw(struct view *view, struct grid *g, struct rect r)
     struct app *a = view->app;
     const struct job_detail *j = job_of(v);
     struct job_look look = look_of(a);
-    struct rect head = rect_cut_top(&r, 3);
+    struct rect head = rect_cut_top(&r, 4);
 
     grid_cursor(g, r.x, r.y);
     if (!j) {

@@ -289,7 +289,7 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     if (!j || strcmp(j->job.id, id) != 0)
         return;
-    jobpage_head(g, rect_cut_top(&in, 3), j, &look);
+    jobpage_head(g, rect_cut_top(&in, 4), j, &look);
     v->page.top = 0;
     page_draw(&v->page, g, rect_inset(in, 1, 0));
 }

@@ -115,13 +115,13 @@ static const struct column columns[] = {
 };
 static const struct column lease_columns[] = {
     {"jobs", "JOBS", "Jobs on this lease", K_COUNT, L(jobs), 4, 5, 0, NULL},
-    {"job_ids", "ID", "Their ids", K_TEXT, L(job_ids), 8, 18, 0, NULL},
-    {"queue", "QUEUE", "Their queue", K_TEXT, L(queue), 8, 18, 0, NULL},
+    {"job_ids", "ID", "Their ids", K_TEXT, L(job_ids), 8, 18, 5, NULL},
+    {"queue", "QUEUE", "Their queue", K_TEXT, L(queue), 12, 18, 0, NULL},
     {"taken", "TAKEN", "Time since it was taken", K_AGE, L(started_ms), 7, 7, 4, NULL},
     {"left", "LEFT", "Time left, or since when it is over", K_CUSTOM, L(lease_until_ms), 11, 11, 0,
      &left_special},
     {"tries", "TRY", "This try, of how many", K_CUSTOM, L(tries), 5, 5, 3, &tries_special},
-    {"effect", "EFFECT OF RELEASE", "What a release makes of them", K_TEXT, L(effect), 10, 0, 0,
+    {"effect", "EFFECT OF RELEASE", "What a release makes of them", K_TEXT, L(effect), 19, 0, 0,
      &effect_special},
 };
 /* clang-format on */

@@ -82,7 +82,7 @@ static const struct column_special age_role = {NULL, role_of_age, K_CUSTOM, fals
 /* clang-format off */
 /* name, title, help, kind, offset, min, max, keep, special */
 static const struct column columns[] = {
-    {"queue", "QUEUE", "Name of the queue", K_TEXT, F(queue), 10, 22, 0, NULL},
+    {"queue", "QUEUE", "Name of the queue", K_TEXT, F(queue), 16, 24, 0, NULL},
     {"oldest", "OLDEST", "Age of the oldest ready job", K_CUSTOM,
      offsetof(struct queue_line, oldest_rank), 8, 8, 0, &oldest_special},
     {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, &age_role},
@@ -90,7 +90,7 @@ static const struct column columns[] = {
     {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
     {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
     {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM, 0,
-     20, 0, 8, &spark_special},
+     24, 0, 8, &spark_special},
     {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
     {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 21, NULL},
     {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
@@ -184,12 +184,12 @@ say_nodes(struct pen *p, const struct store *s)
         late += !strcmp(rows[i].state, "late");
         dead += !strcmp(rows[i].state, "dead") || !strcmp(rows[i].state, "unknown");
     }
-    pen_put(p, ROLE_DIM, " nodes ");
-    pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
-    if (late)
-        pen_printf(p, ROLE_WARN, " %d late", late);
+    pen_put(p, ROLE_DIM, " · ");
     if (dead)
-        pen_printf(p, ROLE_BAD, " %d dead", dead);
+        pen_printf(p, ROLE_BAD, "%d dead ", dead);
+    if (late)
+        pen_printf(p, ROLE_WARN, "%d late ", late);
+    pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
 }
 
 static void
@@ -209,7 +209,7 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, " ready ");
     pen_put(&p, ROLE_STRONG, fmt_count(t->ready).s);
-    pen_put(&p, ROLE_DIM, " running ");
+    pen_put(&p, ROLE_DIM, " run ");
     pen_put(&p, ROLE_STRONG, fmt_count(t->running).s);
     pen_put(&p, ROLE_DIM, " failed ");
     pen_put(&p, t->failed ? ROLE_BAD : ROLE_GOOD, fmt_count(t->failed).s);
@@ -229,7 +229,7 @@ draw_charts(struct app *a, struct grid *g, struct rect r)
     history_read(h, "", SERIES_BACKLOG, a->now_ms, backlog, STEPS);
     history_read(h, "", SERIES_OLDEST, a->now_ms, oldest, STEPS);
     double top = chart_max(backlog, STEPS), old = chart_max(oldest, STEPS);
-    struct fmt t1 = fmt_count_fit((int64_t)top, 5), t2 = fmt_count_fit((int64_t)(top / 2), 5);
+    struct fmt t1 = fmt_count_fit((int64_t)top, 4), t2 = fmt_count_fit((int64_t)(top / 2), 4);
     chart_panel(g, left,
                 &(struct chart){"backlog (ready + running), last 10 min", ROLE_CHART, backlog,
                                 STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
