@@ -11,7 +11,7 @@
 
 struct source {
     struct loop *loop;
-    char *conninfo, *dbname, *name;
+    char *conninfo, *dbname, *name, *password;
     struct db *watcher, *actor; /* actor: NULL until first used */
     struct adapter *adapter;
     struct store *store;
@@ -60,6 +60,15 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     return s;
 }
 
+static void
+wipe(struct source *s)
+{
+    if (s->password)
+        explicit_bzero(s->password, strlen(s->password));
+    free(s->password);
+    s->password = NULL;
+}
+
 void
 source_free(struct source *s)
 {
@@ -69,10 +78,23 @@ source_free(struct source *s)
     db_free(s->actor);
     store_free(s->store);
     adapter_free(s->adapter);
+    wipe(s);
     free(s->conninfo);
     free(s->dbname);
     free(s->name);
     free(s);
+}
+
+void
+source_password(struct source *s, const char *password)
+{
+    wipe(s);
+    s->password = xstrdup(password);
+    db_password(s->watcher, password);
+    if (s->actor)
+        db_password(s->actor, password);
+    db_retry_now(s->watcher);
+    store_refresh_all(s->store);
 }
 
 struct store *
@@ -134,7 +156,10 @@ source_act(struct source *s, const struct intent *intent, struct err *e)
         fail(e, ERR_DENIED, "%s: %s", act_infos[intent->act].name, why);
         return NULL;
     }
-    if (!s->actor)
+    if (!s->actor) {
         s->actor = connect_as(s, true);
+        if (s->password)
+            db_password(s->actor, s->password);
+    }
     return action_new(s->loop, s->actor, s->adapter, intent);
 }

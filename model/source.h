@@ -23,6 +23,8 @@ struct source;
 struct source *source_new(struct loop *l, const struct source_options *o, struct err *e)
     __attribute__((warn_unused_result));
 void source_free(struct source *s);
+/* The password that the user typed when db_needs_password(watcher); copied, wiped at the end. */
+void source_password(struct source *s, const char *password);
 struct store *source_store(struct source *s);
 struct db *source_watcher(struct source *s);
 struct adapter *source_adapter(struct source *s);

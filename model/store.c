@@ -6,7 +6,7 @@
  */
 #include "model/store.h"
 
-#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,7 +299,14 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
     s->history = history_new(10000, 61);
     s->budget.at_ms = s->budget.since_ms = clock_ms();
     s->budget.balance_us = BALANCE_MOST_US;
-    s->totals = (struct queue_row){.queue = "", .paused_by = "", .pause_reason = "", .info = ""};
+    s->totals = (struct queue_row){.queue = "",
+                                   .paused_by = "",
+                                   .pause_reason = "",
+                                   .info = "",
+                                   .oldest_ms = FIELD_NULL,
+                                   .pushed_per_s = (double)NAN,
+                                   .done_per_s = (double)NAN,
+                                   .failed_per_s = (double)NAN};
     store_set_interval(s, interval_ms);
     store_init_jobs(s);
     for (int t = 0; t < TOPIC_COUNT; t++) {
