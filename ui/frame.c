@@ -247,6 +247,19 @@ severity_role(enum severity s)
     return roles[s];
 }
 
+/* What is wrong with the source, or with the last answer to this screen's questions. */
+static const struct err *
+trouble_of(const struct app *a)
+{
+    const struct view *v = app_view(a);
+    const struct err *e = store_error(a->store);
+
+    for (int t = 0; t < TOPIC_COUNT && e->kind == ERR_NONE; t++)
+        if (v->ops->topics & TOPIC_BIT(t))
+            e = &store_topic(a->store, (enum topic)t)->err;
+    return e;
+}
+
 static void
 draw_line(struct app *a, struct grid *g, struct rect r)
 {
@@ -261,7 +274,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
         pen_put(&p, severity_role(m->severity), m->text);
         return;
     }
-    const struct err *e = store_error(a->store);
+    const struct err *e = trouble_of(a);
     if (e->kind != ERR_NONE) {
         grid_str(g, r, ROLE_BAD, e->text);
         return;

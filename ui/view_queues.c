@@ -198,7 +198,7 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
     const struct queue_row *t = store_totals(a->store);
     struct pen p = pen_start(g, r);
 
-    if (!t) {
+    if (!t || !store_topic(a->store, TOPIC_QUEUES)->has_data) {
         pen_put(&p, ROLE_DIM,
                 store_error(a->store)->kind == ERR_NONE ? " asking ..." : " no data yet");
         return;
@@ -248,7 +248,7 @@ draw_attention(struct app *a, struct grid *g, struct rect r)
     int n = attention(a->store, a->now_ms, a->frame, alerts, 12);
 
     if (n == 0)
-        grid_str(g, in, ROLE_DIM, store_totals(a->store) ? "nothing" : "");
+        grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
     for (int i = 0; i < n && i < in.h; i++) {
         struct rect row = rect_row(in, i), advice = rect_cut_right(&row, 16);
         struct rect what = row, where = rect_cut_left(&what, 30);
