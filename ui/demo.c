@@ -35,6 +35,7 @@ struct demo {
     size_t got;   /* bytes of the report */
     bool is_over; /* the keeper is gone or going */
     bool timed_out;
+    bool has_terminal;
     int signo;   /* the signal that ended us, 0 = none */
     int seconds; /* 0 = no limit */
 };
@@ -185,7 +186,8 @@ time_is_up(void *ctx)
     struct demo *d = ctx;
 
     d->timed_out = true;
-    raise(SIGTERM); /* the console ends as it does for anybody's SIGTERM */
+    if (d->has_terminal)
+        raise(SIGTERM); /* the console ends as it does for anybody's SIGTERM */
 }
 
 /* `queuetop queues`, by another process: this one must not have a thread, and its loop is busy. */
@@ -238,7 +240,6 @@ run_demo(struct cli *c, struct demo *d, int (*console)(struct cli *c, const void
          const void *options)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-    bool has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     struct err e = {0};
 
     d->watch = loop_watch(d->loop, d->ready, POLLIN, hear_keeper, d);
@@ -250,7 +251,7 @@ run_demo(struct cli *c, struct demo *d, int (*console)(struct cli *c, const void
         return d->signo ? 128 + d->signo : CLI_NO_SERVER;
     }
     c->conninfo = d->place.conninfo;
-    int code = has_terminal ? run_console(c, d, console, options) : run_without_terminal(c, d);
+    int code = d->has_terminal ? run_console(c, d, console, options) : run_without_terminal(c, d);
     loop_unwatch(d->loop, d->watch);
     return code;
 }
@@ -267,7 +268,8 @@ demo_run(struct cli *c, int (*console)(struct cli *c, const void *options), cons
         return cli_usage(c, "--demo has a server of its own: no connection string, no -d");
     if (!read_seconds(c, &d->seconds, &e))
         return cli_usage(c, "%s", e.text);
-    if (!d->seconds && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+    d->has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (!d->seconds && !d->has_terminal)
         return cli_usage(c, "--demo needs a terminal, or a number of SECONDS to run without one");
     forget_environment();
     if (!start(d, &e)) {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { INCIDENT_EVERY_MS = 150000, INCIDENT_MS = 45000, TAIL_PERCENT = 3, TAIL_FACTOR = 6 };
+enum { INCIDENT_EVERY_MS = 100000, INCIDENT_MS = 40000, TAIL_PERCENT = 3, TAIL_FACTOR = 6 };
 
 /* queue, kind, jobs/s, backlog, urgent %, later %, tries, unique key, type, payload */
 const struct demo_kind demo_kinds[] = {

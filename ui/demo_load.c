@@ -294,7 +294,7 @@ job_run(struct cli *c, const void *options)
     if (strcmp(how, "crash") == 0) { /* as if the kernel had run out of memory */
         work_for(c->loop, DEMO_CRASH_MS);
         kill(getppid(), SIGKILL);
-        return CLI_SERVER;
+        return EXIT_FAILURE;
     }
     work_for(c->loop, strcmp(how, "slow") == 0 ? DEMO_SLOW_MS : t.run_ms);
     if (!t.error) {
@@ -305,7 +305,7 @@ job_run(struct cli *c, const void *options)
     demo_fill(&text, t.error, &t.random);
     fprintf(stderr, "%s\n", text.data);
     buf_free(&text);
-    return CLI_SERVER;
+    return EXIT_FAILURE;
 }
 
 /* Without a help text they stand in no list: they are no use to anybody else. */
