@@ -125,6 +125,7 @@ hosts_find(struct db *db)
     struct keywords k;
 
     keywords_base(db, &k);
+    keywords_add(&k, "password", "-"); /* so that ~/.pgpass is not read (and complained of) twice */
     keywords_add(&k, "gssencmode", "not connecting");
     PGconn *conn = PQconnectStartParams(k.names, k.values, 0);
     PQconninfoOption *options = PQconninfo(conn);

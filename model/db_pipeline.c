@@ -248,8 +248,11 @@ take_error(struct db *db, const PGresult *res)
     struct flight *f = &db->flight;
     struct db_reply *reply = &f->call->reply;
 
+    bool is_libpqs = !PQresultErrorField(res, PG_DIAG_SQLSTATE);
     if (f->failed_step >= 0 || f->is_rolling_back)
         return;
+    if (is_libpqs && PQstatus(db->conn) == CONNECTION_BAD)
+        return; /* the server said nothing about this statement */
     f->failed_step = f->step;
     err_of_result(&reply->err, res);
     if (reply->err.kind != ERR_CONN)

@@ -1,0 +1,542 @@
+/*
+ * The connection against a server that says exactly what is written down here: answers in pieces,
+ * answers that break off at each place where it matters, refusals, silence, nonsense.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "model/clock.h"
+#include "model/db.h"
+#include "model/log.h"
+#include "tests/unit/fake_server.h"
+
+enum { DEADLINE_MS = 10000 };
+
+struct fixture {
+    struct loop *loop;
+    struct fake *fake;
+    struct db *db;
+};
+
+struct heard {
+    bool done;
+    int count;
+    struct err err;
+    int failed_at;
+    bool in_doubt;
+    char text[100];
+};
+
+static void
+hear(void *ctx, struct db_reply *reply)
+{
+    struct heard *h = ctx;
+
+    h->done = true;
+    h->count++;
+    h->err = reply->err;
+    h->failed_at = reply->failed_at;
+    h->in_doubt = reply->in_doubt;
+    if (reply->n > 0 && reply->results[0])
+        snprintf(h->text, sizeof h->text, "%s", result_text(reply->results[0], 0, 0));
+}
+
+static void
+ask(struct fixture *f, struct heard *h)
+{
+    const struct db_stmt s = {.sql = "select v"};
+
+    *h = (struct heard){.failed_at = -1};
+    db_ask(f->db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, h);
+}
+
+static void
+until(struct fixture *f, const bool *done)
+{
+    struct err e = {0};
+
+    if (!loop_until(f->loop, done, clock_ms() + DEADLINE_MS, &e))
+        fail_msg("%s; last error: %s; queries: %s", e.text, db_last_error(f->db)->text,
+                 f->fake->queries.data ? f->fake->queries.data : "");
+}
+
+static void
+get(struct fixture *f, struct heard *h)
+{
+    ask(f, h);
+    until(f, &h->done);
+    assert_int_equal(h->count, 1);
+}
+
+static void
+open_db(struct fixture *f, struct db_options o)
+{
+    o.conninfo = fake_dsn(f->fake);
+    f->db = db_new(f->loop, &o);
+}
+
+/* What a good server says to one statement, up to and with `parts` of: begin, settings, value,
+ * commit, ready. */
+static struct fake_answer *
+good(struct fixture *f, int parts)
+{
+    struct fake_answer *a = fake_next(f->fake);
+
+    if (parts > 0)
+        fake_done(&a->bytes, "BEGIN");
+    if (parts > 1)
+        fake_value(&a->bytes, "settings");
+    if (parts > 2)
+        fake_value(&a->bytes, "hello");
+    if (parts > 3)
+        fake_done(&a->bytes, "COMMIT");
+    if (parts > 4)
+        fake_ready(&a->bytes, 'I');
+    return a;
+}
+
+static int
+setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof *f);
+
+    f->loop = loop_new();
+    f->fake = fake_new(f->loop);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    db_free(f->db);
+    fake_free(f->fake);
+    loop_free(f->loop);
+    free(f);
+    return 0;
+}
+
+static void
+pipeline_goes_out_in_order(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.schema = "s"});
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    assert_string_equal(h.text, "hello");
+    const char *begin = strstr(f->fake->queries.data, "begin\n");
+    const char *settings = strstr(f->fake->queries.data, "set_config('search_path'");
+    const char *query = strstr(f->fake->queries.data, "select v\n");
+    const char *commit = strstr(f->fake->queries.data, "commit\n");
+    assert_true(begin && begin < settings && settings < query && query < commit);
+    assert_int_equal(f->fake->syncs, 1);
+}
+
+static void
+answers_in_single_bytes(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    f->fake->slowly = 1;
+    open_db(f, (struct db_options){0});
+    good(f, 5);
+    get(f, &h);
+    assert_string_equal(h.text, "hello");
+}
+
+/* Wherever the connection breaks, the caller learns what can be known about its COMMIT. */
+static void
+break_at_each_place(void **state)
+{
+    static const bool in_doubt[] = {true, true, true, true, false};
+    struct fixture *f = *state;
+    struct heard h;
+
+    for (int parts = 0; parts <= 4; parts++) {
+        fake_reset(f->fake);
+        open_db(f, (struct db_options){.once = true});
+        good(f, parts)->hangs_up = true;
+        get(f, &h);
+        assert_int_equal(h.in_doubt, in_doubt[parts]);
+        assert_int_equal(h.err.kind, parts == 4 ? ERR_NONE : ERR_CONN);
+        if (parts == 4)
+            assert_string_equal(h.text, "hello");
+        db_free(f->db);
+    }
+    fake_reset(f->fake);
+    open_db(f, (struct db_options){.once = true, .read_only = true});
+    good(f, 3)->hangs_up = true;
+    get(f, &h);
+    assert_false(h.in_doubt); /* there was nothing to commit */
+}
+
+static void
+error_then_break_is_no_doubt(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.once = true});
+    struct fake_answer *a = good(f, 2);
+    fake_error(&a->bytes, "ERROR", "23505", "twice");
+    a->hangs_up = true;
+    get(f, &h);
+    assert_false(h.in_doubt);
+    assert_string_equal(h.err.sqlstate, "23505");
+    assert_int_equal(h.failed_at, 0);
+}
+
+static void
+shutdown_during_commit_is_doubt(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.once = true});
+    struct fake_answer *a = good(f, 3);
+    fake_error(&a->bytes, "FATAL", "57P01", "terminating connection");
+    a->hangs_up = true;
+    get(f, &h);
+    assert_true(h.in_doubt);
+    assert_string_equal(h.err.sqlstate, "57P01");
+}
+
+static void
+commit_that_rolls_back_fails(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){0});
+    struct fake_answer *a = good(f, 3);
+    fake_done(&a->bytes, "ROLLBACK");
+    fake_ready(&a->bytes, 'I');
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_SQL);
+    assert_false(h.in_doubt);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    assert_int_equal(f->fake->connections, 1);
+}
+
+/* An error leaves a transaction open: nobody is answered and nothing sent before it is closed. */
+static void
+error_is_rolled_back_first(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){0});
+    struct fake_answer *a = good(f, 2);
+    fake_error(&a->bytes, "ERROR", "42501", "no");
+    fake_ready(&a->bytes, 'E');
+    a = fake_next(f->fake);
+    fake_done(&a->bytes, "ROLLBACK");
+    fake_ready(&a->bytes, 'I');
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_DENIED);
+    assert_int_equal(f->fake->syncs, 2);
+    assert_non_null(strstr(f->fake->queries.data, "commit\nrollback\n"));
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+static void
+refusals(void **state)
+{
+    static const struct {
+        const char *sqlstate;
+        enum err_kind kind;
+        enum db_state state;
+        int wait_ms; /* at least until the next attempt */
+    } cases[] = {
+        {"28P01", ERR_AUTH, DB_OFF,     0   },
+        {"28000", ERR_AUTH, DB_OFF,     0   },
+        {"3D000", ERR_AUTH, DB_OFF,     0   },
+        {"42501", ERR_AUTH, DB_OFF,     0   },
+        {"57P03", ERR_CONN, DB_BACKOFF, 150 },
+        {"53300", ERR_CONN, DB_BACKOFF, 1500},
+        {"08P01", ERR_CONN, DB_BACKOFF, 150 },
+        {"XX000", ERR_CONN, DB_BACKOFF, 150 },
+    };
+    struct fixture *f = *state;
+    struct err e = {0};
+    struct heard h;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_reset(f->fake);
+        buf_clear(&f->fake->greeting.bytes);
+        fake_error(&f->fake->greeting.bytes, "FATAL", cases[i].sqlstate, "go away");
+        f->fake->greeting.hangs_up = true;
+        open_db(f, (struct db_options){0});
+        ask(f, &h);
+        while (db_tries(f->db) < 1)
+            assert_true(loop_turn(f->loop, 100, &e));
+        const struct err *last = db_last_error(f->db);
+        assert_int_equal(last->kind, cases[i].kind);
+        assert_string_equal(last->sqlstate, cases[i].sqlstate);
+        assert_non_null(strstr(last->text, "FATAL: go away"));
+        assert_int_equal(db_state(f->db), cases[i].state);
+        if (cases[i].state == DB_BACKOFF)
+            assert_true(db_next_try_ms(f->db) - clock_ms() > cases[i].wait_ms);
+        assert_int_equal(h.done, cases[i].state == DB_OFF);
+        db_free(f->db);
+        assert_int_equal(h.count, 1);
+    }
+    f->db = NULL;
+}
+
+static void
+password_is_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    buf_clear(&f->fake->greeting.bytes);
+    fake_wants_password(&f->fake->greeting.bytes);
+    open_db(f, (struct db_options){0});
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_non_null(strstr(h.err.text, "PGPASSFILE"));
+    assert_true(db_needs_password(f->db));
+    get(f, &h); /* stopped: the same answer, no new attempt */
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_int_equal(f->fake->connections, 1);
+    db_password(f->db, "open sesame");
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    assert_string_equal(f->fake->password, "open sesame");
+    assert_false(db_needs_password(f->db));
+}
+
+static void
+password_is_never_said(void **state)
+{
+    static const char *const words[] = {
+        "postgres://u:s3cret@h/d?s3cret",
+        "host=h password='s3cret",
+        "password=s3cret nonsense",
+        "postgres://u:s3cret@[::1/d",
+    };
+    struct fixture *f = *state;
+    struct heard h;
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        f->db = db_new(f->loop, &(struct db_options){.conninfo = words[i]});
+        get(f, &h);
+        assert_int_equal(h.err.kind, ERR_USAGE);
+        if (strstr(h.err.text, "s3cret"))
+            fail_msg("said: %s", h.err.text);
+        db_free(f->db);
+    }
+    buf_clear(&f->fake->greeting.bytes);
+    fake_error(&f->fake->greeting.bytes, "FATAL", "28P01", "wrong: s3cret");
+    open_db(f, (struct db_options){0});
+    db_password(f->db, "s3cret");
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_null(strstr(h.err.text, "s3cret"));
+    assert_non_null(strstr(h.err.text, "***"));
+}
+
+static void
+end_silence(struct fake *fake)
+{
+    struct buf b = {0};
+
+    fake_error(&b, "ERROR", "57014", "canceling statement due to user request");
+    fake_ready(&b, 'E');
+    fake_send(fake, &b);
+    buf_free(&b);
+}
+
+static void
+silence_is_cancelled(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.stall_warn_ms = 30, .stall_drop_ms = 5000});
+    good(f, 2);
+    struct fake_answer *a = fake_next(f->fake);
+    fake_done(&a->bytes, "ROLLBACK");
+    fake_ready(&a->bytes, 'I');
+    good(f, 5);
+    f->fake->on_cancel = end_silence;
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(h.err.text, "silent"));
+    assert_int_equal(f->fake->cancels, 1);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    assert_int_equal(f->fake->connections, 1);
+}
+
+static void
+silence_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h, next;
+
+    open_db(f, (struct db_options){.stall_warn_ms = 20, .stall_drop_ms = 60});
+    good(f, 2);
+    good(f, 5);
+    ask(f, &h);
+    ask(f, &next);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_true(h.in_doubt);
+    until(f, &next.done); /* it was not sent yet: it waits for the new connection */
+    assert_int_equal(next.err.kind, ERR_NONE);
+    assert_int_equal(f->fake->connections, 2);
+    assert_int_equal(f->fake->cancels, 1);
+}
+
+static void
+cancel_on_request(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+    struct heard h;
+
+    open_db(f, (struct db_options){0});
+    good(f, 2);
+    struct fake_answer *a = fake_next(f->fake);
+    fake_done(&a->bytes, "ROLLBACK");
+    fake_ready(&a->bytes, 'I');
+    f->fake->on_cancel = end_silence;
+    db_cancel(f->db); /* nothing runs: nothing happens */
+    ask(f, &h);
+    while (f->fake->syncs < 1)
+        assert_true(loop_turn(f->loop, 100, &e));
+    db_cancel(f->db);
+    db_cancel(f->db);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    assert_int_equal(f->fake->cancels, 1);
+}
+
+static void
+nonsense_breaks_the_connection_only(void **state)
+{
+    static const char nonsense[] = "HTTP/1.1 400 Bad Request\r\n\r\n\xff\xff\xff\xff\xff\xff";
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.stall_drop_ms = 200});
+    struct fake_answer *a = good(f, 1);
+    buf_add(&a->bytes, nonsense, sizeof nonsense);
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+static void
+nonsense_as_greeting(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    buf_clear(&f->fake->greeting.bytes);
+    buf_str(&f->fake->greeting.bytes, "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n");
+    open_db(f, (struct db_options){.once = true});
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_int_equal(db_state(f->db), DB_OFF);
+    fake_reset(f->fake); /* `once`: a later call tries anew */
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+static void
+keep_text(void *ctx, const char *severity, const char *text)
+{
+    struct buf *b = ctx;
+
+    buf_printf(b, "%s:%s;", severity, text);
+}
+
+static void
+count_call(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+static void
+notices_and_last_words(void **state)
+{
+    struct fixture *f = *state;
+    struct buf said = {0}, words = {0};
+    struct err e = {0};
+    struct heard h;
+    int states = 0;
+
+    open_db(f, (struct db_options){0});
+    db_on_notice(f->db, keep_text, &said);
+    db_on_state(f->db, count_call, &states);
+    struct fake_answer *a = fake_next(f->fake);
+    fake_notice(&a->bytes, "one\n two");
+    fake_done(&a->bytes, "BEGIN");
+    fake_value(&a->bytes, "settings");
+    fake_value(&a->bytes, "hello");
+    fake_done(&a->bytes, "COMMIT");
+    fake_ready(&a->bytes, 'I');
+    get(f, &h);
+    assert_string_equal(said.data, "NOTICE:one two;");
+    fake_error(&words, "FATAL", "57P05", "idle too long"); /* while nothing runs */
+    fake_send(f->fake, &words);
+    shutdown(f->fake->fd, SHUT_RDWR);
+    while (db_state(f->db) == DB_READY)
+        assert_true(loop_turn(f->loop, 100, &e));
+    assert_string_equal(db_last_error(f->db)->sqlstate, "57P05");
+    assert_string_equal(db_last_error(f->db)->text, "idle too long");
+    while (db_state(f->db) != DB_READY)
+        assert_true(loop_turn(f->loop, 100, &e));
+    assert_true(states >= 3);
+    buf_free(&said);
+    buf_free(&words);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(pipeline_goes_out_in_order),
+        T(answers_in_single_bytes),
+        T(break_at_each_place),
+        T(error_then_break_is_no_doubt),
+        T(shutdown_during_commit_is_doubt),
+        T(commit_that_rolls_back_fails),
+        T(error_is_rolled_back_first),
+        T(refusals),
+        T(password_is_asked_for),
+        T(password_is_never_said),
+        T(silence_is_cancelled),
+        T(silence_is_dropped),
+        T(cancel_on_request),
+        T(nonsense_breaks_the_connection_only),
+        T(nonsense_as_greeting),
+        T(notices_and_last_words),
+    };
+
+    log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
