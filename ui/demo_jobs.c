@@ -11,35 +11,35 @@
 enum { INCIDENT_EVERY_MS = 100000, INCIDENT_MS = 40000, TAIL_PERCENT = 3, TAIL_FACTOR = 6 };
 
 /* queue, kind, jobs/s, backlog, urgent %, later %, tries, unique key, type, payload */
+/* clang-format off */
 const struct demo_kind demo_kinds[] = {
-    {"image.resize",                                                                      "upload", 3.5, 380, 5, 0, 0, NULL, NULL,
-     "{\"bucket\": \"acme-media\", \"key\": \"2026/11/beach-~###.jpg\", \"sizes\": [320, 640, "
-     "1280],\n"
+    {"image.resize", "upload", 3.5, 380, 5, 0, 0, NULL, NULL,
+     "{\"bucket\": \"acme-media\", \"key\": \"2026/11/beach-~###.jpg\", \"sizes\": [320, 640, 1280],\n"
      " \"notify\": {\"url\": \"https://api.acme.example/hook/~##\"}}"},
-    {"image.resize",                                                                                "avatar", 0.5, 20, 50, 0, 0, "avatar:~##", NULL,
+    {"image.resize", "avatar", 0.5, 20, 50, 0, 0, "avatar:~##", NULL,
      "{\"bucket\": \"acme-media\", \"key\": \"avatars/\u202egpj.exe\", \"sizes\": [64]}"},
-    {"search.index",                                                                                  "product", 4, 60, 0, 0, 3, NULL, NULL,
+    {"search.index", "product", 4, 60, 0, 0, 3, NULL, NULL,
      "{\"doc\": ~####, \"index\": \"products-v7\"}"},
-    {"thumb.video",                                                                                  "", 0.5, 30, 0, 0, 0, NULL, NULL,
+    {"thumb.video", "", 0.5, 30, 0, 0, 0, NULL, NULL,
      "{\"video\": \"v~####\", \"at_s\": [1, 5, 30], \"codec\": \"h264\"}"},
-    {"mail.send",                                                                               "receipt", 6, 20, 10, 0, 0, NULL, NULL,
+    {"mail.send", "receipt", 5, 20, 10, 0, 0, NULL, NULL,
      "{\"to\": \"user~###@mail.example\", \"template\": \"receipt\", \"order\": ~#####}"},
-    {"mail.send",                                                                                   "newsletter", 0.5, 120, 0, 100, 0, NULL, NULL,
+    {"mail.send", "newsletter", 0.5, 120, 0, 100, 0, NULL, NULL,
      "{\"to\": \"user~###@mail.example\", \"template\": \"newsletter\", \"edition\": \"2026-11\"}"},
-    {"webhook.out","order.paid", 3, 20, 0, 0, 0, NULL, NULL,
+    {"webhook.out", "order.paid", 3, 20, 0, 0, 0, NULL, NULL,
      "{\"url\": \"https://hooks.acme.example/in\", \"event\": \"order.paid\", \"order\": ~#####}"},
-    {"billing.sync",                                                                                 "", 1, 5, 0, 0, 0, "customer:~#", NULL,
+    {"billing.sync", "", 1, 5, 0, 0, 0, "customer:~#", NULL,
      "{\"customer\": ~#, \"since\": \"2026-11-01\"}"},
-    {"sms.send",                                                                                  "", 2, 5, 20, 5, 0, NULL, "text/plain", "+49170~######\nYour code is ~#####"},
-    {"report.daily",                                                                       "revenue", 0.02, 3, 0, 0, 0, NULL, NULL,
+    {"sms.send", "", 2, 5, 20, 5, 0, NULL, "text/plain", "+49170~######\nYour code is ~#####"},
+    {"report.daily", "revenue", 0.02, 3, 0, 0, 0, NULL, NULL,
      "{\"report\": \"revenue\", \"day\": \"2026-11-2~\", \"format\": \"pdf\"}"},
     {"invoice.pdf", "", 0.7, 5, 0, 0, 0, NULL, "application/x-protobuf",
-     "\x0a\x06INV~##\x10\x96\x01\x1a\x0b"
-     "acme GmbH \xc3\x28"},
-    {"audit.ship",                                                                      "", 5, 0, 0, 0, 0, NULL, NULL,
+     "\x0a\x06INV~##\x10\x96\x01\x1a\x0b" "acme GmbH \xc3\x28"},
+    {"audit.ship", "", 4, 2, 0, 0, 0, NULL, NULL,
      "{\"stream\": \"audit\", \"from\": ~######, \"count\": ~##}"},
-    {0                                                                                 },
+    {0},
 };
+/* clang-format on */
 
 /* one way to fail: of a hundred tries, or of a hundred jobs each time */
 struct demo_fault {
@@ -50,19 +50,20 @@ struct demo_fault {
     const char *error;
 };
 
+/* clang-format off */
 static const struct demo_fault faults[] = {
     {"search.index", 60, false, true,
-     "connect() to es-3:9200: Connection refused\n  at index_doc  worker/search.c:142"       },
-    {"search.index", 1,  true,  false, "mapping conflict: field \"price\" is text, not float"},
-    {"image.resize", 3,  true,  false, "invalid JPEG: bad marker \x1b[31m at 0x~c"           },
-    {"image.resize", 4,  false, false, "timeout after 30s\n  at fetch  worker/http.c:88"     },
-    {"image.resize", 1,  false, false, "ENOSPC: no space left on device"                     },
-    {"webhook.out",  9,  false, false, "HTTP 50~ from hooks.acme.example"                    },
-    {"webhook.out",  1,  true,  false, "HTTP 410 from hooks.acme.example: gone"              },
-    {"thumb.video",  6,  true,  false, "ffmpeg: moov atom not found"                         },
-    {"sms.send",     1,  true,  false, "number not allowed: +49170~######"                   },
-    {"billing.sync", 10, false, false, "could not serialize access due to concurrent update" },
-    {"invoice.pdf",  2,  true,  false, "template 'invoice-v~' is missing: \xff\xfe\u200b"    },
+     "connect() to es-3:9200: Connection refused\n  at index_doc  worker/search.c:142"},
+    {"search.index", 1, true, false, "mapping conflict: field \"price\" is text, not float"},
+    {"image.resize", 3, true, false, "invalid JPEG: bad marker \x1b[31m at 0x~c"},
+    {"image.resize", 4, false, false, "timeout after 30s\n  at fetch  worker/http.c:88"},
+    {"image.resize", 1, false, false, "ENOSPC: no space left on device"},
+    {"webhook.out", 9, false, false, "HTTP 50~ from hooks.acme.example"},
+    {"webhook.out", 1, true, false, "HTTP 410 from hooks.acme.example: gone"},
+    {"thumb.video", 6, true, false, "ffmpeg: moov atom not found"},
+    {"sms.send", 1, true, false, "number not allowed: +49170~######"},
+    {"billing.sync", 10, false, false, "could not serialize access due to concurrent update"},
+    {"invoice.pdf", 2, true, false, "template 'invoice-v~' is missing: \xff\xfe\u200b"},
 };
 
 /* queue, mean run time */
@@ -70,17 +71,11 @@ static const struct demo_time {
     const char *queue;
     int run_ms;
 } times[] = {
-    {"image.resize", 800  },
-    {"search.index", 120  },
-    {"thumb.video",  5000 },
-    {"mail.send",    60   },
-    {"webhook.out",  250  },
-    {"billing.sync", 500  },
-    {"sms.send",     120  },
-    {"report.daily", 20000},
-    {"invoice.pdf",  1200 },
-    {"audit.ship",   30   },
+    {"image.resize", 800}, {"search.index", 120}, {"thumb.video", 5000}, {"mail.send", 60},
+    {"webhook.out", 250}, {"billing.sync", 500}, {"sms.send", 120}, {"report.daily", 20000},
+    {"invoice.pdf", 1200}, {"audit.ship", 30},
 };
+/* clang-format on */
 
 /* xorshift64: good enough to look alive */
 static uint64_t

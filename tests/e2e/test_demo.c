@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -289,7 +290,7 @@ ends_by_itself_in_a_terminal_too(void **state)
 static void
 says_what_is_wrong(void **state)
 {
-    char text[100], dir[300], tmp[200];
+    char text[100], dir[400], tmp[200];
     struct run r = start("0");
 
     (void)state;
