@@ -105,7 +105,7 @@ declare
     job   queue;
     again boolean := $11 is not null;
 begin
-    if octet_length(payload::text) > 65536 then
+    if payload is not null then
         perform check_size(octet_length(payload::text));
     end if;
     if push.id is null then
@@ -209,7 +209,7 @@ begin
         return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
         return;
     end if;
-    for i in 1 .. cardinality(new_ids) loop
+    for i in 1 .. coalesce(cardinality(new_ids), 0) loop
         push_many.n := i;
         push_many.id := new_ids[i];
         push_many.pushed := new_ids[i] = any(made) and not new_ids[i] = any(old) and not new_ids[i] = any(new_ids[:i - 1]);

@@ -254,7 +254,7 @@ begin
     if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
         perform fold_now();
     end if;
-    if due > now() then
+    if due > now() and due < now() + interval '1 min' then -- a time far away is no int
         wait_ms := least(wait_ms, 1 + (1000 * extract(epoch from due - clock_timestamp()))::int);
     end if;
     wait_ms := greatest(wait_ms, 0);

@@ -1,0 +1,48 @@
+/*
+ * What the tests of the core schema share: databases with the schema in them, and a few words to
+ * tell a story with. Jobs have names (their payload is '{"name": "a1"}'), a session's claims are
+ * remembered in the table t.held with their tokens, so a test can answer for them by name, also
+ * when the lease has long been somebody else's.
+ *
+ *   t.push(queue, names, ...)  one job a name; names are separated by commas
+ *   t.claim(node, n, ...)      the names claimed, in order
+ *   t.done / t.fail / t.back (node, names)     the outcomes, in order
+ *   t.step()                   one step of the scheduler "test"; what it did as "cut promoted
+ * stolen" t.truth()                  what the books say wrongly; empty when all is right
+ *
+ * The scripts are read from sql/core below SRCDIR: point that at a copy to see whether a test
+ * notices a broken rule.
+ */
+#ifndef TESTS_SQL_CORE_H
+#define TESTS_SQL_CORE_H
+
+#include "tests/harness.h"
+#include "tests/server.h"
+
+/* Loads the core schema under that name into the database, as `queuetop install` does, and the
+ * words. */
+void core_load(PGconn *conn, const char *schema);
+/* A new database with schema "queues", and a session whose search_path is on it. */
+PGconn *core_new(const char *database);
+/* One more session on a database of core_new(). */
+PGconn *core_join(const char *database);
+
+/* Steps of the scheduler "test" until one has nothing more to do; at most 100. */
+void core_settle(PGconn *conn);
+/* The next step does what is done once a second (steal, marks). */
+void core_second(PGconn *conn);
+/* The next step also folds the counters, as it does each ten seconds (groups, chunks, sweep). */
+void core_ten_seconds(PGconn *conn);
+/* All leases of the node expire now. */
+void core_expire(PGconn *conn, const char *node);
+/* Compares the counters and the leases with the jobs themselves; fails with the difference. */
+void core_check(PGconn *conn);
+
+/* Compares the value of a statement with what it should be, and shows both with the statement. */
+#define expect(conn, expected, ...) assert_string_equal(pg_value(conn, __VA_ARGS__), expected)
+
+/* Starts and stops the server: for cmocka's group setup and teardown. */
+int core_setup(void **state);
+int core_teardown(void **state);
+
+#endif

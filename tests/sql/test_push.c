@@ -1,0 +1,290 @@
+/*
+ * Pushing: the four functions and the plain INSERT; ids and unique keys that are there already,
+ * also in two sessions; delays; sizes; what hostile callers may try.
+ */
+#include "tests/sql/core.h"
+
+static const char id_a[] = "01900000-0000-7000-8000-00000000000a";
+
+static void
+insert_is_a_push(void **state)
+{
+    PGconn *c = core_new("insert_is_a_push");
+
+    (void)state;
+    pg_run(c, "create role app_plain login; grant queues_worker to app_plain");
+    PGconn *app = pg_connect(pg_dsn("insert_is_a_push"));
+    pg_run(app, "set role queues_worker");
+    pg_run(app,
+           "insert into queues.queue (queue, kind, payload) values ('q', 'k', '{\"b\":1,\"a\" :2,"
+           "\"a\":3}'), ('q', 'k', '{\"name\":\"two\"}')");
+    pg_run(
+        app,
+        "insert into queues.queue (queue, payload, run_after) values ('q', '{\"name\":\"later\"}',"
+        " now() + interval '1 h')");
+    assert_string_equal(pg_try(app, "insert into queues.queue (queue, seq) values ('q', 1)"),
+                        "42501");
+    assert_string_equal(
+        pg_try(app, "insert into queues.queue (queue, state) values ('q', 'failed')"), "42501");
+    assert_string_equal(pg_try(app, "update queues.queue set priority = 0"), "42501");
+    assert_string_equal(pg_try(app, "select * from queues.work_queue"), "42501");
+    core_settle(c);
+    expect(c, "{\"b\":1,\"a\" :2,\"a\":3}", "select payload from claim('n', 1)");
+    expect(c, "two", "select t.claim('n', 5)");
+    expect(c, "later", "select t.names('scheduled')");
+    core_check(c);
+    PQfinish(app);
+    PQfinish(c);
+}
+
+static void
+same_id_is_one_job(void **state)
+{
+    PGconn *c = core_new("same_id");
+
+    (void)state;
+    expect(c, "t", "select pushed from push('q', '{\"name\":\"a\"}', id => '%s')", id_a);
+    expect(c, "f", "select pushed from push('q', '{\"name\":\"b\"}', id => '%s')", id_a);
+    expect(c, id_a, "select id from push('other', null, id => '%s')", id_a);
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9)");
+    expect(c, "f", "select pushed from push('q', null, id => '%s')", id_a);
+    expect(c, "done", "select t.done('n')");
+    /* finished: still the same job for whoever names its id */
+    expect(c, "f", "select pushed from push('q', null, id => '%s')", id_a);
+    expect(c, id_a, "select id from push_text('q', 'x', id => '%s')", id_a);
+    expect(c, "{1,false}",
+           "select array[n::text, pushed::text] from push_many(array['%s']::uuid[],"
+           " array['q'], again => true)",
+           id_a);
+    assert_int_equal(pg_int(c, "select count(*) from queue"), 0);
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+unique_key_among_the_unfinished(void **state)
+{
+    PGconn *c = core_new("unique_key");
+
+    (void)state;
+    const char *id = pg_value(c, "select id from push('q', '{\"name\":\"a\"}', unique_key => 'k')");
+    expect(c, id, "select id from push('q', '{\"name\":\"b\"}', unique_key => 'k')");
+    expect(c, "f", "select pushed from push('q', null, unique_key => 'k')");
+    expect(c, "t", "select pushed from push('other', null, unique_key => 'k')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9, queues => '{q}')");
+    expect(c, "f", "select pushed from push('q', null, unique_key => 'k')"); /* running */
+    expect(c, "retry", "select t.fail('n', 'a', retry_in => '1 h')");
+    expect(c, "f",
+           "select pushed from push('q', null, unique_key => 'k')"); /* waiting for a retry */
+    pg_run(c, "update queue set run_after = now() where state = 'retry'; update tick set after ="
+              " '-infinity'");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9, queues => '{q}')");
+    expect(c, "failed", "select t.fail('n', 'a', final => true)");
+    expect(c, "t",
+           "select pushed from push('q', '{\"name\":\"c\"}', unique_key => 'k')"); /* failed */
+    core_settle(c);
+    expect(c, "c", "select t.claim('n', 9, queues => '{q}')");
+    expect(c, "done", "select t.done('n', 'c')");
+    expect(c, "t", "select pushed from push('q', null, unique_key => 'k')"); /* completed */
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+unique_key_in_two_sessions(void **state)
+{
+    PGconn *c = core_new("unique_race"), *a = core_join("unique_race"),
+           *b = core_join("unique_race");
+
+    (void)state;
+    pg_run(a, "begin; select push('q', '{\"name\":\"a\"}', unique_key => 'k')");
+    pg_send(
+        b,
+        "insert into t.held (node, id) select pushed::text, id from push('q', '{\"name\":\"b\"}',"
+        " unique_key => 'k')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "commit");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "false a",
+           "select node || ' ' || (payload->>'name') from t.held join queue using (id)");
+    pg_run(c, "delete from t.held");
+
+    pg_run(a, "begin; select push('q', '{\"name\":\"a\"}', unique_key => 'l')");
+    pg_send(
+        b,
+        "insert into t.held (node, id) select pushed::text, id from push('q', '{\"name\":\"b\"}',"
+        " unique_key => 'l')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "rollback");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "true b",
+           "select node || ' ' || (payload->>'name') from t.held join queue using (id)");
+    pg_run(c, "delete from t.held");
+
+    /* the twin finishes while the push waits for it: a new job */
+    core_settle(c);
+    expect(c, "b", "select t.claim('n', 1, queues => '{q}') where 'a' = t.claim('m', 1)");
+    pg_run(a, "begin; select t.done('n', 'b')");
+    pg_send(
+        b,
+        "insert into t.held (node, id) select pushed::text, id from push('q', '{\"name\":\"d\"}',"
+        " unique_key => 'l')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "commit");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "true d",
+           "select h.node || ' ' || (payload->>'name') from t.held h join queue using (id)"
+           " where name is null");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+static void
+push_many_answers_each(void **state)
+{
+    PGconn *c = core_new("push_many");
+
+    (void)state;
+    pg_run(c, "select push('q', '{\"name\":\"old\"}', unique_key => 'k', id => '%s')", id_a);
+    expect(c, "{tftftf}",
+           "select array[string_agg(left(pushed::text, 1), '' order by n)] from push_many("
+           "array[null, '%s', '01900000-0000-7000-8000-00000000000b', "
+           "'01900000-0000-7000-8000-00000000000b', null, null]::uuid[], "
+           "'{q,q,q,q,q,q}', unique_keys => '{null,null,null,null,l,k}', "
+           "priorities => '{0,null,null,null,null,null}')",
+           id_a);
+    expect(c, "0", "select min(priority) from queue");
+    expect(c, "4", "select count(*) from queue");
+    expect(c, "0", "select count(*) from push_many('{}', '{}')");
+    expect(c, "0", "select count(*) from push_many(null, null)");
+    expect(c, "2",
+           "select count(*) from push_many(null, '{q,q}', null, null, null, null, '{m,m}')");
+    expect(c, "5", "select count(*) from queue");
+    assert_string_equal(pg_try(c, "select push_many(array[null, null]::uuid[], '{q}')"), "23502");
+    assert_string_equal(pg_try(c, "select push_many(null, '{q,null}')"), "23502");
+    assert_string_equal(pg_try(c, "select push_many(null, '{q}', payloads => '{\"{\"}')"), "22P02");
+    expect(c, "5", "select count(*) from queue");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+delays_by_the_servers_clock(void **state)
+{
+    PGconn *c = core_new("delays");
+
+    (void)state;
+    expect(c, "3", "select t.push('q', 'a,b,c', delay => '1 h')");
+    expect(c, "1", "select t.push('q', 'past', delay => '-1 h')");
+    pg_run(c, "select push('q', '{\"name\":\"far\"}', delay => '30 days')");
+    pg_run(c, "select push('q', '{\"name\":\"never\"}', run_after => 'infinity')");
+    pg_run(c, "select push('q', '{\"name\":\"ever\"}', run_after => '-infinity')");
+    core_settle(c);
+    expect(c, "past,ever", "select t.claim('n', 9)");
+    expect(c, "a,b,c,far,never", "select t.names('scheduled')");
+    /* nothing so far away may upset the scheduler */
+    pg_run(c, "delete from queue where payload->>'name' in ('a', 'b', 'c')");
+    expect(c, "t", "select active from schedule('test')");
+    pg_run(c, "delete from queue where payload->>'name' = 'far'");
+    expect(c, "t", "select active from schedule('test')");
+    PQfinish(c);
+}
+
+static void
+sizes_are_limited(void **state)
+{
+    PGconn *c = core_new("sizes");
+
+    (void)state;
+    pg_run(c, "update setting set value = '1000' where name = 'payload_limit'");
+    /* a JSON string of n characters has n + 2 bytes */
+    assert_string_equal(pg_try(c, "select push('q', to_json(repeat('x', 998)))"), "");
+    assert_string_equal(pg_try(c, "select push('q', to_json(repeat('x', 999)))"), "QT004");
+    assert_string_equal(pg_try(c, "select push_text('q', repeat('x', 1000))"), "");
+    assert_string_equal(pg_try(c, "select push_text('q', repeat('x', 1001))"), "QT004");
+    assert_string_equal(pg_try(c, "select push_text('q', repeat('\xc3\xa9', 501))"), "QT004");
+    assert_string_equal(pg_try(c, "select push_bytes('q', decode(repeat('00', 1001), 'hex'))"),
+                        "QT004");
+    assert_string_equal(pg_try(c,
+                               "select push_many(null, '{q}', bodies => array[decode(repeat('00',"
+                               " 1001), 'hex')])"),
+                        "QT004");
+    assert_string_equal(pg_try(c, "select push_many(null, '{q,q}', payloads => array['1',"
+                                  " to_json(repeat('x', 999))::text])"),
+                        "QT004");
+    pg_run(c, "update setting set value = '10485760' where name = 'payload_limit'");
+    assert_string_equal(pg_try(c, "select push('q', to_json(repeat('x', 10485758)))"), "");
+    assert_string_equal(pg_try(c, "select push('q', to_json(repeat('x', 10485759)))"), "QT004");
+    expect(c, "3", "select count(*) from queue");
+    PQfinish(c);
+}
+
+static void
+strange_words(void **state)
+{
+    PGconn *c = core_new("strange");
+
+    (void)state;
+    pg_run(c,
+           "select t.push(q, 'a') from unnest(array[repeat('\xf0\x9f\x98\x80', 200), '%%s''\"; --',"
+           " 'Schr\xc3\xb6"
+           "der''s {a,b} \\ ', ' ', 'NULL', repeat('x', 200)]) q");
+    assert_string_equal(pg_try(c, "select push('')"), "23514");
+    assert_string_equal(pg_try(c, "select push(null)"), "23502");
+    assert_string_equal(pg_try(c, "select push(repeat('x', 201))"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', kind => repeat('x', 201))"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', priority => 10)"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', priority => -1)"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', priority => 100000)"), "22003");
+    assert_string_equal(pg_try(c, "select push('q', max_tries => 0)"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', run_timeout => '-1 s')"), "23514");
+    assert_string_equal(pg_try(c, "select push('q', lease_timeout => '0')"), "23514");
+    assert_string_equal(
+        pg_try(c, "insert into queue (queue, payload, body) values ('q', '1', '1')"), "23514");
+    core_settle(c);
+    expect(c, "6", "select count(*) from claim('n', 100)");
+    expect(c, "6", "select count(*) from queue_config");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+rollback_takes_all_back(void **state)
+{
+    PGconn *c = core_new("push_rollback");
+
+    (void)state;
+    pg_run(c,
+           "begin; select t.push('q', 'a,b'); savepoint s; select t.push('q', 'c'); rollback to s;"
+           " select t.push('q', 'd'); commit");
+    pg_run(c, "begin isolation level serializable; select t.push('r', 'x'); rollback");
+    pg_run(c, "begin isolation level repeatable read; select t.push('q', 'e'); commit");
+    core_settle(c);
+    expect(c, "a,b,d,e", "select t.claim('n', 9)");
+    expect(c, "4", "select sum(pushed) from t.counts");
+    core_check(c);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(insert_is_a_push),
+        cmocka_unit_test(same_id_is_one_job),
+        cmocka_unit_test(unique_key_among_the_unfinished),
+        cmocka_unit_test(unique_key_in_two_sessions),
+        cmocka_unit_test(push_many_answers_each),
+        cmocka_unit_test(delays_by_the_servers_clock),
+        cmocka_unit_test(sizes_are_limited),
+        cmocka_unit_test(strange_words),
+        cmocka_unit_test(rollback_takes_all_back),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
