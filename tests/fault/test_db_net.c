@@ -1,0 +1,547 @@
+/*
+ * The connection against what networks and servers do: names that don't exist, ports that are
+ * closed, listeners that stay silent, a stopped backend, locks, TLS, a transaction pooler. A
+ * heartbeat in the same loop proves that nothing of it made the program wait.
+ */
+#include "tests/harness.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "model/clock.h"
+#include "model/db.h"
+#include "model/log.h"
+#include "model/loop.h"
+#include "model/mem.h"
+#include "tests/server.h"
+
+enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 20000, BOUNCER_PORT = 6432 };
+
+struct fixture {
+    struct loop *loop;
+    int64_t beat_ms, worst_ms; /* how late the latest heartbeat was */
+};
+
+struct heard {
+    bool done;
+    struct err err;
+    bool in_doubt;
+    int len; /* of the value */
+    char text[200];
+};
+
+static struct {
+    int port;
+    char cert[300], key[300], conf[1000];
+} server;
+
+static void
+beat(void *ctx)
+{
+    struct fixture *f = ctx;
+    int64_t now = clock_ms();
+
+    if (f->beat_ms && now - f->beat_ms - BEAT_MS > f->worst_ms)
+        f->worst_ms = now - f->beat_ms - BEAT_MS;
+    f->beat_ms = now;
+    loop_at(f->loop, now + BEAT_MS, beat, f);
+}
+
+static int
+setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof *f);
+
+    f->loop = loop_new();
+    beat(f);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    loop_free(f->loop);
+    bool is_late = f->worst_ms > LATE_MS;
+    if (is_late)
+        print_error("the loop stood still for %d ms\n", (int)f->worst_ms);
+    free(f);
+    return is_late;
+}
+
+static void
+hear(void *ctx, struct db_reply *reply)
+{
+    struct heard *h = ctx;
+
+    h->done = true;
+    h->err = reply->err;
+    h->in_doubt = reply->in_doubt;
+    if (reply->n > 0 && reply->results[0] && result_rows(reply->results[0]) > 0) {
+        snprintf(h->text, sizeof h->text, "%s", result_text(reply->results[0], 0, 0));
+        h->len = result_len(reply->results[0], 0, 0);
+    }
+}
+
+static void
+ask(struct db *db, const char *sql, struct heard *h)
+{
+    const struct db_stmt s = {.sql = sql};
+
+    *h = (struct heard){.done = false};
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, h);
+}
+
+static void
+get(struct fixture *f, struct db *db, const char *sql, struct heard *h)
+{
+    struct err e = {0};
+
+    ask(db, sql, h);
+    if (!loop_until(f->loop, &h->done, clock_ms() + DEADLINE_MS, &e))
+        fail_msg("%s; last error: %s", e.text, db_last_error(db)->text);
+}
+
+static struct db *
+open_db(struct fixture *f, const char *conninfo, struct db_options o)
+{
+    o.conninfo = conninfo;
+    return db_new(f->loop, &o);
+}
+
+/* Asks once over a connection of its own. */
+static void
+get_once(struct fixture *f, const char *conninfo, const char *sql, struct heard *h)
+{
+    struct db *db = open_db(f, conninfo, (struct db_options){.once = true});
+
+    get(f, db, sql, h);
+    db_free(db);
+}
+
+/* A socket that listens on 127.0.0.1 and never accepts: connections are made and stay silent. */
+static int
+silent_listener(int *port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 10), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* --- getting there --- */
+
+static void
+unknown_name(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    get_once(f, "host=no-such-host.invalid dbname=postgres", "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "no-such-host.invalid"));
+    assert_false(h.in_doubt);
+}
+
+static void
+closed_port(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[200];
+    struct heard h;
+    int port, fd = silent_listener(&port);
+
+    close(fd);
+    snprintf(conninfo, sizeof conninfo, "host=127.0.0.1 port=%d user=postgres", port);
+    get_once(f, conninfo, "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "refused"));
+    assert_null(strchr(h.err.text, '\n'));
+}
+
+static void
+silent_server(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[300];
+    struct heard h;
+    int port, fd = silent_listener(&port);
+
+    snprintf(conninfo, sizeof conninfo, "host=127.0.0.1 port=%d user=postgres connect_timeout=1",
+             port);
+    int64_t start = clock_ms();
+    get_once(f, conninfo, "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "no answer from 127.0.0.1"));
+    assert_true(clock_ms() - start < 3000);
+
+    /* a list goes on behind the silent one, the unknown one and the closed one */
+    snprintf(conninfo, sizeof conninfo,
+             "host=no-such-host.invalid,127.0.0.1,127.0.0.1,localhost port=1,%d,1,%d user=postgres "
+             "dbname=postgres connect_timeout=1 target_session_attrs=read-write",
+             port, server.port);
+    get_once(f, conninfo, "select inet_server_port()", &h);
+    assert_string_equal(h.err.text, "");
+    assert_int_equal(strtol(h.text, NULL, 10), server.port);
+    close(fd);
+}
+
+static void
+session_attributes(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[300];
+    struct heard h;
+
+    snprintf(conninfo, sizeof conninfo,
+             "host=127.0.0.1,localhost port=%d,%d user=postgres "
+             "target_session_attrs=standby",
+             server.port, server.port);
+    get_once(f, conninfo, "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "not in hot standby mode"));
+}
+
+static void
+environment_and_service(void **state)
+{
+    struct fixture *f = *state;
+    char file[300], text[200];
+    struct heard h;
+
+    snprintf(file, sizeof file, "%s/services", getenv("TMPDIR"));
+    FILE *out = fopen(file, "we");
+    assert_non_null(out);
+    fprintf(out, "[mine]\nhost=localhost\nport=%d\nuser=postgres\ndbname=template1\n", server.port);
+    fclose(out);
+    setenv("PGSERVICEFILE", file, 1);
+    get_once(f, "service=mine", "select current_database() || inet_server_port()", &h);
+    snprintf(text, sizeof text, "template1%d", server.port);
+    assert_string_equal(h.text, text);
+    setenv("PGSERVICE", "mine", 1);
+    struct db *db = db_new(f->loop, &(struct db_options){.dbname = "postgres"});
+    get(f, db, "select current_database()", &h);
+    assert_string_equal(h.text, "postgres"); /* -d wins */
+    snprintf(text, sizeof text, "localhost:%d", server.port);
+    assert_string_equal(db_host(db), text);
+    db_free(db);
+    unsetenv("PGSERVICE");
+    unsetenv("PGSERVICEFILE");
+    unlink(file);
+    setenv("PGHOST", "localhost", 1);
+    get_once(f, "postgresql://postgres@/postgres", "select inet_server_port()", &h);
+    assert_int_equal(strtol(h.text, NULL, 10), server.port);
+    unsetenv("PGHOST");
+}
+
+/* The name stands beside the address, or the certificate could not be checked. */
+static void
+tls(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[600];
+    struct heard h;
+
+    snprintf(
+        conninfo, sizeof conninfo,
+        "host=localhost port=%d user=postgres dbname=postgres sslmode=verify-full sslrootcert=%s",
+        server.port, server.cert);
+    get_once(f, conninfo, "select ssl from pg_stat_ssl where pid = pg_backend_pid()", &h);
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "t");
+    get_once(f, conninfo, "select repeat('x', 3000000)", &h);
+    assert_int_equal(h.len, 3000000);
+    snprintf(
+        conninfo, sizeof conninfo,
+        "host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=verify-full sslrootcert=%s",
+        server.port, server.cert);
+    get_once(f, conninfo, "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "does not match host name"));
+}
+
+/* Both directions full at once: neither side may wait for the other. */
+static void
+large_both_ways(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, pg_dsn("postgres"), (struct db_options){0});
+    enum { SIZE = 4000000 };
+    char *big = xmalloc(SIZE + 1);
+    struct heard h = {0};
+
+    memset(big, 'y', SIZE);
+    big[SIZE] = 0;
+    const struct db_param p = {.value = big};
+    const struct db_stmt s = {"select $1::text", 1, &p}, list[] = {s, s, s};
+    struct err e = {0};
+    db_ask(db, &(struct db_call){.stmts = list, .n = 3}, -1, hear, &h);
+    free(big); /* it was copied */
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_string_equal(h.err.text, "");
+    assert_int_equal(h.len, SIZE);
+    db_free(db);
+}
+
+/* --- silence --- */
+
+static void
+stopped_backend(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, pg_dsn("postgres"),
+                            (struct db_options){.stall_warn_ms = 300, .stall_drop_ms = 800});
+    struct heard h, next;
+    struct err e = {0};
+
+    get(f, db, "select pg_backend_pid()", &h);
+    pid_t backend = (pid_t)strtol(h.text, NULL, 10);
+    assert_true(backend > 1);
+    assert_int_equal(kill(backend, SIGSTOP), 0);
+    ask(db, "select 1", &h);
+    ask(db, "select pg_backend_pid()", &next);
+    while (db_silent_ms(db) < 100 && !h.done)
+        assert_true(loop_turn(f->loop, 50, &e));
+    assert_int_equal(db_state(db), DB_BUSY);
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "silent"));
+    assert_true(loop_until(f->loop, &next.done, clock_ms() + DEADLINE_MS, &e));
+    assert_string_equal(next.err.text, "");
+    assert_true(strtol(next.text, NULL, 10) != backend);
+    kill(backend, SIGCONT);
+    db_free(db);
+}
+
+static void
+long_work_is_cancelled_unless_allowed(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, pg_dsn("postgres"),
+                            (struct db_options){.stall_warn_ms = 100, .stall_drop_ms = 5000});
+    const struct db_stmt s = {.sql = "select 'done' from pg_sleep(0.4)"};
+    struct err e = {0};
+    struct heard h;
+
+    get(f, db, s.sql, &h);
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    h.done = false;
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1, .statement_timeout_ms = 3000}, -1, hear, &h);
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "done");
+    db_free(db);
+    db = open_db(f, pg_dsn("postgres"),
+                 (struct db_options){.stall_warn_ms = -1, .stall_drop_ms = -1});
+    get(f, db, s.sql, &h);
+    assert_string_equal(h.text, "done");
+    db_free(db);
+}
+
+static void
+locked_table(void **state)
+{
+    struct fixture *f = *state;
+    struct db *db = open_db(f, pg_dsn("postgres"), (struct db_options){.lock_timeout_ms = 100});
+    PGconn *other = pg_connect(pg_dsn("postgres"));
+    struct heard h;
+
+    pg_run(other, "create table held()");
+    pg_run(other, "begin; lock table held");
+    get(f, db, "select count(*) from held", &h);
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    assert_string_equal(h.err.sqlstate, "55P03");
+    pg_run(other, "commit; drop table held");
+    PQfinish(other);
+    db_free(db);
+}
+
+static void
+full_server(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *owner = pg_connect(pg_dsn("postgres"));
+    struct heard h;
+    char conninfo[400];
+
+    pg_run(owner, "create role guest login connection limit 0");
+    snprintf(conninfo, sizeof conninfo, "host=%s user=guest dbname=postgres", pg_host());
+    get_once(f, conninfo, "select 1", &h);
+    assert_string_equal(h.err.sqlstate, "53300");
+    assert_int_equal(h.err.kind, ERR_CONN);
+    snprintf(conninfo, sizeof conninfo, "host=%s user=nobody_here dbname=postgres", pg_host());
+    get_once(f, conninfo, "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    get_once(f, pg_dsn("no_such_database"), "select 1", &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_string_equal(h.err.sqlstate, "3D000");
+    pg_run(owner, "drop role guest");
+    PQfinish(owner);
+}
+
+/* --- a pooler --- */
+
+static pid_t
+start_bouncer(void)
+{
+    char file[300];
+    const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
+
+    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
+    FILE *out = fopen(file, "we");
+    assert_non_null(out);
+    fprintf(out,
+            "[databases]\npostgres = host=%s port=%d user=postgres\n[pgbouncer]\n"
+            "unix_socket_dir = %s\nlisten_port = %d\nauth_type = any\npool_mode = transaction\n"
+            "default_pool_size = 1\nverbose = 0\n",
+            pg_host(), server.port, pg_host(), BOUNCER_PORT);
+    fclose(out);
+    chmod(file, 0644);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    if (user && (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)))
+        _exit(126);
+    execlp("pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
+    execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
+    _exit(127);
+}
+
+static void
+through_a_pooler(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[300], file[300];
+    struct heard h;
+    pid_t bouncer = start_bouncer();
+
+    snprintf(conninfo, sizeof conninfo, "host=%s port=%d user=postgres dbname=postgres", pg_host(),
+             BOUNCER_PORT);
+    struct db *a = open_db(f, conninfo,
+                           (struct db_options){.schema = "mine",
+                                               .app_name = "queuetop/test",
+                                               .statement_timeout_ms = 1234,
+                                               .read_only = true});
+    struct db *b = open_db(f, conninfo, (struct db_options){0});
+    get(f, a, "select current_setting('statement_timeout') || current_setting('search_path')", &h);
+    assert_string_equal(h.text, "1234msmine, pg_temp");
+    get(f, a, "select pg_backend_pid()", &h);
+    const struct db_stmt look = {.sql =
+                                     "select concat_ws(' ', current_setting('statement_timeout'), "
+                                     "current_setting('search_path'), "
+                                     "current_setting('transaction_read_only'), pg_backend_pid())"};
+    char wanted[300];
+    struct err e = {0};
+    snprintf(wanted, sizeof wanted, "0 \"$user\", public off %s", h.text);
+    h.done = false; /* bare: nothing of ours is set, the server connection is the same */
+    db_ask(b, &(struct db_call){.stmts = &look, .n = 1, .bare = true}, -1, hear, &h);
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_string_equal(h.text, wanted);
+    get(f, b, "select 1/0", &h);
+    assert_string_equal(h.err.sqlstate, "22012");
+    get(f, a, "select pg_sleep(5)", &h); /* cancelled by the server through the pooler */
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    get(f, b, "select 7", &h);
+    assert_string_equal(h.text, "7");
+    db_free(a);
+    db_free(b);
+    kill(bouncer, SIGINT);
+    kill(bouncer, SIGTERM);
+    assert_int_equal(waitpid(bouncer, NULL, 0), bouncer);
+    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
+    unlink(file);
+}
+
+/* --- the server of these tests: TCP on a free port, with TLS --- */
+
+static void
+make_certificate(void)
+{
+    const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
+    int status = -1;
+
+    snprintf(server.cert, sizeof server.cert, "%s/server.crt", getenv("TMPDIR"));
+    snprintf(server.key, sizeof server.key, "%s/server.key", getenv("TMPDIR"));
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        execlp("openssl", "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+               "-subj", "/CN=localhost", "-keyout", server.key, "-out", server.cert, (char *)NULL);
+        _exit(127);
+    }
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        exit(1);
+    chmod(server.key, 0600);
+    if (user && (chown(server.key, user->pw_uid, user->pw_gid) ||
+                 chown(server.cert, user->pw_uid, user->pw_gid)))
+        exit(1);
+}
+
+static int
+start_server(void **state)
+{
+    char port[10];
+
+    (void)state;
+    make_certificate();
+    close(silent_listener(&server.port));
+    snprintf(port, sizeof port, "%d", server.port);
+    setenv("PGPORT", port, 1);
+    snprintf(server.conf, sizeof server.conf,
+             "listen_addresses = '127.0.0.1'\nport = %s\nssl = on\nssl_cert_file = '%s'\n"
+             "ssl_key_file = '%s'\n",
+             port, server.cert, server.key);
+    pg_start(&(struct pg_opts){.conf = server.conf});
+    return 0;
+}
+
+static int
+stop_server(void **state)
+{
+    (void)state;
+    pg_stop();
+    unlink(server.cert);
+    unlink(server.key);
+    return 0;
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(unknown_name),
+        T(closed_port),
+        T(silent_server),
+        T(session_attributes),
+        T(environment_and_service),
+        T(tls),
+        T(large_both_ways),
+        T(stopped_backend),
+        T(long_work_is_cancelled_unless_allowed),
+        T(locked_table),
+        T(full_server),
+        T(through_a_pooler),
+    };
+
+    log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}
