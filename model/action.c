@@ -172,6 +172,7 @@ batch_came(void *ctx, struct db_reply *reply)
 
     if (!action_answered(a))
         return;
+    a->state = ACTION_RUNNING;
     if (e.kind != ERR_NONE) {
         batch_failed(a, reply);
         return;

@@ -1,0 +1,172 @@
+/*
+ * A struct db that is a script: the test sees what was asked and gives the answers, in its own
+ * time. This header DEFINES the functions of model/db.h that stores and actions call, so a program
+ * that includes it links without the real ones.
+ */
+#ifndef TESTS_UNIT_FAKE_DB_H
+#define TESTS_UNIT_FAKE_DB_H
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/db.h"
+#include "model/mem.h"
+
+enum { FAKE_CALLS = 200, FAKE_STMTS = 5, FAKE_PARAMS = 16 };
+
+struct fake_call {
+    const char *sql[FAKE_STMTS];
+    char *param[FAKE_STMTS][FAKE_PARAMS];
+    int n;
+    bool dry, answered;
+    db_reply_fn *fn;
+    void *ctx;
+};
+
+struct db {
+    struct fake_call call[FAKE_CALLS];
+    int n;    /* calls so far */
+    int next; /* the first one that was not answered */
+    struct err error;
+};
+
+struct db *
+db_new(struct loop *l, const struct db_options *o)
+{
+    (void)l, (void)o;
+    return xcalloc(1, sizeof(struct db));
+}
+
+void
+db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx)
+{
+    struct fake_call *c = &db->call[db->n++];
+
+    (void)wait_ms;
+    assert_true(db->n <= FAKE_CALLS && call->n <= FAKE_STMTS);
+    *c = (struct fake_call){.n = call->n, .dry = call->dry, .fn = fn, .ctx = ctx};
+    for (int i = 0; i < call->n; i++) {
+        c->sql[i] = call->stmts[i].sql;
+        for (int j = 0; j < call->stmts[i].nparams; j++) {
+            const char *v = call->stmts[i].params[j].value;
+            c->param[i][j] = v ? xstrdup(v) : NULL;
+        }
+    }
+}
+
+struct result *
+db_take(struct db_reply *reply, int i)
+{
+    struct result *r = reply->results[i];
+
+    reply->results[i] = NULL;
+    return r;
+}
+
+static inline void
+fake_reply(struct db *db, struct db_reply *reply)
+{
+    assert_true(db->next < db->n);
+    struct fake_call *c = &db->call[db->next++];
+    c->answered = true;
+    reply->failed_at = -1;
+    reply->n = c->n;
+    c->fn(c->ctx, reply);
+    for (int i = 0; reply->results && i < reply->n; i++)
+        result_free(reply->results[i]);
+}
+
+void
+db_free(struct db *db)
+{
+    if (!db)
+        return;
+    while (db->next < db->n) {
+        struct db_reply reply = {.err = {.kind = ERR_CONN}};
+        fake_reply(db, &reply);
+    }
+    for (int i = 0; i < db->n; i++)
+        for (int j = 0; j < FAKE_STMTS; j++)
+            for (int k = 0; k < FAKE_PARAMS; k++)
+                free(db->call[i].param[j][k]);
+    free(db);
+}
+
+/* Answers the oldest call with an error. */
+static inline void
+fake_fail(struct db *db, enum err_kind kind, const char *sqlstate, bool in_doubt)
+{
+    struct db_reply reply = {.in_doubt = in_doubt, .err = {.kind = kind}};
+
+    snprintf(reply.err.sqlstate, sizeof reply.err.sqlstate, "%s", sqlstate);
+    snprintf(reply.err.text, sizeof reply.err.text, "fake %s", sqlstate);
+    fake_reply(db, &reply);
+}
+
+/* Answers the oldest call: a table for each of its statements. */
+static inline void
+fake_answer(struct db *db, struct result **tables)
+{
+    struct db_reply reply = {.results = tables, .took_us = 1000};
+
+    fake_reply(db, &reply);
+}
+
+/* A table from "name name", "value|value", ...; "~" is NULL. Ends with NULL. */
+static inline struct result *
+fake_table(const char *names, ...)
+{
+    PGresult *res = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+    PGresAttDesc cols[32] = {0};
+    char text[1000], *at = text;
+    int n = 0, row = 0;
+    va_list ap;
+
+    snprintf(text, sizeof text, "%s", names);
+    for (char *name; (name = strsep(&at, " "));)
+        cols[n++].name = name;
+    assert_int_equal(PQsetResultAttrs(res, n, cols), 1);
+    va_start(ap, names);
+    for (const char *line; (line = va_arg(ap, const char *)); row++) {
+        char copy[1000], *rest = copy;
+        snprintf(copy, sizeof copy, "%s", line);
+        for (int i = 0; i < n; i++) {
+            char *v = strsep(&rest, "|");
+            assert_non_null(v);
+            bool null = !strcmp(v, "~");
+            assert_int_equal(PQsetvalue(res, row, i, null ? NULL : v, null ? -1 : (int)strlen(v)),
+                             1);
+        }
+    }
+    va_end(ap);
+    return result_wrap((struct pg_result *)res);
+}
+
+const struct err *
+db_last_error(const struct db *db)
+{
+    return &db->error;
+}
+
+const char *
+db_name(const struct db *db)
+{
+    (void)db;
+    return "fake";
+}
+
+const char *
+db_host(const struct db *db)
+{
+    (void)db;
+    return "local";
+}
+
+void
+db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx)
+{
+    (void)db, (void)fn, (void)ctx;
+}
+
+#endif

@@ -1,0 +1,398 @@
+/*
+ * Actions against a scripted connection: what is asked in which order, and what lost answers,
+ * locks, refusals and stops do to it.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+
+#include "model/action.h"
+#include "model/clock.h"
+#include "tests/unit/fake_db.h"
+
+struct fixture {
+    struct loop *loop;
+    struct db *db;
+    struct adapter *adapter;
+    struct action *action;
+};
+
+static const char *const ids[] = {"a", "b", "c"};
+
+static int
+set_up(void **state)
+{
+    static struct fixture f;
+    struct err e;
+
+    f = (struct fixture){.loop = loop_new(), .db = db_new(NULL, NULL)};
+    f.adapter = adapter_load("native", &e);
+    assert_non_null(f.adapter);
+    assert_true(adapter_use(f.adapter, "queues", &e));
+    *state = &f;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    action_free(f->action);
+    db_free(f->db);
+    adapter_free(f->adapter);
+    loop_free(f->loop);
+    return 0;
+}
+
+static void
+begin(struct fixture *f, const struct intent *in)
+{
+    f->action = action_new(f->loop, f->db, f->adapter, in);
+}
+
+/* The server's clock, then the effects. */
+static void
+preview(struct fixture *f, struct result *effects)
+{
+    struct result *clock[] = {fake_table("now_ms spent_us", "1763712000123|5", NULL)};
+    struct result *tables[] = {effects};
+
+    fake_answer(f->db, clock);
+    fake_answer(f->db, tables);
+}
+
+static void
+batch(struct fixture *f, struct result *rows)
+{
+    struct result *tables[] = {rows};
+
+    fake_answer(f->db, tables);
+}
+
+/* Turns the loop until something has been asked. */
+static void
+wait_asked(struct fixture *f)
+{
+    struct err e;
+    int64_t deadline = clock_ms() + 5000;
+
+    while (f->db->next == f->db->n && clock_ms() < deadline)
+        assert_true(loop_turn(f->loop, 50, &e));
+    assert_true(f->db->next < f->db->n);
+}
+
+static const struct fake_call *
+asked(const struct fixture *f)
+{
+    assert_true(f->db->next < f->db->n);
+    return &f->db->call[f->db->next];
+}
+
+#define ROWS "id state why cursor n"
+#define EFFECTS "state n why"
+
+static void
+test_ids(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    begin(f, &(struct intent){
+                 .act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1, .batch_size = 2});
+    assert_int_equal(action_state(f->action), ACTION_PREVIEWING);
+    assert_true(asked(f)->dry);
+    preview(f, fake_table(EFFECTS, "ready|2|~", "~|1|running", NULL));
+    assert_int_equal(action_state(f->action), ACTION_READY);
+    assert_int_equal(action_count(f->action), 2);
+    assert_int_equal(action_skips(f->action), 1);
+    assert_string_equal(action_what(f->action), "2 jobs → ready\n1 job left alone: running");
+    assert_string_equal(action_where(f->action), "3 jobs by id; counted at 08:00:00 UTC");
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_DIALOG);
+    assert_int_equal(action_confirm(f->action, true), CONFIRM_TYPE);
+    assert_string_equal(action_challenge(f->action), "2");
+    assert_int_equal(action_exit_code(f->action), 0);
+
+    action_start(f->action, false);
+    assert_false(asked(f)->dry);
+    assert_string_equal(asked(f)->param[0][0], action_id(f->action));
+    assert_string_equal(asked(f)->param[0][1], "1");
+    assert_string_equal(asked(f)->param[0][2], "{\"a\",\"b\"}");
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", "b|~|running|~|1", NULL));
+    wait_asked(f);
+    assert_string_equal(asked(f)->param[0][1], "2");
+    assert_string_equal(asked(f)->param[0][2], "{\"c\"}");
+    batch(f, fake_table(ROWS, "c|ready|~|~|1", NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+    assert_string_equal(action_summary(f->action), "2 jobs ready, 1 job left alone: 1 running");
+    assert_int_equal(action_exit_code(f->action), 0);
+    action_outcome(f->action, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(action_progress(f->action).changed, 2);
+}
+
+static void
+test_predicate(void **state)
+{
+    struct fixture *f = *state;
+    struct params where = {0};
+
+    params_set(&where, PARAM_QUEUE, "mail");
+    params_set(&where, PARAM_ERROR, "timeout");
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
+    params_done(&where);
+    preview(f, fake_table(EFFECTS, "ready|402|~", NULL));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    assert_string_equal(action_challenge(f->action), "402");
+    assert_string_equal(
+        action_where(f->action),
+        "queue mail, state failed, error like \"timeout\"; counted at 08:00:00 UTC");
+    action_hold_count(f->action);
+    action_start(f->action, false);
+    const struct fake_call *c = asked(f);
+    assert_string_equal(c->param[0][2], "mail");
+    assert_string_equal(c->param[0][3], "{\"failed\"}");
+    assert_string_equal(c->param[0][5], "timeout");
+    assert_string_equal(c->param[0][6], "2025-11-21 08:00:00.123+00");
+    assert_null(c->param[0][8]);
+    assert_string_equal(c->param[0][9], "402");
+    batch(f, fake_table(ROWS, "a|ready|~|c1|1", NULL));
+    wait_asked(f);
+    assert_string_equal(asked(f)->param[0][8], "c1");
+    batch(f, fake_table(ROWS, "b|ready|~|~|401", NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+    assert_int_equal(action_progress(f->action).changed, 402);
+}
+
+/* A filter that says more than requeue_where takes: the ids are looked up first. */
+static void
+test_gathering(void **state)
+{
+    struct fixture *f = *state;
+    struct filter filter;
+    struct err e = {0};
+
+    assert_true(filter_parse("queue:mail boom", &filter, NULL, &e));
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &filter.terms, .expected = -1});
+    filter_done(&filter);
+    struct result *clock[] = {fake_table("now_ms spent_us", "1763712000123|5", NULL)};
+    fake_answer(f->db, clock);
+#define JOBS "id queue kind state tries created_ms error cursor"
+    struct result *page[] = {fake_table(JOBS, "a|mail||failed|1|1|x|c1", "||||0|0||c2", NULL)};
+    assert_string_equal(asked(f)->param[0][5], "{\"boom\"}");
+    fake_answer(f->db, page);
+    assert_string_equal(asked(f)->param[0][14], "c2");
+    struct result *more[] = {fake_table(JOBS, "b|mail||failed|1|1|x|c3", NULL)};
+    fake_answer(f->db, more);
+    assert_string_equal(asked(f)->param[0][0], "{\"a\",\"b\"}");
+    struct result *effects[] = {fake_table(EFFECTS, "ready|2|~", NULL)};
+    fake_answer(f->db, effects);
+    assert_int_equal(action_state(f->action), ACTION_READY);
+    action_start(f->action, false);
+    assert_string_equal(asked(f)->param[0][2], "{\"a\",\"b\"}");
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", "b|ready|~|~|1", NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+}
+
+/* The same (action, batch) again after a lost answer, a lock that was in the way, and a deadlock.
+ */
+static void
+test_asks_again(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        enum err_kind kind;
+        const char *sqlstate;
+        bool in_doubt;
+    } trouble[] = {
+        {ERR_CONN, "", true}, /* clang-format off */
+        {ERR_CONN,    "",      false},
+        {ERR_TIMEOUT, "55P03", false},
+        {ERR_SQL,     "40P01", false},
+    }; /* clang-format on */
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|1|~", NULL));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_KEY);
+    action_start(f->action, false);
+    for (size_t i = 0; i < sizeof trouble / sizeof *trouble; i++) {
+        fake_fail(f->db, trouble[i].kind, trouble[i].sqlstate, trouble[i].in_doubt);
+        assert_int_equal(action_state(f->action), i < 2 ? ACTION_WAITING : ACTION_RUNNING);
+        wait_asked(f);
+        assert_string_equal(asked(f)->param[0][0], action_id(f->action));
+        assert_string_equal(asked(f)->param[0][1], "1");
+    }
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+    assert_int_equal(action_error(f->action)->kind, ERR_NONE);
+}
+
+static void
+test_doubt(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|1|~", NULL));
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_CONN, "", true);
+    action_stop(f->action);
+    assert_int_equal(action_state(f->action), ACTION_DOUBTFUL);
+    assert_non_null(strstr(action_summary(f->action), action_id(f->action)));
+    assert_int_equal(action_exit_code(f->action), 6);
+}
+
+static void
+test_refusals(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = 2});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    assert_int_equal(action_state(f->action), ACTION_REFUSED);
+    assert_int_equal(action_exit_code(f->action), 3);
+    assert_non_null(strstr(action_summary(f->action), "expected 2, would change 3"));
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_PURGE, .queue = "q", .expected = -1});
+    preview(f, fake_table(EFFECTS, "purged|3|~", NULL));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_REFUSED, "QT005", false);
+    assert_int_equal(action_state(f->action), ACTION_REFUSED);
+    action_free(f->action);
+
+    begin(f, &(struct intent){
+                 .act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1, .batch_size = 1});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    action_start(f->action, false);
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", NULL));
+    wait_asked(f);
+    fake_fail(f->db, ERR_SQL, "XX000", false);
+    assert_int_equal(action_state(f->action), ACTION_FAILED);
+    assert_int_equal(action_exit_code(f->action), 6);
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_RELEASE, .ids = ids, .nids = 3, .expected = -1});
+    assert_int_equal(action_state(f->action), ACTION_REFUSED);
+}
+
+static void
+test_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .queue = "q", .expected = -1});
+    preview(f, fake_table(EFFECTS, NULL));
+    assert_int_equal(action_confirm(f->action, true), CONFIRM_NOTHING);
+    assert_int_equal(action_exit_code(f->action), 1);
+    assert_string_equal(action_what(f->action), "nothing matches");
+}
+
+static void
+test_stop(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){
+                 .act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1, .batch_size = 1});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    action_start(f->action, false);
+    action_stop(f->action);
+    assert_int_equal(action_state(f->action), ACTION_RUNNING);
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", NULL));
+    assert_int_equal(action_state(f->action), ACTION_STOPPED);
+    assert_int_equal(action_exit_code(f->action), 6);
+    assert_string_equal(action_summary(f->action), "1 job ready; stopped before the rest");
+}
+
+#define NODES "node state heartbeat_ms running leases expired session_alive"
+
+static void
+release(struct fixture *f, const char *node, bool all)
+{
+    struct result *clock[] = {fake_table("now_ms spent_us", "1763712000123|5", NULL)};
+    struct result *tables[] = {fake_table(EFFECTS, "retry|7|~", "failed|1|last try", NULL),
+                               fake_table(NODES, "other|up|1|1|1|0|~", node, NULL)};
+
+    begin(f, &(struct intent){.act = ACT_RELEASE, .node = "w1", .all_leases = all, .expected = -1});
+    fake_answer(f->db, clock);
+    fake_answer(f->db, tables);
+    assert_int_equal(action_state(f->action), ACTION_READY);
+}
+
+static void
+test_release_of_the_living(void **state)
+{
+    struct fixture *f = *state;
+
+    release(f, "w1|late|5|8|2|1|~", false);
+    assert_true(action_looks_alive(f->action));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    assert_string_equal(action_challenge(f->action), "w1");
+    assert_string_equal(action_evidence(f->action)->state, "late");
+    action_start(f->action, true);
+    assert_string_equal(asked(f)->param[0][2], "w1");
+    assert_string_equal(asked(f)->param[0][3], "true");
+    assert_string_equal(asked(f)->param[0][6], "true");
+    batch(f, fake_table(ROWS, "a|retry|~|~|1", NULL));
+    action_free(f->action);
+
+    release(f, "w1|dead|5|8|2|2|f", true);
+    assert_false(action_looks_alive(f->action));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_DIALOG);
+    assert_string_equal(action_what(f->action), "7 jobs → retry\n1 job → failed (last try)");
+    action_free(f->action);
+    release(f, "w1|dead|5|8|2|1|f", true);
+    assert_true(action_looks_alive(f->action));
+    action_free(f->action);
+    release(f, "w1|dead|5|8|2|2|t", false);
+    assert_true(action_looks_alive(f->action));
+}
+
+/* Freed while a batch is out: the answer goes nowhere, nothing leaks. */
+static void
+test_freed_early(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    action_start(f->action, false);
+    action_free(f->action);
+    f->action = NULL;
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", NULL));
+}
+
+static void
+test_why_not(void **state)
+{
+    struct fixture *f = *state;
+    struct role_row viewer = {.role = "viewer", .can_act = 0, .why = "only looking"};
+    struct role_row operator_ = {.role = "operator", .can_act = 1, .why = ""};
+
+    for (int act = 0; act < ACT_COUNT; act++) {
+        assert_string_equal(act_why_not((enum act)act, f->adapter, &viewer), "only looking");
+        assert_null(act_why_not((enum act)act, f->adapter, &operator_));
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_ids, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_predicate, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_gathering, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_asks_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_release_of_the_living, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_freed_early, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_why_not, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,431 @@
+/*
+ * The store against a scripted connection: what is asked when, what stays on the screen when the
+ * server is slow, gone or wrong, how the window of jobs moves.
+ */
+#include "tests/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "model/clock.h"
+#include "model/store.h"
+#include "tests/unit/fake_db.h"
+
+struct fixture {
+    struct loop *loop;
+    struct db *db;
+    struct adapter *adapter;
+    struct store *store;
+};
+
+#define SPENT "now_ms spent_us"
+#define SERVER "server_version user database now_ms backend_pid in_recovery read_only is_superuser"
+#define QUEUES "queue paused"
+#define COUNTS "queue scheduled ready retry running failed oldest_ms pushed completed fails"
+#define RATES "queue at_ms pushed completed fails"
+#define JOBS "id queue kind state tries created_ms error cursor"
+
+static struct result *
+spent(int64_t us)
+{
+    char row[64];
+
+    snprintf(row, sizeof row, "1763712000000|%lld", (long long)us);
+    return fake_table(SPENT, row, NULL);
+}
+
+static int
+set_up(void **state)
+{
+    static struct fixture f;
+    struct err e;
+
+    f = (struct fixture){.loop = loop_new(), .db = db_new(NULL, NULL)};
+    f.adapter = adapter_load("native", &e);
+    assert_non_null(f.adapter);
+    f.store = store_new(f.loop, f.db, f.adapter, NULL, 100);
+    *state = &f;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    db_free(f->db);
+    store_free(f->store);
+    adapter_free(f->adapter);
+    loop_free(f->loop);
+    return 0;
+}
+
+static void
+detect(struct fixture *f, struct result *schemas)
+{
+    struct result *tables[] = {schemas,
+                               fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL)};
+
+    fake_answer(f->db, tables);
+}
+
+static void
+open_store(struct fixture *f)
+{
+    struct result *tables[] = {fake_table("version", "1", NULL),
+                               fake_table("role can_act why", "operator|t|~", NULL), spent(10)};
+
+    detect(f, fake_table("schema", "queues", NULL));
+    fake_answer(f->db, tables);
+    assert_int_equal(store_state(f->store), STORE_OPEN);
+}
+
+/* Turns the loop until a call is out; false when none comes within ms. */
+static bool
+is_asked(struct fixture *f, int ms)
+{
+    struct err e;
+    int64_t deadline = clock_ms() + ms;
+
+    while (f->db->next == f->db->n) {
+        int64_t left = deadline - clock_ms();
+        if (left <= 0)
+            return false;
+        assert_true(loop_turn(f->loop, (int)left, &e));
+    }
+    return true;
+}
+
+static const struct fake_call *
+asked(struct fixture *f)
+{
+    assert_true(is_asked(f, 5000));
+    return &f->db->call[f->db->next];
+}
+
+static void
+answer_queues(struct fixture *f, int64_t us)
+{
+    bool seeds = asked(f)->n == 4;
+    struct result *tables[] = {
+        fake_table(QUEUES, "b|f", "idle|t", "a|f", NULL),
+        fake_table(COUNTS, "a|1|10|0|2|3|1763711990000|100|50|5", "new|0|1|0|0|0|~|1|0|0",
+                   "b|0|5|0|0|0|1763711000000|10|5|0", NULL),
+        seeds ? fake_table(RATES, "a|1763711990000|80|40|5", "a|1763711980000|60|30|5",
+                           "b|1763711990000|0|0|0", NULL)
+              : spent(us),
+        seeds ? spent(us) : NULL};
+
+    fake_answer(f->db, tables);
+}
+
+static void
+test_queues(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    open_store(f);
+    assert_string_equal(store_server(f->store)->user, "bob");
+    assert_int_equal(store_role(f->store)->can_act, 1);
+    assert_false(is_asked(f, 150)); /* no screen wants anything */
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 500);
+    const struct queue_row *q = store_queues(f->store, &n);
+    assert_int_equal(n, 4);
+    assert_string_equal(q[0].queue, "a");
+    assert_string_equal(q[2].queue, "idle");
+    assert_int_equal(q[2].paused, 1);
+    assert_int_equal(q[2].ready, 0);
+    assert_string_equal(q[3].queue, "new");
+    assert_true(q[0].done_per_s == 1.0);
+    assert_true(isnan(q[3].done_per_s));
+    assert_int_equal(store_totals(f->store)->ready, 16);
+    assert_true(store_totals(f->store)->oldest_ms == 1763711000000);
+    assert_int_equal(store_queue(f->store, "b")->ready, 5);
+    assert_null(store_queue(f->store, "zzz"));
+    assert_true(store_now_ms(f->store) >= 1763712000000);
+    assert_true(is_asked(f, 5000)); /* again, without the seeds */
+    assert_int_equal(asked(f)->n, 3);
+    answer_queues(f, 500);
+    store_want(f->store, TOPIC_QUEUES, false);
+    assert_false(is_asked(f, 250));
+}
+
+static void
+test_missing(void **state)
+{
+    struct fixture *f = *state;
+
+    detect(f, fake_table("schema", NULL));
+    assert_int_equal(store_state(f->store), STORE_MISSING);
+    assert_string_equal(store_error(f->store)->text,
+                        "no queue in database fake yet: queuetop install");
+    store_refresh(f->store, TOPIC_QUEUES); /* a person need not wait for the next try */
+    detect(f, fake_table("schema", "one", "two", NULL));
+    assert_non_null(strstr(store_error(f->store)->text, "one, two"));
+    store_want(f->store, TOPIC_QUEUES, true);
+    store_refresh(f->store, TOPIC_QUEUES);
+    detect(f, fake_table("schema", "mine", NULL));
+    assert_string_equal(adapter_schema(f->adapter), "mine");
+}
+
+/* What was there stays, with the error beside it; afterwards the server is asked what it is. */
+static void
+test_lost(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 500);
+    assert_false(store_is_stale(f->store, TOPIC_QUEUES));
+    asked(f);
+    fake_fail(f->db, ERR_CONN, "", false);
+    store_queues(f->store, &n);
+    assert_int_equal(n, 4);
+    assert_true(store_is_stale(f->store, TOPIC_QUEUES));
+    assert_int_equal(store_error(f->store)->kind, ERR_CONN);
+    assert_int_equal(asked(f)->n, 2);
+    open_store(f);
+    assert_int_equal(store_error(f->store)->kind, ERR_NONE);
+    answer_queues(f, 500);
+    assert_false(store_is_stale(f->store, TOPIC_QUEUES));
+}
+
+static void
+test_failed_refresh(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    open_store(f);
+    store_want(f->store, TOPIC_NODES, true);
+    asked(f);
+    fake_fail(f->db, ERR_TIMEOUT, "57014", false);
+    const struct topic_info *info = store_topic(f->store, TOPIC_NODES);
+    assert_int_equal(info->err.kind, ERR_TIMEOUT);
+    assert_false(info->has_data);
+    struct result *nodes[] = {fake_table("node state heartbeat_ms running", "w|up|5|1", NULL),
+                              spent(10)};
+    asked(f);
+    fake_answer(f->db, nodes);
+    assert_int_equal(info->err.kind, ERR_NONE);
+    assert_string_equal(store_node(f->store, "w")->state, "up");
+    struct result *wrong[] = {fake_table("nonsense", "x", NULL), spent(10)};
+    asked(f);
+    fake_answer(f->db, wrong);
+    assert_int_equal(info->err.kind, ERR_DATA);
+    assert_non_null(store_nodes(f->store, &n));
+    assert_int_equal(n, 1);
+    assert_true(store_is_stale(f->store, TOPIC_NODES));
+}
+
+/* A slow query is asked rarely: five times its own time, and not beyond two percent. */
+static void
+test_budget(void **state)
+{
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 100 * 1000);
+    int64_t wait = store_topic(f->store, TOPIC_QUEUES)->next_ms - clock_ms();
+    assert_in_range(wait, 450, 500);
+    assert_false(store_is_slowed(f->store));
+    answer_queues(f, 130 * 1000);
+    assert_true(store_is_slowed(f->store));
+    assert_true(store_load(f->store) > 0.02);
+    wait = store_topic(f->store, TOPIC_QUEUES)->next_ms - clock_ms();
+    assert_in_range(wait, 600, 650);
+    assert_false(is_asked(f, 800)); /* the bucket says later than that */
+    assert_false(store_is_stale(f->store, TOPIC_QUEUES));
+    store_refresh(f->store, TOPIC_QUEUES); /* but not to a person */
+    assert_true(is_asked(f, 50));
+    answer_queues(f, 100);
+}
+
+static void
+test_freeze(void **state)
+{
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_freeze(f->store, true);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 100); /* the first data of a screen come */
+    assert_false(is_asked(f, 250));
+    store_refresh(f->store, TOPIC_QUEUES);
+    answer_queues(f, 100);
+    store_freeze(f->store, false);
+    assert_true(is_asked(f, 1000));
+}
+
+/* --- jobs --------------------------------------------------------------------------------------
+ */
+
+static struct result *
+job_page(int first, int n, const char *marker)
+{
+    PGresult *res = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+    static char names[8][12] = {"id",    "queue",      "kind",  "state",
+                                "tries", "created_ms", "error", "cursor"};
+    PGresAttDesc cols[8] = {0};
+    char text[32];
+
+    for (int i = 0; i < 8; i++)
+        cols[i].name = names[i];
+    PQsetResultAttrs(res, 8, cols);
+    for (int i = 0; i < n + (marker != NULL); i++)
+        for (int c = 0; c < 8; c++) {
+            snprintf(text, sizeof text, c == 0 ? "job%d" : c == 7 ? "after%d" : "1", first + i);
+            if (i == n)
+                snprintf(text, sizeof text, "%s", c == 7 ? marker : c == 4 || c == 5 ? "0" : "");
+            PQsetvalue(res, i, c, text, (int)strlen(text));
+        }
+    return result_wrap((struct pg_result *)res);
+}
+
+static void
+answer_jobs(struct fixture *f, int first, int n, const char *marker)
+{
+    struct result *tables[] = {job_page(first, n, marker), spent(10)};
+
+    asked(f);
+    fake_answer(f->db, tables);
+}
+
+enum { AT_N = 12, AT_LIMIT, AT_CURSOR };
+
+static void
+check_ask(struct fixture *f, const char *limit, const char *cursor)
+{
+    const struct fake_call *c = asked(f);
+
+    assert_string_equal(c->param[0][AT_LIMIT], limit);
+    if (cursor)
+        assert_string_equal(c->param[0][AT_CURSOR], cursor);
+    else
+        assert_null(c->param[0][AT_CURSOR]);
+}
+
+static void
+test_window(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    open_store(f);
+    store_freeze(f->store, true); /* only what is asked for */
+    store_want(f->store, TOPIC_JOBS, true);
+    check_ask(f, "200", NULL);
+    answer_jobs(f, 0, 200, NULL);
+    store_more_jobs(f->store, 1);
+    store_more_jobs(f->store, 1); /* one at a time */
+    check_ask(f, "400", NULL);
+    answer_jobs(f, 0, 400, NULL);
+    store_more_jobs(f->store, 1);
+    answer_jobs(f, 0, 600, NULL);
+    store_more_jobs(f->store, 1);
+    check_ask(f, "600", "after199");
+    answer_jobs(f, 200, 600, NULL);
+    assert_string_equal(store_jobs(f->store, &n)[0].id, "job200");
+    assert_int_equal(n, 600);
+    assert_int_equal(store_jobs_place(f->store).before, 200);
+    store_more_jobs(f->store, 1);
+    check_ask(f, "600", "after399");
+    answer_jobs(f, 400, 450, NULL);
+    assert_true(store_jobs_place(f->store).at_end);
+    store_more_jobs(f->store, 1);
+    assert_false(is_asked(f, 20));
+    store_more_jobs(f->store, -1);
+    check_ask(f, "600", "after199");
+    answer_jobs(f, 200, 600, NULL);
+    store_more_jobs(f->store, -1);
+    check_ask(f, "600", NULL);
+    answer_jobs(f, 0, 600, NULL);
+    assert_true(store_jobs_place(f->store).at_top);
+    store_more_jobs(f->store, -1);
+    assert_false(is_asked(f, 20));
+}
+
+static void
+test_search(void **state)
+{
+    struct fixture *f = *state;
+    struct filter filter;
+    struct err e = {0};
+    int n;
+
+    open_store(f);
+    store_freeze(f->store, true);
+    store_want(f->store, TOPIC_JOBS, true);
+    asked(f);
+    assert_true(filter_parse("needle", &filter, NULL, &e));
+    store_ask_jobs(f->store, &filter); /* while a query is out: its answer is void */
+    filter_done(&filter);
+    answer_jobs(f, 0, 200, NULL);
+    store_jobs(f->store, &n);
+    assert_int_equal(n, 0);
+    assert_string_equal(asked(f)->param[0][5], "{\"needle\"}");
+    assert_string_equal(asked(f)->param[0][AT_N], "10000");
+    answer_jobs(f, 0, 3, "stop1");
+    store_jobs(f->store, &n);
+    assert_int_equal(n, 3);
+    assert_true(store_jobs_place(f->store).searching);
+    assert_false(store_jobs_place(f->store).at_end);
+    store_more_jobs(f->store, 1);
+    assert_string_equal(asked(f)->param[0][AT_N], "40000");
+    answer_jobs(f, 0, 3, "stop2");
+    store_more_jobs(f->store, 1);
+    answer_jobs(f, 0, 3, "stop3");
+    store_more_jobs(f->store, 1);
+    check_ask(f, "200", "stop3");
+    answer_jobs(f, 3, 1, NULL);
+    assert_true(store_jobs_place(f->store).at_end);
+    assert_int_equal(store_jobs_place(f->store).before, 3);
+    store_top_jobs(f->store);
+    check_ask(f, "200", NULL);
+    answer_jobs(f, 0, 3, NULL);
+}
+
+static void
+test_one_job(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    open_store(f);
+    store_want(f->store, TOPIC_JOB, true);
+    assert_false(is_asked(f, 150)); /* none was chosen */
+    store_ask_job(f->store, "x");
+    assert_string_equal(asked(f)->param[0][0], "{\"x\"}");
+    struct result *tables[] = {
+        fake_table(JOBS " payload payload_format", "x|q|k|failed|1|1|boom|~|{}|json", NULL),
+        fake_table("number error", "1|boom", NULL), spent(10)};
+    fake_answer(f->db, tables);
+    assert_string_equal(store_job(f->store)->job.error, "boom");
+    assert_string_equal(store_job(f->store)->unique_key, "");
+    assert_int_equal(store_attempts(f->store, &n)->number, 1);
+    store_ask_job(f->store, "y");
+    assert_null(store_job(f->store));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_window, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_job, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
