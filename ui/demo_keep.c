@@ -137,7 +137,8 @@ spawn(struct keeper *k, const char *const *args, bool of_server)
     return pid;
 }
 
-/* What the log says since the step began, its end if it is long, on one line. */
+/* What the log says since the step began, its end if it is long, on one line. Where our own verbs
+ * speak, the server's lines around that are left out. */
 static void
 log_tail(const struct keeper *k, char *out, size_t size)
 {
@@ -146,6 +147,9 @@ log_tail(const struct keeper *k, char *out, size_t size)
     ssize_t n = pread(k->log, out, size - 1, from);
 
     out[n > 0 ? n : 0] = 0;
+    const char *own = strstr(out, "\nqueuetop ");
+    if (own)
+        memmove(out, own + 1, strlen(own));
     for (char *at = out; (at = strchr(at, '\n'));)
         *at = ' ';
 }
