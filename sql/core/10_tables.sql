@@ -4,6 +4,7 @@
 --   queue_due      promotion of scheduled and retry jobs
 --   queue_other    lists of jobs that are not ready
 --   queue_failed   groups of errors
+--   queue_failed_at   failed jobs, the newest first
 --   queue_unique   one unfinished job a key
 -- On the straight path push -> claim -> complete no row of queue is ever updated.
 
@@ -51,6 +52,7 @@ create unique index if not exists queue_ready on queue (queue, priority, seq) wh
 create index if not exists queue_due on queue (run_after) where state in ('scheduled', 'retry');
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
 create index if not exists queue_failed on queue (queue, error_key, changed) where state = 'failed';
+create index if not exists queue_failed_at on queue (changed, id) where state = 'failed';
 create unique index if not exists queue_unique on queue (queue, unique_key) where unique_key is not null and state <> 'failed';
 alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);

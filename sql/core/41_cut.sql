@@ -11,14 +11,15 @@ language plpgsql set search_path from current set enable_seqscan = off set jit =
 begin
     with d as materialized (
         select queue, priority, min_seq, max_seq, min_after, ready from delta
-        where xid >= pg_snapshot_xmax(t.snapshot)
+        where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null
         union all
         select queue, priority, min_seq, max_seq, min_after, ready from delta
         where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
+          and error_key is null
     ), g as materialized (
         select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut
         from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n,
-                     bool_or(min_seq is not null or ready > 0) as wake from d group by 1, 2) g
+                     bool_or(min_seq is not null or ready > 0 or ready is null) as wake from d group by 1, 2) g
         left join lateral (select seq from cursor c where c.queue = g.queue order by n desc limit 1) c on true
     ), new as (
         select array_agg(queue) as q, array_agg(priority::int) as p, array_agg(coalesce(low, 1) - 1) as s

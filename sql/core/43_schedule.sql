@@ -18,7 +18,7 @@ declare
     part   text;
     day    date;
 begin
-    for parent, day in select t, (now() + i * interval '1 day')::date from unnest(array['history', 'attempt']) t, generate_series(-1, 7) i loop
+    for parent, day in select t, (now() + i * interval '1 day')::date from unnest(array['history', 'attempt']) t, generate_series(0, 7) i loop
         part := parent || to_char(day, '_YYYYMMDD');
         continue when to_regclass(quote_ident(part)) is not null;
         execute format('create table %I (like %I including all, constraint %I check (%I >= %L and %4$I < %6$L))', part, parent,

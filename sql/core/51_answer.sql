@@ -53,6 +53,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     done bigint[];
+    held bigint[]; -- what the deleted leases named: what of it is not done is gone
 begin
     with g as materialized (
         select lease, version, array_agg(seq) as seqs from unnest($2, $3, $4) v (lease, version, seq) group by 1, 2
@@ -77,10 +78,10 @@ begin
         select queue, priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint
         from j group by queue, priority
     )
-    select array_agg(seq) into done from j;
+    select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s) into done, held;
     if cardinality(done) = cardinality($4) then
         return query select s, 'done' from unnest($4) s;
-    elsif done is null then
+    elsif held is null then
         return query select * from complete_rest($1, $2, $3, $4, $5, $6);
     else
         return query
@@ -89,8 +90,9 @@ begin
         ), rest as (
             select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n, array_agg(seq order by o) as s,
                                     array_agg(began order by o) as b, array_agg(result order by o) as t
-                             from v where seq <> all(done)) x, complete_rest($1, x.l, x.n, x.s, x.b, x.t) r)
-        select v.seq, coalesce(rest.outcome, 'done') from v left join rest on rest.seq = v.seq order by v.o;
+                             from v where seq <> all(held)) x, complete_rest($1, x.l, x.n, x.s, x.b, x.t) r)
+        select v.seq, case when v.seq = any(done) then 'done' when v.seq = any(held) then 'gone' else coalesce(rest.outcome, 'lost') end
+        from v left join rest on rest.seq = v.seq order by v.o;
     end if;
 end $$;
 comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Jobs are done: done = in the books now; lost = '
@@ -208,7 +210,7 @@ begin
         select w.lease from work_queue w join (select distinct lease, version from unnest($2, $3) v (lease, version)) g
             on w.lease = g.lease and w.version = g.version and w.lock_key = $1
         order by w.lease for update of w) z;
-    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, $4) t;
+    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce($4, '{}')) t;
     return query
     select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end
     from unnest($2, $4) with ordinality v (lease, seq, o) order by v.o;

@@ -3,22 +3,8 @@
 
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
-    with f as materialized (
-        select * from fold order by fold desc limit 1
-    ), r as (
-        select c.queue, c.ready from counter c join f using (fold) where c.error_key is null
-        union all
-        select d.queue, d.ready from delta d, f
-        where d.error_key is null and (d.xid >= pg_snapshot_xmax(f.snapshot) or d.xid = f.xid)
-        union all
-        select d.queue, d.ready from delta d, f
-        where d.error_key is null and d.xid < pg_snapshot_xmax(f.snapshot) and d.xid <> f.xid
-          and d.xid = any(array(select pg_snapshot_xip(f.snapshot)))
-        union all
-        select l.queue, -cardinality(l.seqs) from live l where l.lock_key is not null)
-    select coalesce(sum(r.ready), 0)::bigint from r
-    where (queues is null or r.queue = any(queues))
-      and not exists (select from queue_config q where q.queue = r.queue and q.paused_at is not null)
+    select coalesce(sum(o.ready), 0)::bigint from overview() o left join queue_config q on q.queue = o.queue
+    where (queues is null or o.queue = any(queues)) and q.paused_at is null
 $$;
 comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, exactly; paused queues aside';
 

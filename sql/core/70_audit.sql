@@ -1,0 +1,104 @@
+-- The audit, and what all administrative functions share. Each call is one batch of one action: the caller makes the
+-- action's uuid, counts batches from 1, and may ask again after a lost answer: the stored one comes back, nothing
+-- changes twice. audit says who wanted what, audit_batch what became of it, written in the batch's own transaction.
+
+create table if not exists audit (
+    action   uuid primary key,
+    at       timestamptz not null default clock_timestamp(),
+    who      text not null,
+    app      text,
+    addr     inet,
+    verb     text not null,
+    queue    text collate "C",
+    node     text collate "C",
+    params   jsonb not null,
+    reason   text,
+    expected bigint
+);
+create index if not exists audit_at on audit (at);
+comment on table audit is 'One row an administrative action: who, from where, what, why';
+comment on column audit.who is 'The login role (session_user)';
+
+create table if not exists audit_batch (
+    action  uuid not null references audit,
+    batch   int not null check (batch >= 1),
+    at      timestamptz not null default clock_timestamp(),
+    changed bigint not null,
+    skipped bigint not null,
+    rows    jsonb not null,
+    before  jsonb,
+    cursor  text,
+    primary key (action, batch)
+);
+comment on table audit_batch is 'What each batch of an action did, row by row; append-only';
+comment on column audit_batch.rows is 'The answer: [{id, state, why, n}], state null = left alone, because why';
+comment on column audit_batch.before is 'What the changed rows were before';
+comment on column audit_batch.cursor is 'Where the next batch goes on; null = nothing follows';
+
+create or replace view audit_log as
+select a.action, a.at, a.who, a.app, a.addr, a.verb, a.queue, a.node, a.params, a.reason, a.expected,
+       coalesce(b.changed, 0) as changed, coalesce(b.skipped, 0) as skipped, coalesce(b.batches, 0) as batches
+from audit a
+left join lateral (select sum(changed)::bigint as changed, sum(skipped)::bigint as skipped, count(*) as batches
+                   from audit_batch b where b.action = a.action) b on true;
+comment on view audit_log is 'The audit with its totals';
+
+create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb, reason text, expected bigint)
+returns boolean
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    was text;
+begin
+    if $1 is null or $2 is null or $2 < 1 then
+        raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || $1, 0));
+    if exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
+        return false;
+    end if;
+    insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)
+    values ($1, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), $3, $4, $5,
+            jsonb_strip_nulls($6), $7, $8)
+    on conflict do nothing;
+    select a.verb into was from audit a where a.action = $1;
+    if was <> $3 then
+        raise 'action % was a "%": use a new uuid for another action', $1, was using errcode = 'QT007';
+    end if;
+    return true;
+end $$;
+comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action stands in the audit now';
+
+create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null, cursor text default null) returns void
+language sql set search_path from current as $$
+    insert into audit_batch (action, batch, changed, skipped, rows, before, cursor)
+    select $1, $2, coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is not null), 0),
+           coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is null), 0), coalesce($3, '[]'), $4, $5
+    from jsonb_array_elements(coalesce($3, '[]')) r
+$$;
+comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch';
+
+create or replace function act_answer(action uuid, batch int)
+returns table (id text, state text, why text, cursor text, n bigint)
+language sql stable set search_path from current as $$
+    select r ->> 'id', r ->> 'state', r ->> 'why', b.cursor, coalesce((r ->> 'n')::bigint, 1)
+    from audit_batch b cross join lateral jsonb_array_elements(b.rows) with ordinality v (r, o)
+    where b.action = $1 and b.batch = $2
+    union all
+    select null, null, 'nothing in this batch', b.cursor, 0 from audit_batch b
+    where b.action = $1 and b.batch = $2 and b.rows = '[]' and b.cursor is not null
+$$;
+comment on function act_answer(uuid, int) is 'The stored answer of a batch';
+
+create or replace function check_expected(expected bigint, would bigint) returns void
+language plpgsql immutable set search_path from current as $$
+begin
+    if expected <> would then
+        raise 'expected %, but % would change now: nothing was changed', expected, would using errcode = 'QT005';
+    end if;
+end $$;
+comment on function check_expected(bigint, bigint) is 'Raises QT005 where the count has moved on since the preview';
+
+create or replace function wake(queue text) returns void
+language sql set search_path from current as $$ insert into delta (queue, priority) values ($1, 5) $$;
+comment on function wake(text) is 'Tells the scheduler''s next step to look at a queue';
