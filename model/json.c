@@ -175,21 +175,20 @@ is_json(const char *s, size_t len)
     return r.expect == NOTHING && r.at == len;
 }
 
-/* Does the bracket at s close soon, with nothing nested in it? */
+/* Does the bracket at s close soon, with nothing nested in it? Counted as it will be printed. */
 static bool
 is_short(const char *s, size_t len)
 {
-    for (size_t i = 1; i < len && i < SHORT; i++) {
-        if (s[i] == '"') {
-            size_t n = scan_string(s + i, len - i);
-            if (n == 0)
-                return false;
-            i += n - 1;
-        } else if (s[i] == '[' || s[i] == '{') {
+    size_t cells = 0;
+
+    for (size_t i = 1; i < len && cells < SHORT; i++) {
+        size_t n = s[i] == '"' ? scan_string(s + i, len - i) : 1;
+        if (s[i] == '[' || s[i] == '{' || n == 0)
             return false;
-        } else if (s[i] == ']' || s[i] == '}') {
-            return i < SHORT;
-        }
+        if (s[i] == ']' || s[i] == '}')
+            return true;
+        cells += is_space(s[i]) ? 0 : s[i] == ',' || s[i] == ':' ? 2 : n;
+        i += n - 1;
     }
     return false;
 }

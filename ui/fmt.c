@@ -108,6 +108,8 @@ fmt_count_fit(int64_t n, int w)
         return f;
     for (int unit = 1; units[unit]; unit++) {
         v /= 1000;
+        if (fabs(v) < 0.95) /* would be nothing but a rounded zero */
+            break;
         if (fabs(v) >= 999.95)
             continue;
         f = make("%.1f%c", v, units[unit]);

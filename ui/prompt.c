@@ -162,7 +162,7 @@ walk_history(struct line *l, int step)
         l->kept = xstrdup(l->text);
     }
     l->place = to;
-    line_set(l, to < h->n ? h->items[to] : l->kept);
+    line_set(l, to < h->n ? h->items[to] : l->kept ? l->kept : "");
     return LINE_CHANGED;
 }
 
@@ -188,8 +188,10 @@ move_to(struct line *l, int at)
 static enum line_answer
 done(struct line *l)
 {
-    if (l->history && !l->secret)
+    if (l->history && !l->secret) {
         line_history_add(l->history, l->text);
+        l->place = l->history->n;
+    }
     return LINE_DONE;
 }
 

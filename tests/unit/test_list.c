@@ -1,0 +1,466 @@
+/*
+ * The table widget: order, cursor and marks by id across refreshes, columns that fit, drawing, and
+ * all kinds of columns.
+ */
+#include "tests/harness.h"
+
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/rows.h"
+#include "ui/list.h"
+
+struct job {
+    const char *id, *queue, *state;
+    int64_t ready, created_ms, run_ms;
+    double rate;
+    int tries, ok;
+};
+
+static void
+draw_try(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    grid_printf(g, r, ROLE_DIM, "%d/5", ((const struct job *)row)->tries);
+}
+
+static enum role
+role_ready(const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    return ((const struct job *)row)->ready > 100 ? ROLE_WARN : ROLE_TEXT;
+}
+
+static const struct column_special try_special = {.draw = draw_try, .sort_as = K_INT};
+static const struct column_special ready_special = {.role = role_ready};
+#define F(field) offsetof(struct job, field)
+
+static const struct column columns[] = {
+    {"queue", "QUEUE", "Queue", K_TEXT,   F(queue),      6,  0,  0,   NULL          },
+    {"ready", "READY", "Ready", K_COUNT,  F(ready),      6,  8,  1,   &ready_special},
+    {"try",   "TRY",   "Tries", K_CUSTOM, F(tries),      3,  3,  3,   &try_special  },
+    {"rate",  "/s",    "Rate",  K_RATE,   F(rate),       5,  5,  2,   NULL          },
+    {"age",   "AGE",   "Age",   K_AGE,    F(created_ms), 7,  7,  4,   NULL          },
+    {"state", "STATE", "State", K_STATE,  F(state),      11, 11, 100, NULL          },
+};
+
+static struct lead
+lead(const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    return (struct lead){((const struct job *)row)->ok ? "▸" : "‖", ROLE_TEXT};
+}
+
+static const struct list_def def = {
+    .columns = columns,
+    .ncolumns = 6,
+    .row_size = sizeof(struct job),
+    .id_offset = F(id),
+    .sort = "ready",
+    .desc = true,
+    .lead = lead,
+};
+
+static const struct job jobs[] = {
+    {"a", "mail",   "ready",   120,        1000,       5, 412,         1, 1},
+    {"b", "image",  "failed",  18234,      2000,       5, 96,          3, 1},
+    {"c", "report", "retry",   3,          FIELD_NULL, 5, (double)NAN, 2, 0},
+    {"d", "search", "running", 5021,       3000,       5, 18,          5, 1},
+    {"e", "none",   "ready",   FIELD_NULL, 4000,       5, 0,           0, 1},
+};
+enum { JOBS = 5, NOW = 302000 };
+
+static void
+expect_order(const struct list *l, const char *want)
+{
+    char got[64] = "";
+
+    for (int i = 0; i < list_count(l); i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s",
+                 ((const struct job *)list_row(l, i))->id);
+    assert_string_equal(got, want);
+}
+
+static void
+expect_draw(struct list *l, int w, int h, const struct list_look *look, const char *want)
+{
+    struct grid *g = grid_new(w, h, false);
+    struct buf b = {0};
+
+    list_draw(l, g, grid_rect(g), look);
+    grid_dump(g, &b);
+    assert_string_equal(b.data, want);
+    buf_free(&b);
+    grid_free(g);
+}
+
+static void
+test_order(void **state)
+{
+    struct list *l = list_new(&def);
+    bool desc;
+
+    (void)state;
+    assert_int_equal(list_index(l), -1);
+    assert_null(list_selected(l));
+    list_set_rows(l, jobs, JOBS);
+    expect_order(l, "bdace"); /* no number stands last */
+    list_sort_invert(l);
+    expect_order(l, "cadbe");
+    assert_true(list_sort_by(l, "rate", true));
+    expect_order(l, "abdec");
+    assert_true(list_sort_by(l, "age", false)); /* youngest first */
+    expect_order(l, "edbac");
+    list_sort_invert(l);
+    expect_order(l, "abdec");
+    assert_true(list_sort_by(l, "try", true));
+    expect_order(l, "dbcae");
+    assert_false(list_sort_by(l, "nothing", true));
+    list_sort_step(l, 1);
+    assert_string_equal(list_sort_column(l, &desc)->name, "rate");
+    assert_true(desc);
+    list_sort_step(l, -1);
+    assert_string_equal(list_sort_column(l, &desc)->name, "try");
+    list_free(l);
+}
+
+static void
+test_ties_by_id(void **state)
+{
+    const struct job same[] = {
+        {.id = "c", .queue = "x"},
+        {.id = "a", .queue = "x"},
+        {.id = "b", .queue = "x"}
+    };
+    struct list *l = list_new(&def);
+
+    (void)state;
+    list_set_rows(l, same, 3);
+    expect_order(l, "abc");
+    list_sort_invert(l);
+    expect_order(l, "abc");
+    list_free(l);
+}
+
+static void
+test_cursor_stays(void **state)
+{
+    struct list *l = list_new(&def);
+    struct job more[JOBS];
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    list_move(l, 1);
+    assert_string_equal(list_selected_id(l), "d");
+    memcpy(more, jobs, sizeof jobs);
+    more[0].ready = 99999; /* a moves to the top */
+    more[3].ready = 1;     /* d moves down */
+    list_set_rows(l, more, JOBS);
+    expect_order(l, "abcde");
+    assert_string_equal(list_selected_id(l), "d");
+    list_sort_by(l, "queue", false);
+    assert_string_equal(list_selected_id(l), "d");
+    assert_true(list_select(l, "a") && list_index(l) == 1);
+    assert_false(list_select(l, "zz"));
+    list_free(l);
+}
+
+static void
+test_deleted_goes_to_neighbour(void **state)
+{
+    struct list *l = list_new(&def);
+    struct job some[3] = {jobs[1], jobs[0], jobs[4]}; /* of bdace: b a e */
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    list_select(l, "d");
+    list_set_rows(l, some, 3);
+    assert_string_equal(list_selected_id(l), "a"); /* the one after it */
+    list_set_rows(l, some, 1);
+    assert_string_equal(list_selected_id(l), "b");
+    list_set_rows(l, NULL, 0);
+    assert_string_equal(list_selected_id(l), "");
+    assert_int_equal(list_index(l), -1);
+    list_move(l, 3);
+    list_toggle_mark(l);
+    list_set_rows(l, jobs, JOBS); /* it comes back */
+    assert_string_equal(list_selected_id(l), "b");
+    list_free(l);
+}
+
+static bool
+keep_ready(void *ctx, const void *row)
+{
+    return ((const struct job *)row)->ready >= *(int *)ctx;
+}
+
+static void
+test_filter(void **state)
+{
+    struct list *l = list_new(&def);
+    int least = 100;
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    list_select(l, "a");
+    list_set_filter(l, keep_ready, &least);
+    expect_order(l, "bda");
+    least = 1000000;
+    list_set_filter(l, keep_ready, &least);
+    assert_int_equal(list_count(l), 0);
+    assert_int_equal(list_wants(l), 0);
+    list_set_filter(l, NULL, NULL);
+    assert_string_equal(list_selected_id(l), "a"); /* where it was before */
+    list_free(l);
+}
+
+static void
+test_marks(void **state)
+{
+    struct list *l = list_new(&def);
+    int n;
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    assert_string_equal(list_targets(l, &n)[0], "b");
+    assert_int_equal(n, 1);
+    list_toggle_mark(l);
+    list_toggle_mark(l);
+    assert_string_equal(list_selected_id(l), "a");
+    const char *const *ids = list_targets(l, &n);
+    assert_true(n == 2 && !strcmp(ids[0], "b") && !strcmp(ids[1], "d"));
+    list_set_rows(l, jobs, 1); /* marks stay while their rows are away */
+    assert_true(list_is_marked(l, "d") && !list_is_marked(l, "a"));
+    list_set_rows(l, jobs, JOBS);
+    list_mark_shown(l);
+    list_mark(l, "c", false);
+    ids = list_marks(l, &n);
+    assert_true(n == 4 && !strcmp(ids[0], "a") && !strcmp(ids[3], "e"));
+    list_unmark_all(l);
+    list_marks(l, &n);
+    assert_int_equal(n, 0);
+    list_mark_shown(l);
+    list_free(l);
+}
+
+/* Many rows: the cursor stays visible and keeps its line, and paging ends where it should. */
+static void
+test_scrolling(void **state)
+{
+    static struct job many[300];
+    static char ids[300][8];
+    struct list_def plain = def;
+    struct grid *g = grid_new(60, 11, false);
+    struct list_look look = {.now_ms = NOW};
+    int x, y;
+
+    (void)state;
+    plain.sort = NULL;
+    plain.server_order = true;
+    for (int i = 0; i < 300; i++) {
+        snprintf(ids[i], sizeof ids[i], "%04d", i);
+        many[i] = (struct job){.id = ids[i], .queue = "q"};
+    }
+    struct list *l = list_new(&plain);
+    list_set_rows(l, many, 200);
+    list_draw(l, g, grid_rect(g), &look);
+    list_set_more(l, false, true);
+    assert_int_equal(list_wants(l), 0);
+    list_page(l, 3);
+    assert_int_equal(list_index(l), 27);
+    list_page(l, 100);
+    assert_int_equal(list_index(l), 199);
+    assert_int_equal(list_wants(l), 1);
+    list_set_rows(l, many, 300);
+    assert_int_equal(list_index(l), 199);
+    list_draw(l, g, grid_rect(g), &look);
+    assert_true(grid_cursor_at(g, &x, &y) && y == 10);
+    list_set_rows(l, many + 50, 250); /* rows above go away: the line stays */
+    grid_clear(g);
+    list_draw(l, g, grid_rect(g), &look);
+    assert_string_equal(list_selected_id(l), "0199");
+    assert_true(grid_cursor_at(g, &x, &y) && y == 10);
+    list_home(l);
+    list_set_more(l, true, false);
+    assert_int_equal(list_wants(l), -1);
+    list_page(l, -1);
+    assert_int_equal(list_index(l), 0);
+    list_end(l);
+    assert_int_equal(list_index(l), 249);
+    list_move(l, INT_MIN);
+    list_move(l, INT_MAX);
+    assert_int_equal(list_index(l), 249);
+    list_free(l);
+    grid_free(g);
+}
+
+static void
+test_draw(void **state)
+{
+    struct list *l = list_new(&def);
+    struct list_look look = {.now_ms = NOW};
+
+    (void)state;
+    expect_draw(l, 40, 3, &look, "  QUEUE         READY↓ TRY    /s     AGE\n  nothing here\n\n");
+    list_set_rows(l, jobs, JOBS);
+    list_mark(l, "a", true);
+    expect_draw(l, 40, 7, &look,
+                "  QUEUE         READY↓ TRY    /s     AGE\n"
+                "▸ image         18,234 3/5    96  5m 00s\n"
+                "▸ search         5,021 5/5    18  4m 59s\n"
+                "✓ mail             120 1/5   412  5m 01s\n"
+                "‖ report             3 2/5     —       —\n"
+                "▸ none               — 0/5     0  4m 58s\n"
+                "\n");
+    list_free(l);
+}
+
+static void
+test_draw_roles(void **state)
+{
+    struct list *l = list_new(&def);
+    struct list_look look = {.now_ms = NOW};
+    struct grid *g = grid_new(24, 4, false);
+    struct buf b = {0};
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    list_mark(l, "d", true);
+    list_draw(l, g, grid_rect(g), &look);
+    grid_dump_roles(g, &b);
+    assert_string_equal(b.data, "llllllllllllllllllllllll\n"
+                                "SSSSSSSSSSSSSSSSSSSSSSSS\n"
+                                "m.mmmmmmm....wwwww\n"
+                                "...............www\n");
+    buf_free(&b);
+    grid_free(g);
+    list_free(l);
+}
+
+static void
+test_layout(void **state)
+{
+    int w[6];
+    bool hidden[6] = {false, false, false, false, false, true};
+
+    (void)state;
+    column_layout(columns, 6, hidden, 200, w);
+    assert_true(w[1] == 8 && w[2] == 3 && w[3] == 5 && w[4] == 7 && w[5] == 0);
+    assert_int_equal(w[0], 200 - 8 - 3 - 5 - 7 - 4);
+    column_layout(columns, 6, hidden, 31, w); /* exactly all at their least */
+    assert_true(w[0] == 6 && w[1] == 6 && w[4] == 7);
+    column_layout(columns, 6, hidden, 30, w); /* age goes first */
+    assert_true(w[4] == 0 && w[2] == 3 && w[1] == 8);
+    column_layout(columns, 6, hidden, 12, w);
+    assert_true(w[0] == 12 && w[1] == 0);
+    column_layout(columns, 6, NULL, 3, w);
+    assert_int_equal(w[0], 3);
+    column_layout(columns, 6, NULL, -3, w);
+    assert_int_equal(w[0], 0);
+    for (int width = 0; width < 120; width++) {
+        int sum = 0;
+        column_layout(columns, 6, hidden, width, w);
+        for (int i = 0; i < 6; i++)
+            sum += w[i] ? w[i] + (sum > 0) : 0;
+        assert_true(sum <= width);
+        assert_true(width == 0 || w[0] > 0);
+    }
+}
+
+static void
+test_save(void **state)
+{
+    struct list *l = list_new(&def);
+    struct buf b = {0};
+    bool desc;
+
+    (void)state;
+    list_save(l, &b);
+    assert_string_equal(b.data, "sort=ready desc");
+    list_load(l, "sort=age hide=try,rate,queue,nothing show=state junk");
+    assert_false(list_column_on(l, 2) || list_column_on(l, 3));
+    assert_true(list_column_on(l, 0) && list_column_on(l, 5)); /* the first stays */
+    assert_string_equal(list_sort_column(l, &desc)->name, "age");
+    buf_clear(&b);
+    list_save(l, &b);
+    assert_string_equal(b.data, "sort=age hide=try,rate show=state");
+    list_load(l, "");
+    list_load(l, "sort= hide=,, =");
+    buf_free(&b);
+    list_free(l);
+}
+
+struct every {
+    const char *text;
+    int number;
+    int64_t big;
+    double real;
+};
+
+static void
+expect_kind(enum kind kind, size_t offset, const struct every *row, int w, const char *want)
+{
+    struct column c = {"x", "X", "", kind, offset, 1, 10, 0, NULL};
+    struct cell_ctx ctx = {.now_ms = NOW, .utc = true};
+    struct buf b = {0};
+
+    column_text(&c, row, &ctx, w, &b);
+    assert_string_equal(b.data ? b.data : "", want);
+    buf_free(&b);
+}
+
+static void
+test_kinds(void **state)
+{
+    static const size_t text = offsetof(struct every, text),
+                        number = offsetof(struct every, number), big = offsetof(struct every, big),
+                        real = offsetof(struct every, real);
+    struct every e = {"019392a1-0000-7000-8000-0123456789ab", 3, 2000, 0.58};
+    struct every s = {"failed", 1, 81204, 12345};
+    struct every none = {"", INT_MIN, FIELD_NULL, (double)NAN};
+
+    (void)state;
+    expect_kind(K_UUID, text, &e, 8, "456789ab");
+    expect_kind(K_UUID, text, &e, 0, e.text);
+    expect_kind(K_TEXT, text, &e, 8, e.text);
+    expect_kind(K_STATE, text, &s, 0, "× failed");
+    expect_kind(K_STATE, text, &none, 0, "");
+    expect_kind(K_INT, number, &e, 0, "3");
+    expect_kind(K_INT, number, &none, 0, "—");
+    expect_kind(K_BOOL, number, &s, 0, "yes");
+    expect_kind(K_BOOL, number, &none, 0, "—");
+    expect_kind(K_BIG, big, &s, 0, "81204");
+    expect_kind(K_COUNT, big, &s, 0, "81,204");
+    expect_kind(K_COUNT, big, &s, 4, "81k");
+    expect_kind(K_RATE, real, &s, 5, "12.3k");
+    expect_kind(K_RATE, real, &none, 5, "—");
+    expect_kind(K_PERCENT, real, &e, 0, "58%");
+    expect_kind(K_BYTES, big, &s, 0, "79 kB");
+    expect_kind(K_AGE, big, &e, 7, "5m 00s");
+    expect_kind(K_AGE, big, &e, 4, "5m");
+    expect_kind(K_AGE_SHORT, big, &e, 0, "5m");
+    expect_kind(K_TIME, big, &e, 8, "00:00:02");
+    expect_kind(K_TIME, big, &e, 0, "1970-01-01 00:00:02");
+    expect_kind(K_DURATION, big, &s, 0, "1m 21s");
+    expect_kind(K_WAIT, big, &none, 0, "—");
+    expect_kind(K_CUSTOM, big, &e, 0, "");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_ties_by_id),
+        cmocka_unit_test(test_cursor_stays), cmocka_unit_test(test_deleted_goes_to_neighbour),
+        cmocka_unit_test(test_filter),       cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_scrolling),    cmocka_unit_test(test_draw),
+        cmocka_unit_test(test_draw_roles),   cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_save),         cmocka_unit_test(test_kinds),
+    };
+
+    setlocale(LC_ALL, "C.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
