@@ -183,7 +183,8 @@ batch_came(void *ctx, struct db_reply *reply)
     }
     const struct change_row *row = rows.rows;
     for (int i = 0; i < rows.n; i++)
-        tally_add(&a->outcome, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
+        if (row[i].n != 0) /* a batch that found nothing may still lead on */
+            tally_add(&a->outcome, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
     bool more = move_on(a, &rows);
     rowset_free(&rows);
     if (reply->took_us > a->slowest_us)
@@ -277,7 +278,7 @@ needs_gathering(const struct adapter *a, enum section_id s, const struct params 
 static void
 take_predicate(struct action *a, const struct intent *in)
 {
-    static const char *const failed[] = {"failed"}, *const finished[] = {"completed"};
+    static const char *const failed[] = {"failed"}, *const finished[] = {"completed", "cancelled"};
     const struct act_parts *parts = &act_parts[a->act];
 
     if (in->where)
@@ -287,7 +288,7 @@ take_predicate(struct action *a, const struct intent *in)
     if (a->act == ACT_REQUEUE && !a->params.value[PARAM_STATES])
         params_set_list(&a->params, PARAM_STATES, failed, 1);
     if (a->act == ACT_PURGE && !a->params.value[PARAM_STATES])
-        params_set_list(&a->params, PARAM_STATES, finished, 1);
+        params_set_list(&a->params, PARAM_STATES, finished, 2);
     a->section = parts->by_where;
     if (in->where && needs_gathering(a->adapter, a->section, &a->params)) {
         params_copy(&a->search, &a->params);

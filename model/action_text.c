@@ -30,7 +30,7 @@ const struct act_info act_infos[ACT_COUNT] = {
 /* by ids, by predicate, preview, becomes, target, once; in the order of enum act */
 const struct act_parts act_parts[ACT_COUNT] = {
     {SEC_REQUEUE, SEC_REQUEUE_WHERE, SEC_REQUEUE_PREVIEW, "ready",     PARAM_TOTAL, false},
-    {SEC_COUNT,   SEC_RELEASE_WHERE, SEC_RELEASE_PREVIEW, "ready",     PARAM_NODE,  true },
+    {SEC_COUNT,   SEC_RELEASE_WHERE, SEC_RELEASE_PREVIEW, "ready",     PARAM_NODE,  false},
     {SEC_EXTEND,  SEC_EXTEND_WHERE,  SEC_EXTEND_PREVIEW,  "extended",  PARAM_NODE,  true },
     {SEC_COUNT,   SEC_PURGE,         SEC_PURGE_PREVIEW,   "purged",    PARAM_QUEUE, false},
     {SEC_CANCEL,  SEC_COUNT,         SEC_CANCEL_PREVIEW,  "cancelled", PARAM_TOTAL, false},

@@ -305,7 +305,7 @@ where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9
 order by number desc, ended desc limit 200
 
 -- name: nodes
--- heartbeats where a worker registered; a name that only claims is known by its leases
+-- heartbeats where a worker registered; a name that only claims is known by its leases; session_alive is NULL without pg_monitor
 with l as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
            count(*) filter (where lock_timeout < now()) as expired
@@ -321,10 +321,9 @@ select coalesce(n.lock_key, l.lock_key) as node,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
        coalesce(array_to_string(n.queues, ','), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
-            when exists (select from pg_stat_activity a where a.pid = n.backend_pid and a.datname = current_database()
-                         and a.backend_start < n.heartbeat) then true
-            else false end as session_alive
+            when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive
 from {schema}.node n full join l on l.lock_key = n.lock_key
+left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
 order by 1
 
 -- name: leases
@@ -385,12 +384,12 @@ from {schema}.release($1::uuid, $2::int, $3::text, coalesce($4::boolean, true), 
 
 -- name: extend
 -- params: action batch ids by expected reason
-select id, state, why, cursor, n
+select id, case when state is not null then 'extended' end as state, why, cursor, n
 from {schema}.extend_leases($1::uuid, $2::int, $3::text[]::uuid[], null::text, $4::interval, $5::bigint, $6::text)
 
 -- name: extend_where
 -- params: action batch node by expected reason
-select id, state, why, cursor, n
+select id, case when state is not null then 'extended' end as state, why, cursor, n
 from {schema}.extend_leases($1::uuid, $2::int, null::uuid[], $3::text, $4::interval, $5::bigint, $6::text)
 
 -- name: purge
@@ -427,7 +426,8 @@ from {schema}.release_preview($1::text, coalesce($2::boolean, true), coalesce($3
 
 -- name: extend_preview
 -- params: ids node by
-select state, n, why from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
+select case when state is not null then 'extended' end as state, n, why
+from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
 
 -- name: purge_preview
 -- params: queue states before
