@@ -1,5 +1,6 @@
 /* The only clock. Monotonic milliseconds drive timers; wall-clock milliseconds are for display.
- * QUEUETOP_NOW (milliseconds since 1970, or an ISO time in UTC) freezes the wall clock for tests. */
+ * QUEUETOP_NOW (milliseconds since 1970, or an ISO time in UTC) freezes the wall clock for tests.
+ */
 #ifndef MODEL_CLOCK_H
 #define MODEL_CLOCK_H
 

@@ -30,17 +30,17 @@ enum db_state {
 };
 
 struct db_options {
-    const char *conninfo;      /* keywords, URI, or "" for libpq's environment; copied */
-    const char *dbname;        /* -d, or NULL; may itself be a conninfo */
-    const char *app_name;      /* application_name */
-    const char *schema;        /* search_path of every transaction: schema, pg_temp; NULL = untouched */
-    int statement_timeout_ms;  /* 0 = none */
-    int lock_timeout_ms;       /* 0 = none */
-    int stall_warn_ms;         /* silence while busy: cancel; 0 = 3000, -1 = never */
-    int stall_drop_ms;         /* silence while busy: drop the socket; 0 = 8000, -1 = never */
-    bool read_only;            /* BEGIN READ ONLY in every call, one snapshot for all statements */
-    bool once;                 /* no reconnecting by itself: the first failure is the answer to all
-                                  that waits; a later call connects anew (verbs) */
+    const char *conninfo; /* keywords, URI, or "" for libpq's environment; copied */
+    const char *dbname;   /* -d, or NULL; may itself be a conninfo */
+    const char *app_name; /* application_name */
+    const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = untouched */
+    int statement_timeout_ms; /* 0 = none */
+    int lock_timeout_ms;      /* 0 = none */
+    int stall_warn_ms;        /* silence while busy: cancel; 0 = 3000, -1 = never */
+    int stall_drop_ms;        /* silence while busy: drop the socket; 0 = 8000, -1 = never */
+    bool read_only;           /* BEGIN READ ONLY in every call, one snapshot for all statements */
+    bool once;                /* no reconnecting by itself: the first failure is the answer to all
+                                 that waits; a later call connects anew (verbs) */
 };
 
 struct db_param {
@@ -58,8 +58,8 @@ struct db_stmt {
 struct db_call {
     const struct db_stmt *stmts;
     int n;
-    bool bare;   /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
-                    and no settings; search_path is then the caller's business (qualified names) */
+    bool bare; /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
+                  and no settings; search_path is then the caller's business (qualified names) */
     bool script; /* each stmts[i] without parameters may be a script of many statements, sent by the
                     simple protocol inside the surrounding transaction; one round trip each; its
                     result is that of the script's last statement. Scripts must not end it. */
@@ -68,9 +68,9 @@ struct db_call {
 };
 
 struct db_reply {
-    struct err err;          /* kind ERR_NONE = every statement ran and COMMIT was confirmed */
-    int failed_at;           /* index of the statement that failed, -1 = none or not a statement's */
-    bool in_doubt;           /* the connection broke after COMMIT was sent: it may have happened */
+    struct err err; /* kind ERR_NONE = every statement ran and COMMIT was confirmed */
+    int failed_at;  /* index of the statement that failed, -1 = none or not a statement's */
+    bool in_doubt;  /* the connection broke after COMMIT was sent: it may have happened */
     struct result **results; /* one a statement (NULL where it did not run); freed after the
                                 callback unless taken with db_take */
     int n;
@@ -99,8 +99,9 @@ void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
 bool db_needs_password(const struct db *db);
 void db_password(struct db *db, const char *password);
 
-/* Queues a call; never answers before it returns. Connects when needed. A call that waits for a connection is answered with ERR_CONN
- * after wait_ms (0 = at once when the connection is down, -1 = waits for ever). */
+/* Queues a call; never answers before it returns. Connects when needed. A call that waits for a
+ * connection is answered with ERR_CONN after wait_ms (0 = at once when the connection is down, -1 =
+ * waits for ever). */
 void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx);
 /* Takes result i out of a reply: the caller owns it (result_free). */
 struct result *db_take(struct db_reply *reply, int i);
@@ -121,8 +122,8 @@ const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
 int db_server_version(const struct db *db); /* 150018, 0 while unknown */
 
-/* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is the
- * caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
+/* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
+ * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
 /* A connection without `once` is waited for 30 s at most. */
 bool db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply *reply,
            struct err *e) __attribute__((warn_unused_result));

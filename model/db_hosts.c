@@ -4,7 +4,9 @@
  * connecting by one wrong keyword, is asked for them. */
 #include "model/db_private.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -81,14 +83,12 @@ host_is_socket(const char *name)
 }
 
 bool
-host_is_numeric(const char *host)
+host_is_numeric(const char *name)
 {
-    struct addrinfo hint = {.ai_flags = AI_NUMERICHOST}, *list = NULL;
-    bool ok = getaddrinfo(host, NULL, &hint, &list) == 0;
+    char plain[64], address[sizeof(struct in6_addr)];
 
-    if (ok)
-        freeaddrinfo(list);
-    return ok;
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "%"), name); /* fe80::1%eth0 */
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, plain, address) == 1;
 }
 
 void

@@ -148,7 +148,7 @@ may_install(const struct job *j, const struct state *s)
                     "nothing is installed in schema \"%s\": `queuetop install` does that", schema);
     if (!s->has_meta && s->tables > 0)
         return fail(j->e, ERR_REFUSED,
-                    "schema \"%s\" holds %d tables of others: choose one of its own (--schema)",
+                    "schema \"%s\" holds tables of others (%d): choose one of its own (--schema)",
                     schema, s->tables);
     if (s->protocol > QUEUE_PROTOCOL)
         return fail(j->e, ERR_REFUSED,

@@ -9,12 +9,12 @@
 #include "model/loop.h"
 
 struct install_options {
-    const char *schema;   /* default "queues" */
-    const char *viewer;   /* role names, defaults queues_viewer, queues_worker, queues_operator */
+    const char *schema; /* default "queues" */
+    const char *viewer; /* role names, defaults queues_viewer, queues_worker, queues_operator */
     const char *worker;
     const char *operator_;
-    bool dry_run;         /* runs everything and rolls back */
-    bool migrate;         /* the module must be installed already */
+    bool dry_run; /* runs everything and rolls back */
+    bool migrate; /* the module must be installed already */
 };
 
 /* Runs the core scripts. `say` gets each line of what was done or would be done. db must have been

@@ -1,6 +1,7 @@
 /* From an answer of the server to an array of structs, by a table of columns: name in SQL, kind,
  * offset in the struct. Columns are matched by name once an answer; a missing one is ERR_DATA that
- * names it, an unknown one is ignored. A result owns its bytes; strings of the rows point into it. */
+ * names it, an unknown one is ignored. A result owns its bytes; strings of the rows point into it.
+ */
 #ifndef MODEL_ROWS_H
 #define MODEL_ROWS_H
 
@@ -26,11 +27,11 @@ unsigned char *result_bytes(const struct result *r, int row, int col, size_t *le
 
 /* The representation in the struct. K_* of a screen column (ui/list.h) refines these. */
 enum field_type {
-    F_STR,  /* const char *, never NULL ("" for SQL NULL) */
-    F_I64,  /* int64_t; SQL NULL -> INT64_MIN (FIELD_NULL) */
-    F_INT,  /* int; SQL NULL -> INT_MIN */
-    F_DBL,  /* double; SQL NULL -> NAN */
-    F_BOOL  /* int: 1, 0, -1 for SQL NULL */
+    F_STR, /* const char *, never NULL ("" for SQL NULL) */
+    F_I64, /* int64_t; SQL NULL -> INT64_MIN (FIELD_NULL) */
+    F_INT, /* int; SQL NULL -> INT_MIN */
+    F_DBL, /* double; SQL NULL -> NAN */
+    F_BOOL /* int: 1, 0, -1 for SQL NULL */
 };
 #define FIELD_NULL INT64_MIN
 

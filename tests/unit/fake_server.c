@@ -390,8 +390,7 @@ fake_dsn(const struct fake *f)
     static int at;
     char *text = texts[at++ % 4];
 
-    snprintf(text, sizeof texts[0], "host=%s port=%d user=u dbname=d passfile=/none", f->dir,
-             PORT);
+    snprintf(text, sizeof texts[0], "host=%s port=%d user=u dbname=d passfile=/none", f->dir, PORT);
     return text;
 }
 
