@@ -86,13 +86,15 @@ begin
     else
         return query
         with v as materialized (
-            select v.*, $5[o] as began, $6[o] as result from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
+            select v.*, row_number() over (partition by coalesce(v.seq = any(held), false) order by o) as k, coalesce(v.seq = any(held), false) as ours
+            from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
         ), rest as (
             select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n, array_agg(seq order by o) as s,
-                                    array_agg(began order by o) as b, array_agg(result order by o) as t
-                             from v where seq <> all(held)) x, complete_rest($1, x.l, x.n, x.s, x.b, x.t) r)
-        select v.seq, case when v.seq = any(done) then 'done' when v.seq = any(held) then 'gone' else coalesce(rest.outcome, 'lost') end
-        from v left join rest on rest.seq = v.seq order by v.o;
+                                    array_agg($5[o] order by o) as b, array_agg($6[o] order by o) as t
+                             from v where not ours) x,
+                 complete_rest($1, x.l, x.n, x.s, x.b, x.t) with ordinality r (seq, outcome, k))
+        select v.seq, case when not v.ours then rest.outcome when v.seq = any(done) then 'done' else 'gone' end
+        from v left join rest on not v.ours and rest.k = v.k order by v.o;
     end if;
 end $$;
 comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Jobs are done: done = in the books now; lost = '

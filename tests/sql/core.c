@@ -92,6 +92,20 @@ static const char words_answer[] =
     "payload->>'name'), '')"
     " from history $$;";
 
+/* Strangers: every answer by raw token, and all that it could have changed. */
+static const char words_probe[] =
+    "create function t.answers(node text, lease bigint, version int, seq bigint) returns text "
+    "language sql"
+    " as $$ select concat_ws(' ', (select outcome from complete($1, array[$2], array[$3], "
+    "array[$4])),"
+    " (select outcome from fail($1, array[$2], array[$3], array[$4], array['x'])),"
+    " (select outcome from extend($1, array[$2], array[$3], interval '1 h')),"
+    " (select outcome from give_back($1, array[$2], array[$3], array[$4]))) $$;"
+    "create function t.picture() returns text language sql as $$ select md5(concat("
+    " (select string_agg(q::text, ';' order by id) from queue q),"
+    " (select string_agg(w::text, ';' order by lease) from work_queue w),"
+    " (select count(*) from history), (select count(*) from attempt))) $$;";
+
 /* The reader's way to sum counters, against count(*): one statement, so one snapshot. */
 static const char words_truth[] =
     "create view t.counts as with f as (select * from fold order by fold desc limit 1), d as ("
@@ -156,6 +170,7 @@ load_words(PGconn *conn)
 {
     pg_run(conn, "%s", words_ask);
     pg_run(conn, "%s", words_answer);
+    pg_run(conn, "%s", words_probe);
     pg_run(conn, "%s", words_truth);
 }
 

@@ -7,6 +7,8 @@
  *   t.push(queue, names, ...)  one job a name; names are separated by commas
  *   t.claim(node, n, ...)      the names claimed, in order
  *   t.done / t.fail / t.back (node, names)     the outcomes, in order
+ *   t.answers(node, lease, version, seq)       all four answers by raw token: "lost lost lost lost"
+ *   t.picture()                a digest of all that an answer could change
  *   t.step()                   one step of the scheduler "test"; what it did as "cut promoted
  * stolen" t.truth()                  what the books say wrongly; empty when all is right
  *
