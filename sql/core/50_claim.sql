@@ -52,6 +52,9 @@ declare
     state  text;
     seen   timestamptz;
 begin
+    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
+        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
+    end if;
     select x.state, x.heartbeat into state, seen from node x where x.lock_key = $1;
     if state is not null and (state <> 'up' or seen < now() - setting_interval('node_dead')) then
         return;
@@ -144,6 +147,6 @@ language plpgsql set search_path from current as $$
 begin
     return current_setting('transaction_isolation') = 'read committed'
         and (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1)
-        and (select s.cut > 0 from schedule('claim:' || node) s);
+        and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;
 comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true = there is something now';

@@ -1,0 +1,523 @@
+/*
+ * The adapter contract: every section of native.sql against a really installed schema, by the
+ * column tables of model/record.h: each column that is not optional comes, with a type that fits.
+ * On an empty schema, with data, with a name that must be quoted, and as a bare viewer. Then what
+ * the jobs section finds, in which order, and that no way of asking scans the table of jobs at many
+ * rows.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter.h"
+#include "model/filter.h"
+#include "model/mem.h"
+#include "tests/sql/core.h"
+
+static struct adapter *
+adapter_for(const char *schema)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_load("native", &e);
+
+    if (!a || !adapter_use(a, schema, &e))
+        fail_msg("%s", e.text);
+    return a;
+}
+
+/* As the watcher does it: read only, nothing but pg_catalog on the path. */
+static PGresult *
+ask(PGconn *conn, const char *sql, const struct db_stmt *stmt)
+{
+    const char *values[ADAPTER_PARAMS];
+
+    for (int i = 0; i < stmt->nparams; i++)
+        values[i] = stmt->params[i].value;
+    pg_run(conn, "begin read only; set local search_path = pg_catalog, pg_temp");
+    PGresult *res = PQexecParams(conn, sql, stmt->nparams, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s\n%s", sql, PQresultErrorMessage(res));
+    pg_run(conn, "rollback");
+    return res;
+}
+
+static PGresult *
+section(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    struct db_stmt stmt = adapter_bind(a, s, p, storage);
+
+    return ask(conn, stmt.sql, &stmt);
+}
+
+/* --- types -------------------------------------------------------------------------------------
+ */
+
+enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25 };
+
+static bool
+fits(enum field_type type, Oid oid)
+{
+    switch (type) {
+    case F_STR:
+        return oid == OID_TEXT;
+    case F_I64:
+        return oid == OID_INT8 || oid == OID_INT4;
+    case F_INT:
+        return oid == OID_INT4 || oid == OID_INT2;
+    case F_BOOL:
+        return oid == OID_BOOL;
+    case F_DBL:
+        return oid == 701;
+    }
+    return false;
+}
+
+static void
+check_columns(const char *name, const struct record *rec, const PGresult *res)
+{
+    for (int i = 0; rec && i < rec->n; i++) {
+        int col = PQfnumber(res, rec->fields[i].name);
+        if (col < 0 && !rec->fields[i].optional)
+            fail_msg("section %s has no column %s", name, rec->fields[i].name);
+        if (col >= 0 && !fits(rec->fields[i].type, PQftype(res, col)))
+            fail_msg("section %s: column %s has type %u", name, rec->fields[i].name,
+                     PQftype(res, col));
+    }
+}
+
+/* Every section is planned and described; those of the watcher also run, with every parameter NULL
+ * and with every parameter given, and their rows must decode. */
+static void
+check_sections(PGconn *conn, const struct adapter *a)
+{
+    static const char *const list[] = {"failed", "00000000-0000-7000-8000-000000000000"};
+    struct params none = {0}, some = {0};
+
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        params_set(&some, (enum param)i, "1");
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        if (param_is_list((enum param)i))
+            params_set_list(&some, (enum param)i, i == PARAM_IDS ? list + 1 : list, 1);
+    params_set_time(&some, PARAM_BEFORE, 0);
+    params_set_interval(&some, PARAM_OLDER_THAN, 1000);
+    params_set_interval(&some, PARAM_YOUNGER_THAN, 1000);
+    params_set_interval(&some, PARAM_BY, 1000);
+    params_set(&some, PARAM_ACTION, list[1]);
+    params_set(&some, PARAM_CURSOR, NULL);
+    for (int s = 0; s < SEC_COUNT; s++) {
+        const struct section_kind *kind = &section_kinds[s];
+        if (!adapter_has(a, (enum section_id)s))
+            continue;
+        pg_run(conn, "begin; set local search_path = pg_catalog, pg_temp");
+        PGresult *res = PQprepare(conn, "", adapter_sql(a, (enum section_id)s), 0, NULL);
+        if (PQresultStatus(res) != PGRES_COMMAND_OK)
+            fail_msg("section %s: %s", kind->name, PQresultErrorMessage(res));
+        PQclear(res);
+        res = PQdescribePrepared(conn, "");
+        check_columns(kind->name, kind->record, res);
+        PQclear(res);
+        pg_run(conn, "rollback");
+        for (int with = 0; with < 2 && !kind->acts && s != SEC_EXTEND_PREVIEW; with++) {
+            struct err e;
+            struct rowset rows;
+            res = section(conn, a, (enum section_id)s, with ? &some : &none);
+            if (!kind->record)
+                PQclear(res);
+            else if (!record_decode(kind->record, result_wrap((struct pg_result *)res), &rows, &e))
+                fail_msg("section %s: %s", kind->name, e.text);
+            else
+                rowset_free(&rows);
+        }
+    }
+    params_done(&some);
+}
+
+/* A little of everything: ready, scheduled, retry, running, failed, completed, cancelled. */
+static void
+make_jobs(PGconn *conn)
+{
+    pg_run(conn, "select push('mail', '{\"a\":1}', kind => 'welcome', priority => p) "
+                 "from generate_series(3, 6) p");
+    pg_run(conn,
+           "select push('mail', kind => 'later', delay => '1 hour') from generate_series(1, 2)");
+    pg_run(conn, "select push_text('text', 'hello')");
+    pg_run(conn, "select push_bytes('bytes', '\\x00ff')");
+    pg_run(conn, "select push('bad', max_tries => 1) from generate_series(1, 3)");
+    core_settle(conn);
+    pg_run(conn, "select fail('n1', lease, version, seq, 'timeout after ' || seq || ' s') "
+                 "from claim('n1', 3, queues => '{bad}')");
+    pg_run(conn, "select push('bad', max_tries => 9)");
+    core_settle(conn);
+    pg_run(conn, "select fail('n1', lease, version, seq, 'again') "
+                 "from claim('n1', 1, queues => '{bad}')");
+    pg_run(conn, "select complete('n1', lease, version, seq, 'result') "
+                 "from claim('n1', 1, queues => '{mail}')");
+    pg_run(conn, "select node_start('n1', gen_random_uuid(), 'host', 7, '1', 1, '{mail}', 2)");
+    pg_run(conn, "select count(*) from claim('n1', 1, queues => '{mail}')");
+    pg_run(conn,
+           "select cancel(gen_random_uuid(), 1, array(select id from queue where kind = 'later' "
+           "limit 1))");
+    pg_run(conn, "select pause(gen_random_uuid(), 'text', 'because')");
+    core_ten_seconds(conn);
+    core_settle(conn);
+}
+
+static void
+test_contract(void **state)
+{
+    PGconn *conn = core_new("contract");
+    struct adapter *a = adapter_for("queues");
+
+    (void)state;
+    check_sections(conn, a);
+    make_jobs(conn);
+    core_check(conn);
+    check_sections(conn, a);
+    adapter_free(a);
+    PQfinish(conn);
+}
+
+static void
+test_weird_schema(void **state)
+{
+    PGconn *conn = pg_connect(pg_newdb("weird"));
+    struct adapter *a = adapter_for("My \"Queue\"");
+
+    (void)state;
+    core_load(conn, "My \"Queue\"");
+    pg_run(conn, "set search_path = \"My \"\"Queue\"\"\", t");
+    make_jobs(conn);
+    check_sections(conn, a);
+    PGresult *res = section(conn, a, SEC_DETECT, NULL);
+    assert_string_equal(PQgetvalue(res, 0, 0), "My \"Queue\"");
+    PQclear(res);
+    res = section(conn, a, SEC_ROLE, NULL);
+    assert_string_equal(PQgetvalue(res, 0, PQfnumber(res, "role")), "owner");
+    PQclear(res);
+    adapter_free(a);
+    PQfinish(conn);
+}
+
+static void
+test_roles(void **state)
+{
+    PGconn *conn = core_new("roles");
+    struct adapter *a = adapter_for("queues");
+    static const struct {
+        const char *grant, *role, *can_act;
+    } expected[] = {
+        {NULL,              "",         "f"},
+        {"queues_viewer",   "viewer",   "f"},
+        {"queues_operator", "operator", "t"},
+    };
+
+    (void)state;
+    make_jobs(conn);
+    pg_run(conn, "create role anna");
+    for (int i = 0; i < 3; i++) {
+        if (expected[i].grant)
+            pg_run(conn, "grant %s to anna", expected[i].grant);
+        pg_run(conn, "set session authorization anna");
+        PGresult *res = section(conn, a, SEC_ROLE, NULL);
+        assert_string_equal(PQgetvalue(res, 0, PQfnumber(res, "role")), expected[i].role);
+        assert_string_equal(PQgetvalue(res, 0, PQfnumber(res, "can_act")), expected[i].can_act);
+        assert_int_equal(*PQgetvalue(res, 0, PQfnumber(res, "why")) == 0, i == 2);
+        PQclear(res);
+        if (i > 0)
+            check_sections(conn, a);
+        pg_run(conn, "reset session authorization");
+    }
+    adapter_free(a);
+    PQfinish(conn);
+}
+
+/* --- jobs --------------------------------------------------------------------------------------
+ */
+
+/* Names (payload) of the jobs that a filter finds, read in pages of `page`. */
+static char *
+find(PGconn *conn, const struct adapter *a, const char *text, int page, int scan)
+{
+    static char out[4000];
+    struct filter f;
+    struct err e = {0};
+    struct params p = {0};
+
+    if (!filter_parse(text, &f, NULL, &e))
+        fail_msg("%s: %s", text, e.text);
+    params_copy(&p, &f.terms);
+    filter_done(&f);
+    params_set_int(&p, PARAM_LIMIT, page);
+    params_set_int(&p, PARAM_N, scan);
+    out[0] = 0;
+    for (bool more = true; more;) {
+        PGresult *res = section(conn, a, SEC_JOBS, &p);
+        int n = PQntuples(res), id = PQfnumber(res, "id"), cursor = PQfnumber(res, "cursor");
+        assert_true(n <= page + 1);
+        more = n >= page || (n > 0 && !*PQgetvalue(res, n - 1, id));
+        for (int i = 0; i < n; i++) {
+            if (!*PQgetvalue(res, i, id))
+                continue;
+            const char *name =
+                pg_value(conn,
+                         "select kind from (select id, kind from queues.queue union all "
+                         "select id, kind from queues.history) j where id = '%s'",
+                         PQgetvalue(res, i, id));
+            snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", *out ? " " : "", name);
+        }
+        if (more) {
+            assert_true(!p.value[PARAM_CURSOR] ||
+                        strcmp(p.value[PARAM_CURSOR], PQgetvalue(res, n - 1, cursor)) != 0);
+            params_set(&p, PARAM_CURSOR, PQgetvalue(res, n - 1, cursor));
+        }
+        PQclear(res);
+    }
+    params_done(&p);
+    return out;
+}
+
+struct found {
+    const char *filter, *kinds;
+};
+
+/* The kind of a job is its name here. */
+static const struct found cases[] = {
+    {"",                                      "s2 s1 b2 b1 f4 f3 f2 f1 a6 a5 a4 a3 a2 a1"},
+    {"queue:a",                               "s2 s1 a6 a5 a4 a3 a2 a1"                  },
+    {"queue:a state:ready",                   "a6 a1 a2 a3 a4"                           },
+    {"queue:a state:running",                 "a5"                                       },
+    {"state:running",                         "a5 b1"                                    },
+    {"node:n2",                               "b1"                                       },
+    {"state:ready",                           "b2 a6 a4 a3 a2 a1"                        },
+    {"state:failed",                          "f4 f3 f2 f1"                              },
+    {"state:failed queue:f",                  "f4 f3 f2 f1"                              },
+    {"state:failed queue:a",                  ""                                         },
+    {"error:\"boom 77\"",                     "f3 f1"                                    },
+    {"error:\"boom 77\" state:failed",        "f3 f1"                                    },
+    {"error~BANG",                            "f4 f2"                                    },
+    {"bang",                                  "f4 f2"                                    },
+    {"bang !\"bang 4\"",                      "f2"                                       },
+    {"boom bang",                             ""                                         },
+    {"queue:f boom",                          "f3 f1"                                    },
+    {"!state:ready,running,failed,scheduled", "c2 h4 h3 h2 h1"                           },
+    {"state:scheduled",                       "s1 s2"                                    },
+    {"state:scheduled queue:a",               "s2 s1"                                    },
+    {"state:scheduled queue:f",               ""                                         },
+    {"state:completed",                       "h4 h3 h2 h1"                              },
+    {"state:completed queue:h",               "h4 h3 h2 h1"                              },
+    {"state:completed queue:a",               ""                                         },
+    {"state:cancelled",                       "c2"                                       },
+    {"state:completed,cancelled",             "c2 h4 h3 h2 h1"                           },
+    {"state:failed,completed",                "f4 f3 f2 f1 h4 h3 h2 h1"                  },
+    {"state:failed,completed node:n1",        "h4 h3 h2 h1"                              },
+    {"state:completed h3",                    "h3"                                       },
+    {"tries>=1",                              "f4 f3 f2 f1"                              },
+    {"tries<1 queue:f",                       ""                                         },
+    {"age>1h",                                ""                                         },
+    {"age<1h kind:a3",                        "a3"                                       },
+    {"id:nonsense",                           ""                                         },
+    {"state:blocked",                         ""                                         },
+};
+
+static void
+make_named(PGconn *conn)
+{
+    static const struct {
+        const char *queue, *names;
+        int priority;
+    } pushes[] = {
+        {"a", "a1,a2,a3,a4", 5},
+        {"a", "a5",          2},
+        {"f", "f1,f2,f3,f4", 5},
+        {"b", "b1,b2",       5},
+        {"h", "h1,h2,h3,h4", 5},
+    };
+
+    for (size_t i = 0; i < sizeof pushes / sizeof *pushes; i++)
+        pg_run(conn,
+               "select push('%s', kind => k, priority => %d, max_tries => 1) "
+               "from unnest(string_to_array('%s', ',')) k",
+               pushes[i].queue, pushes[i].priority, pushes[i].names);
+    pg_run(conn, "select push('a', kind => k, delay => d) from (values ('s1', interval '1 hour'), "
+                 "('s2', interval '2 hours')) v (k, d)");
+    pg_run(conn, "select push('b', kind => 'c2')");
+    pg_run(conn,
+           "select cancel(gen_random_uuid(), 1, array(select id from queue where kind = 'c2'))");
+    core_settle(conn);
+    for (int i = 1; i <= 4; i++) {
+        pg_run(conn,
+               "select complete('n1', lease, version, seq) from claim('n1', 1, queues => '{h}')");
+        pg_run(conn,
+               "select fail('n1', lease, version, seq, case when %d %% 2 = 0 then 'bang %d' "
+               "else 'boom %d' end) from claim('n1', 1, queues => '{f}')",
+               i, i, i);
+    }
+    /* ids in the order of the names, whatever the clock did */
+    pg_run(conn, "update queue q set id = ('00000000-0000-7000-8000-0000000000' || lpad(r::text, "
+                 "2, '0'))::uuid "
+                 "from (select id, row_number() over (order by array_position('{a,f,b,s}', "
+                 "left(kind, 1)), kind) as r "
+                 "from queue) o where o.id = q.id");
+    pg_run(conn, "update queue set changed = now() + right(kind, 1)::int * interval '1 ms' where "
+                 "state = 'failed'");
+    pg_run(conn, "update history set finished = date_trunc('day', finished) + right(kind, 1)::int "
+                 "* interval '1 ms' "
+                 "where kind like 'h%%'");
+    pg_run(conn, "select count(*) from claim('n1', 1, queues => '{a}')");
+    pg_run(conn, "select count(*) from claim('n2', 1, queues => '{b}')");
+}
+
+static void
+test_jobs(void **state)
+{
+    int wrong = 0;
+    PGconn *conn = core_new("jobs");
+    struct adapter *a = adapter_for("queues");
+    static const int pages[][2] = {
+        {100, 10000},
+        {2,   10000},
+        {1,   10000},
+        {100, 1    },
+        {3,   2    }
+    };
+
+    (void)state;
+    make_named(conn);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof pages / sizeof *pages; k++) {
+            const char *got = find(conn, a, cases[i].filter, pages[k][0], pages[k][1]);
+            if (!strcmp(got, cases[i].kinds))
+                continue;
+            wrong++;
+            print_error("%s, pages of %d, scanning %d: \"%s\" is not \"%s\"\n", cases[i].filter,
+                        pages[k][0], pages[k][1], got, cases[i].kinds);
+        }
+    assert_int_equal(wrong, 0);
+    adapter_free(a);
+    PQfinish(conn);
+}
+
+/* --- cost --------------------------------------------------------------------------------------
+ */
+
+static void
+make_many(PGconn *conn)
+{
+    pg_run(conn, "insert into queue (queue, kind, priority) select 'big', 'k', (i %% 3) * 2 + 1 "
+                 "from generate_series(1, 60000) i");
+    pg_run(conn, "insert into queue (queue, run_after) select 'later', now() + i * interval '1 s' "
+                 "from generate_series(1, 20000) i");
+    pg_run(conn,
+           "insert into queue (queue, state, error, error_key, changed) select 'bad' || i %% 5, "
+           "'failed', 'boom ' || i, 'boom N', now() - i * interval '1 s' "
+           "from generate_series(1, 20000) i");
+    pg_run(conn, "insert into queue (queue) select 'small' from generate_series(1, 20)");
+    pg_run(
+        conn,
+        "insert into history (id, created, started, finished, state, priority, tries, queue, kind) "
+        "select gen_random_uuid(), now(), now(), date_trunc('day', now()) + i * interval '1 ms', "
+        "(case when i %% 1000 = 0 then 'cancelled' else 'completed' end)::job_state, 5, 1, 'big', "
+        "'k' "
+        "from generate_series(1, 50000) i");
+    core_settle(conn);
+    pg_run(conn, "select count(*) from claim('n1', 20)");
+    pg_run(conn, "analyze");
+}
+
+/* The jobs table or a partition of history read as a whole. */
+static bool
+scans_all(const char *line)
+{
+    const char *at = strstr(line, "Seq Scan on ");
+
+    return at && !strstr(line, "never executed") &&
+           (!strncmp(at + 12, "queue q", 7) || !strncmp(at + 12, "history", 7));
+}
+
+static void
+check_plan(PGconn *conn, const struct adapter *a, const char *text, int most_buffers)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    struct params p = {0};
+    struct filter f;
+    struct err e;
+    int buffers = 0;
+
+    assert_true(filter_parse(text, &f, NULL, &e));
+    params_copy(&p, &f.terms);
+    filter_done(&f);
+    params_set_int(&p, PARAM_LIMIT, 200);
+    params_set_int(&p, PARAM_N, 10000);
+    struct db_stmt stmt = adapter_bind(a, SEC_JOBS, &p, storage);
+    char *sql = xasprintf("explain (analyze, buffers, costs off, timing off) %s", stmt.sql);
+    PGresult *res = ask(conn, sql, &stmt);
+    for (int i = 0; i < PQntuples(res); i++) {
+        const char *line = PQgetvalue(res, i, 0), *hit = strstr(line, "shared hit=");
+        if (scans_all(line))
+            fail_msg("%s: %s", text, line);
+        if (hit && !buffers)
+            buffers = (int)strtol(hit + 11, NULL, 10);
+    }
+    if (buffers > most_buffers)
+        fail_msg("%s: %d buffers", text, buffers);
+    PQclear(res);
+    free(sql);
+    params_done(&p);
+}
+
+/* A page costs what a page holds; a search costs what it may look through. */
+static void
+test_cost(void **state)
+{
+    PGconn *conn = core_new("cost");
+    struct adapter *a = adapter_for("queues");
+    static const char *const pages[] = {"",
+                                        "queue:big",
+                                        "queue:small",
+                                        "queue:later",
+                                        "queue:bad1",
+                                        "queue:big state:ready",
+                                        "queue:small state:ready",
+                                        "state:failed",
+                                        "state:failed queue:bad1",
+                                        "state:failed error:\"boom 1\" queue:bad2",
+                                        "state:scheduled",
+                                        "state:running",
+                                        "node:n1",
+                                        "state:completed",
+                                        "state:completed queue:big",
+                                        "state:completed queue:small",
+                                        "state:ready",
+                                        "id:00000000-0000-7000-8000-000000000000"};
+    static const char *const searches[] = {"needle",
+                                           "needle queue:big",
+                                           "needle queue:later",
+                                           "kind:none",
+                                           "tries>3 state:failed",
+                                           "needle state:completed",
+                                           "state:cancelled",
+                                           "state:scheduled queue:small",
+                                           "state:retry"};
+
+    (void)state;
+    make_many(conn);
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        check_plan(conn, a, pages[i], 3000);
+    for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
+        check_plan(conn, a, searches[i], 25000);
+    adapter_free(a);
+    PQfinish(conn);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_contract), cmocka_unit_test(test_weird_schema),
+        cmocka_unit_test(test_roles),    cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_cost),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
