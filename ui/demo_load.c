@@ -26,7 +26,7 @@ enum {
     ONE_PERCENT = 100,
 };
 
-static const char OPERATOR[] = "dbname=demo user=operator";
+static const char OPERATOR[] = "dbname=demo user=ops";
 
 struct load {
     struct cli *c;

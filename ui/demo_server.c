@@ -174,7 +174,7 @@ demo_make_dir(struct demo_place *p, struct err *e)
         rmdir(p->dir);
         return false;
     }
-    snprintf(p->conninfo, sizeof p->conninfo, "host=%s dbname=demo user=operator", p->dir);
+    snprintf(p->conninfo, sizeof p->conninfo, "host=%s dbname=demo user=ops", p->dir);
     return true;
 }
 

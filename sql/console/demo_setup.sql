@@ -4,7 +4,7 @@ DO $demo$
 DECLARE
     s record;
 BEGIN
-    CREATE ROLE operator LOGIN IN ROLE queues_operator, queues_viewer, pg_read_all_stats;
+    CREATE ROLE ops LOGIN IN ROLE queues_operator, queues_viewer, pg_read_all_stats;
     CREATE ROLE app LOGIN IN ROLE queues_worker;
     FOR s IN SELECT * FROM (VALUES
         ('image.resize', '{"max_running": 5, "backoff_base": "5s", "backoff_max": "2min"}'),

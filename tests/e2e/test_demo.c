@@ -247,7 +247,7 @@ opens_the_console_on_a_live_queue(void **state)
     assert_true(vt_came(&vt, "QUEUE", WAIT_MS));
     for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
         assert_true(vt_came(&vt, queues[i], WAIT_MS));
-    assert_true(vt_find(&vt, "operator", NULL, NULL));
+    assert_true(vt_came(&vt, "ops:operator", WAIT_MS));
     vt_keys(&vt, "4");
     assert_true(vt_came(&vt, "worker-4", WAIT_MS));
     vt_keys(&vt, "q");

@@ -27,12 +27,13 @@ create function fixture.id() returns uuid language sql as $$
         || substr(md5(n::text), 1, 3) || 'a' || substr(md5(n::text), 4, 15))::uuid from nextval('fixture.number') n
 $$;
 
--- n jobs, the oldest ready for `oldest`, the youngest just now. # is a number that differs.
+-- n jobs, the oldest ready for `oldest` at the end of the story, the youngest just then. # is a number that differs.
 create function fixture.push(queue text, n int, payload text, oldest interval default '0', kind text default '', priority int default 5,
     max_tries int default 5, unique_key text default null) returns void language sql as $$
     insert into queue (id, queue, kind, priority, max_tries, unique_key, created, changed, payload)
-    select fixture.id(), $1, $5, $6, $7, $8 || i, now() - $4 * ((n - i + 1.0) / n), now() - $4 * ((n - i + 1.0) / n),
-        replace($3, '#', (88000 + i * 7)::text)::json from generate_series(1, $2) i
+    select fixture.id(), $1, $5, $6, $7, $8 || i, since, since, replace($3, '#', (88000 + i * 7)::text)::json
+    from generate_series(1, $2) i,
+        lateral (select case when $4 = '0' then now() else timestamptz '2026-11-21 14:02:11+00' - $4 * ((n - i + 1.0) / n) end) s (since)
 $$;
 
 -- A node claims n jobs of a queue; the scheduler cuts in between.
@@ -77,7 +78,7 @@ end $$;
 -- How many were done in ten seconds, t seconds before the end: a mean rate that swings.
 create procedure fixture.done(queue text, rate numeric, t int) language sql as $$
     insert into delta (queue, priority, pushed, completed, run_ms)
-    select $1, 5, n, n, n * 40 from (select (rate * (10 + 6 * sin(t / (30.0 + length(queue) * 9)) + 2 * sin(t / 17.0)))::int) r (n)
+    select $1, 5, n, n, n * 40 from (select (rate * (10 + 6 * sin(t / (30.0 + length(queue) * 9)) + 4 * abs(hashtext(queue || t)::bigint) / 2147483648.0 - 2))::int) r (n)
 $$;
 
 -- Time goes by from one moment to another, ten seconds a step.
