@@ -328,9 +328,9 @@ report(const struct vt *vt, const char *what, const char *text)
     int row, col;
 
     vt_cursor(vt, &row, &col);
-    print_error("term: %s: %s\nterm: %dx%d, cursor %d,%d %s%s\n%s----\n", what, text, vt->cols,
-                vt->rows, row, col, vt->is_cursor_shown ? "shown" : "hidden",
-                vt->has_ended ? ", the program has ended" : "", vt_screen_text(vt));
+    fprintf(stderr, "term: %s: %s\nterm: %dx%d, cursor %d,%d %s%s\n%s----\n", what, text, vt->cols,
+            vt->rows, row, col, vt->is_cursor_shown ? "shown" : "hidden",
+            vt->has_ended ? ", the program has ended" : "", vt_screen_text(vt));
     _fail(__FILE__, __LINE__);
     abort();
 }

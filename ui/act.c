@@ -85,7 +85,7 @@ action_over(struct app *a, enum severity how)
     struct view *v = app_view(a);
 
     a->action_ended = true;
-    app_say(a, how, "%s", action_summary(a->action));
+    app_say(a, how, "%s: %s", act_infos[action_act(a->action)].name, action_summary(a->action));
     if (how == SAY_GOOD && v->ops->unmark)
         v->ops->unmark(v);
     store_refresh_all(a->store);

@@ -14,7 +14,6 @@ struct confirm_box {
     struct action *action;
     uint64_t seen;
     bool filled;
-    int64_t asked_ms; /* when the preview came, by the server's clock */
 };
 
 static void
@@ -49,17 +48,6 @@ say_evidence(struct confirm_box *c)
 }
 
 static void
-say_skips(struct confirm_box *c)
-{
-    int n;
-    const struct effect_row *e = action_effects(c->action, &n);
-
-    for (int i = 0; i < n && i < 6; i++)
-        if (!*e[i].state)
-            ask_say(&c->ask, ROLE_DIM, i ? "" : "skip", "%s: %s", fmt_count(e[i].n).s, e[i].why);
-}
-
-static void
 ask_ladder(struct confirm_box *c)
 {
     const char *challenge = action_challenge(c->action);
@@ -86,10 +74,8 @@ ask_ladder(struct confirm_box *c)
 static void
 fill(struct confirm_box *c)
 {
-    struct app *a = c->view.app;
-
     c->filled = true;
-    app_stale(a);
+    app_stale(c->view.app);
     ask_done(&c->ask);
     ask_init(&c->ask, action_title(c->action));
     c->ask.can_dry = true;
@@ -98,10 +84,7 @@ fill(struct confirm_box *c)
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
     say_evidence(c);
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
-    say_skips(c);
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));
-    ask_say(&c->ask, ROLE_DIM, "at", "counted %s, in one transaction",
-            fmt_time(a->now_ms, a->options.utc).s);
     ask_ladder(c);
 }
 

@@ -174,7 +174,7 @@ form_draw(struct view *v, struct grid *g, struct rect screen)
 {
     struct form *f = (struct form *)v;
     int facts = f->facts ? grid_count_lines(f->facts, strlen(f->facts), 60) + 1 : 0;
-    struct rect box = box_room(screen, 66, facts + f->spec->n * 2 + 5);
+    struct rect box = box_room(screen, 66, facts + f->spec->n * 2 + 4);
     char title[200];
 
     snprintf(title, sizeof title, "%s%s%.100s", f->spec->title, *f->subject ? ": " : "",

@@ -353,7 +353,7 @@ app_compose(struct app *a)
     draw_tabs(a, g, rect_row(all, 1));
     app_view(a)->ops->draw(app_view(a), g, app_body(a));
     draw_line(a, g, app_line(a));
-    draw_footer(a, g, rect_row(all, all.h - 1));
     for (int i = 0; i < a->nboxes; i++)
         a->boxes[i]->ops->draw(a->boxes[i], g, all);
+    draw_footer(a, g, rect_row(all, all.h - 1)); /* after the boxes, which shade what is behind */
 }

@@ -20,6 +20,7 @@ struct jobs {
     struct view view;
     struct list *list;
     struct filter filter;
+    bool anew;  /* the filter has changed: the cursor goes to the first row */
     bool all;   /* everything that matches is marked */
     char *home; /* the filter that it was opened with: Esc goes back to it */
     char *kept; /* selected id while another screen is in front */
@@ -184,6 +185,10 @@ jobs_update(struct view *view)
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all)
         list_mark_shown(v->list);
+    if (v->anew && n > 0) {
+        list_home(v->list);
+        v->anew = false;
+    }
     if (v->kept && n > 0) {
         list_select(v->list, v->kept);
         free(v->kept);
@@ -411,6 +416,7 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     v->filter = f;
     if (v->all)
         jobs_unmark(view);
+    v->anew = true;
     list_column_show(v->list, COL_QUEUE, !f.terms.value[PARAM_QUEUE]);
     store_ask_jobs(view->app->store, &v->filter);
     jobs_update(view);

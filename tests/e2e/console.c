@@ -1,0 +1,180 @@
+/*
+ * The console's e2e tests: database, jobs, terminal.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct {
+    PGconn *conn;
+    const char *model; /* database that the others are copies of */
+    char dsn[400];
+    int n;
+} con;
+
+static void
+run_queuetop(const char *const *argv)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(126);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+PGconn *
+con_db(void)
+{
+    return con.conn;
+}
+
+int
+con_setup(void **state)
+{
+    (void)state;
+    pg_start(NULL);
+    con.model = pg_newdb("model");
+    run_queuetop((const char *const[]){getenv("QUEUETOP"), "install", con.model, NULL});
+    return 0;
+}
+
+int
+con_teardown(void **state)
+{
+    (void)state;
+    PQfinish(con.conn);
+    pg_stop();
+    return 0;
+}
+
+/* A copy of the installed database: no test sees another's rows. */
+int
+con_empty(void **state)
+{
+    char name[32];
+
+    (void)state;
+    PQfinish(con.conn);
+    con.conn = pg_connect(pg_dsn("postgres"));
+    snprintf(name, sizeof name, "app%d", ++con.n);
+    pg_run(con.conn, "create database %s template model", name);
+    PQfinish(con.conn);
+    snprintf(con.dsn, sizeof con.dsn, "%s", pg_dsn(name));
+    con.conn = pg_connect(con.dsn);
+    pg_run(con.conn, "set search_path to queues, public");
+    pg_run(con.conn, "set client_min_messages to error");
+    return 0;
+}
+
+void
+con_ready(const char *queue, int n)
+{
+    pg_run(con.conn,
+           "select push('%s', json_build_object('n', i, 'note', 'job ' || i)) "
+           "from generate_series(1, %d) i",
+           queue, n);
+}
+
+/* Claims of at most n jobs, until there are n: one claim takes what one lease holds. */
+static void
+claim(const char *queue, int n, const char *node)
+{
+    pg_run(con.conn, "create temp table if not exists held (node text, lease bigint, version int, "
+                     "seq bigint)");
+    pg_run(con.conn, "truncate held");
+    for (int round = 0; round < n + 20; round++) {
+        int64_t have = pg_int(con.conn, "select count(*) from held");
+        if (have >= n)
+            return;
+        pg_run(con.conn,
+               "insert into held select '%s', lease, version, seq "
+               "from claim('%s', %d, '60 s', array['%s'])",
+               node, node, n - (int)have, queue);
+    }
+    fail_msg("could not claim %d jobs of %s", n, queue);
+}
+
+void
+con_running(const char *queue, int n, const char *node)
+{
+    con_ready(queue, n);
+    claim(queue, n, node);
+}
+
+void
+con_failed(const char *queue, int n, const char *error)
+{
+    con_ready(queue, n);
+    claim(queue, n, "tester");
+    PGresult *r = pg_query(
+        con.conn,
+        "select f.* from (select array_agg(lease) l, array_agg(version) v, array_agg(seq) s, "
+        "array_agg('%s'::text) e, array_agg(true) t from held) h, "
+        "fail('tester', h.l, h.v, h.s, h.e, final => h.t) f",
+        error);
+    assert_int_equal(PQntuples(r), n);
+    PQclear(r);
+}
+
+void
+con_node(const char *node, bool alive)
+{
+    pg_run(con.conn,
+           "select node_start('%s', gen_random_uuid(), 'host1', 4711, '1.0', 1, null, 16)", node);
+    if (alive)
+        return;
+    pg_run(con.conn,
+           "update node set heartbeat = now() - interval '1 hour', backend_pid = null "
+           "where lock_key = '%s'",
+           node);
+    pg_run(con.conn,
+           "update work_queue set started = now() - interval '2 hours', "
+           "lock_timeout = now() - interval '1 hour' where lock_key = '%s'",
+           node);
+}
+
+void
+con_spawn(struct vt *vt, int rows, int cols, const char *const *options, const char *const *env)
+{
+    const char *argv[16] = {getenv("QUEUETOP")};
+    int n = 1;
+
+    while (options && *options && n < 14)
+        argv[n++] = *options++;
+    argv[n++] = con.dsn;
+    argv[n] = NULL;
+    vt_spawn(vt, rows, cols, argv, env);
+}
+
+void
+con_start(struct vt *vt, int rows, int cols, const char *option)
+{
+    con_spawn(vt, rows, cols, (const char *const[]){option, NULL}, NULL);
+    vt_want(vt, "ready");
+    vt_want(vt, "live");
+}
+
+void
+con_quit(struct vt *vt)
+{
+    vt_keys(vt, "q");
+    vt_ended_well(vt, 0);
+    vt_done(vt);
+}
+
+int64_t
+con_count(const char *where)
+{
+    return pg_int(con.conn, "select count(*) from queue where %s", where);
+}

@@ -1,0 +1,37 @@
+/*
+ * What the console's e2e tests share: a database with an installed queue, jobs in it made by the
+ * queue's own functions, and the console in a terminal.
+ */
+#ifndef TESTS_E2E_CONSOLE_H
+#define TESTS_E2E_CONSOLE_H
+
+#include "tests/harness.h"
+#include "tests/server.h"
+#include "tests/term.h"
+
+/* Group setup and teardown: a server. */
+int con_setup(void **state);
+int con_teardown(void **state);
+/* Setup of one test: a fresh database with the queue and nothing in it. */
+int con_empty(void **state);
+
+PGconn *con_db(void); /* as owner, search_path = queues */
+
+/* n jobs of a queue that wait, that run on a node (lease of 60 s), that failed for good. */
+void con_ready(const char *queue, int n);
+void con_running(const char *queue, int n, const char *node);
+void con_failed(const char *queue, int n, const char *error);
+/* A node that has registered; alive = its last heartbeat was now, else an hour ago, with its
+ * leases expired. */
+void con_node(const char *node, bool alive);
+
+/* The console on the database, options (NULL = none) before; waits for its first data. */
+void con_start(struct vt *vt, int rows, int cols, const char *option);
+void con_spawn(struct vt *vt, int rows, int cols, const char *const *options,
+               const char *const *env);
+/* q, and all that a good end means. */
+void con_quit(struct vt *vt);
+/* The number of rows that a condition on queues.queue finds. */
+int64_t con_count(const char *where);
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * Every action of the console, with its question: what the ladder asks for, what happens when the
+ * answer is no or wrong, and what the database says afterwards.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+requeues_a_group(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 120, "connection refused");
+    con_failed("mail.send", 3, "mailbox full");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "connection refused");
+    vt_want(&vt, "mailbox full");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "120 jobs"); /* the largest group is first */
+    vt_want(&vt, "Type the number");
+    vt_keys(&vt, "y enter text:12 enter");
+    vt_settle(&vt, 60);
+    assert_int_equal(con_count("state = 'failed'"), 123);
+    vt_keys(&vt, "text:0 enter");
+    vt_want(&vt, "requeue: 120 jobs");
+    assert_int_equal(con_count("state = 'failed'"), 3);
+    assert_int_equal(con_count("state = 'failed' and error = 'mailbox full'"), 3);
+    con_quit(&vt);
+}
+
+static void
+requeues_all_that_match(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_failed("sms.send", 4, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "/ text:queue:sms.send enter");
+    vt_want(&vt, "1 of 4");
+    vt_keys(&vt, "R");
+    vt_want(&vt, "4 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 4 jobs");
+    assert_int_equal(con_count("state = 'failed' and queue = 'sms.send'"), 0);
+    assert_int_equal(con_count("state = 'failed' and queue = 'mail.send'"), 3);
+    con_quit(&vt);
+}
+
+/* "All that match" is a question to the server, not the rows that are loaded. */
+static void
+marks_all_that_match(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 350, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "all that match");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "350 jobs");
+    vt_keys(&vt, "text:350 enter");
+    vt_want(&vt, "requeue: 350 jobs");
+    assert_int_equal(con_count("state = 'failed'"), 0);
+    con_quit(&vt);
+}
+
+static void
+refuses_pasted_answers(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space r");
+    vt_want(&vt, "2 jobs");
+    vt_paste(&vt, "y");
+    vt_want(&vt, "Pasted text is refused");
+    assert_int_equal(con_count("state = 'failed'"), 2);
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+static void
+releases_a_dead_node(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 3, "worker-1");
+    con_node("worker-1", false);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "dead");
+    vt_want(&vt, "EFFECT OF RELEASE");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "Release leases: worker-1");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "3 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "release: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
+                     0);
+    assert_int_equal(con_count("true"), 3);
+    con_quit(&vt);
+}
+
+static void
+a_live_node_takes_its_name(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 3, "worker-1");
+    con_node("worker-1", true);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "worker-1");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "Release leases: worker-1");
+    vt_keys(&vt, "space enter"); /* all, not only the expired ones */
+    vt_want(&vt, "looks alive");
+    vt_want(&vt, "Type the name");
+    vt_keys(&vt, "text:worker-2 enter");
+    vt_settle(&vt, 60);
+    assert_int_not_equal(
+        pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"), 0);
+    vt_keys(&vt, "C-u text:worker-1 enter");
+    vt_want(&vt, "release: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
+                     0);
+    con_quit(&vt);
+}
+
+static void
+extends_leases(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 2, "worker-1");
+    con_node("worker-1", true);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "worker-1");
+    vt_keys(&vt, "E");
+    vt_want(&vt, "Extend leases: worker-1");
+    vt_keys(&vt, "C-u text:soon enter"); /* not a time */
+    vt_settle(&vt, 60);
+    vt_keys(&vt, "C-u text:30m enter");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "extend: ");
+    assert_string_equal(pg_value(con_db(),
+                                 "select bool_and(lock_timeout > now() + interval '29 min') "
+                                 "from work_queue where lock_key is not null"),
+                        "t");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "E");
+    vt_want(&vt, "Extend leases");
+    vt_keys(&vt, "C-u text:2h enter");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "extend: ");
+    assert_string_equal(pg_value(con_db(),
+                                 "select bool_or(lock_timeout > now() + interval '119 min') "
+                                 "from work_queue where lock_key is not null"),
+                        "t");
+    con_quit(&vt);
+}
+
+static void
+purges(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 4, "w");
+    pg_run(con_db(),
+           "select complete('w', array_agg(lease), array_agg(version), array_agg(seq)) from held");
+    con_ready("mail.send", 1);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 4);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "P");
+    vt_want(&vt, "Purge finished jobs: mail.send");
+    vt_keys(&vt, "tab tab C-u text:7d enter");
+    vt_want(&vt, "purge"); /* nothing is that old: it says so and asks nothing */
+    vt_settle(&vt, 200);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 4);
+    vt_keys(&vt, "P tab tab C-u text:1ms enter");
+    vt_want(&vt, "Type");
+    vt_keys(&vt, "text:4 enter");
+    vt_want(&vt, "purge: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 0);
+    assert_int_equal(con_count("true"), 1);
+    con_quit(&vt);
+}
+
+static void
+pauses_and_resumes(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    vt_type(&vt, "month close");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "pause: ");
+    assert_string_equal(
+        pg_value(con_db(), "select pause_reason from queue_config where queue = 'mail.send'"),
+        "month close");
+    vt_want(&vt, "‖");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "resume: ");
+    assert_int_equal(
+        pg_int(con_db(), "select count(*) from queue_config where paused_at is not null"), 0);
+    con_quit(&vt);
+}
+
+static void
+cancels(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "c");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "cancel: ");
+    assert_int_equal(con_count("true"), 1);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history where state = 'cancelled'"), 1);
+    con_quit(&vt);
+}
+
+static void
+drains_a_node(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_node("worker-1", true);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "worker-1");
+    vt_keys(&vt, "d");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "drain: ");
+    pg_wait(con_db(), "select state from node where lock_key = 'worker-1'", "draining", 3000);
+    vt_keys(&vt, "6");
+    vt_want(&vt, "drain");
+    con_quit(&vt);
+}
+
+/* What moved on between the question and the answer is refused or skipped, never trampled. */
+static void
+guards_against_change(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space space r");
+    vt_want(&vt, "3 jobs");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from "
+                     "(select id from queue where state = 'failed' order by seq limit 1) x");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 2 jobs");
+    assert_int_equal(con_count("state = 'ready'"), 3);
+    assert_int_equal(pg_int(con_db(), "select sum(changed) from audit_batch"), 3);
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(requeues_a_group, con_empty),
+        cmocka_unit_test_setup(requeues_all_that_match, con_empty),
+        cmocka_unit_test_setup(marks_all_that_match, con_empty),
+        cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
+        cmocka_unit_test_setup(releases_a_dead_node, con_empty),
+        cmocka_unit_test_setup(a_live_node_takes_its_name, con_empty),
+        cmocka_unit_test_setup(extends_leases, con_empty),
+        cmocka_unit_test_setup(purges, con_empty),
+        cmocka_unit_test_setup(pauses_and_resumes, con_empty),
+        cmocka_unit_test_setup(cancels, con_empty),
+        cmocka_unit_test_setup(drains_a_node, con_empty),
+        cmocka_unit_test_setup(guards_against_change, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

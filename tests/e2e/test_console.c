@@ -1,0 +1,257 @@
+/*
+ * The console as its users meet it: start, look, move, filter, mark, open, and requeue; after each
+ * action the database is asked whether it is so.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+starts_and_quits(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    con_ready("image.resize", 5);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_want(&vt, "image.resize");
+    vt_want_row(&vt, 0, "app");
+    vt_want_row(&vt, 1, "1 Queues");
+    vt_want_row(&vt, 2, "ready 8");
+    vt_want_row(&vt, 23, "? help");
+    con_quit(&vt);
+}
+
+static void
+says_what_is_missing(void **state)
+{
+    struct vt vt;
+    const char *dsn = pg_newdb("empty");
+    const char *argv[] = {getenv("QUEUETOP"), dsn, NULL};
+
+    (void)state;
+    vt_spawn(&vt, 24, 80, argv, NULL);
+    vt_want(&vt, "queuetop install");
+    con_quit(&vt);
+}
+
+static void
+draws_before_it_connects(void **state)
+{
+    struct vt vt;
+    const char *argv[] = {getenv("QUEUETOP"), "host=/nonexistent dbname=x", NULL};
+
+    (void)state;
+    vt_spawn(&vt, 24, 80, argv, NULL);
+    vt_want(&vt, "1 Queues");
+    vt_want(&vt, "connecting");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "all jobs");
+    con_quit(&vt);
+}
+
+/* The hardware cursor stands on the selected row, for those who can't see the colour. */
+static void
+moves(void **state)
+{
+    struct vt vt;
+    int row, col, top;
+
+    (void)state;
+    con_ready("a.first", 1);
+    con_ready("b.second", 2);
+    con_ready("c.third", 3);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "c.third");
+    vt_keys(&vt, "g");
+    vt_settle(&vt, 60);
+    vt_cursor(&vt, &top, &col);
+    vt_keys(&vt, "j j");
+    vt_settle(&vt, 60);
+    vt_cursor(&vt, &row, &col);
+    assert_int_equal(row, top + 2);
+    assert_int_not_equal(vt_cell(&vt, row, 10).bg, vt_cell(&vt, top, 10).bg);
+    vt_keys(&vt, "k up down end home G pgup pgdn C-f C-b");
+    vt_settle(&vt, 60);
+    vt_cursor(&vt, &row, &col);
+    assert_int_equal(row, top);
+    con_quit(&vt);
+}
+
+static void
+filters(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    con_ready("image.resize", 2);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "image.resize");
+    vt_keys(&vt, "/ text:mail");
+    vt_gone(&vt, "image.resize"); /* live, before Enter */
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "image.resize");
+    vt_keys(&vt, "/ text:image");
+    vt_gone(&vt, "mail.send");
+    vt_keys(&vt, "esc"); /* leaving the line takes back what was typed */
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 4");
+    vt_keys(&vt, "/ text:queue:mail.send");
+    vt_want(&vt, "1 of 2");
+    vt_type(&vt, " nonsense:1");
+    vt_want(&vt, "nonsense"); /* the footer says what is wrong, the last good filter holds */
+    vt_keys(&vt, "enter");
+    vt_settle(&vt, 100);
+    vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "1 of 4");
+    con_quit(&vt);
+}
+
+static void
+opens_a_job(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "smtp 451: try later");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "filter queue:mail.send");
+    vt_want(&vt, "smtp 451");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    vt_want(&vt, "\"note\": \"job ");
+    vt_want(&vt, "ATTEMPTS");
+    const char *id = pg_value(con_db(), "select id from queue order by seq desc limit 1");
+    const char *other = pg_value(con_db(), "select id from queue order by seq limit 1");
+    bool first = strstr(vt_screen_text(&vt), id) != NULL;
+    vt_keys(&vt, "]");
+    vt_want(&vt, first ? other : id);
+    vt_keys(&vt, "[");
+    vt_want(&vt, first ? id : other);
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "filter queue:mail.send");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "all queues");
+    con_quit(&vt);
+}
+
+static void
+requeues_three(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 5, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space space");
+    vt_want(&vt, "3 marked");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "3 jobs");
+    vt_keys(&vt, "n"); /* the default is no */
+    vt_want(&vt, "nothing was changed");
+    assert_int_equal(con_count("state = 'failed'"), 5);
+    vt_keys(&vt, "r");
+    vt_want(&vt, "3 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 3 jobs");
+    assert_int_equal(con_count("state = 'failed'"), 2);
+    assert_int_equal(con_count("state = 'ready'"), 3);
+    assert_int_equal(pg_int(con_db(), "select sum(changed) from audit_batch"), 3);
+    vt_gone(&vt, "3 marked");
+    con_quit(&vt);
+}
+
+/* A million rows cost what two hundred do; here a few thousand show that pages follow pages. */
+static void
+pages_by_key(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    pg_run(con_db(), "insert into queue (queue, payload) select 'big', '{}' "
+                     "from generate_series(1, 3000)");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of ");
+    for (int i = 0; i < 30; i++) {
+        vt_keys(&vt, "pgdn pgdn pgdn");
+        vt_settle(&vt, 30);
+    }
+    int row, col;
+    assert_true(vt_find(&vt, " of ", &row, &col));
+    vt_keys(&vt, "g");
+    vt_want(&vt, " 1 of ");
+    con_quit(&vt);
+}
+
+static void
+help_is_searchable(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "?");
+    vt_want(&vt, "Everywhere");
+    vt_keys(&vt, "/ text:lease enter");
+    vt_want(&vt, "Release the leases");
+    vt_gone(&vt, "Next screen");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "Next screen");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "all queues");
+    con_quit(&vt);
+}
+
+static void
+reads_only(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 1, "boom");
+    con_start(&vt, 24, 80, "--read-only");
+    vt_want(&vt, "READ-ONLY");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "--read-only");
+    vt_keys(&vt, "a");
+    vt_want(&vt, "Requeue this row");
+    vt_keys(&vt, "r esc");
+    vt_settle(&vt, 60);
+    assert_int_equal(con_count("state = 'failed'"), 1);
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(starts_and_quits, con_empty),
+        cmocka_unit_test(says_what_is_missing),
+        cmocka_unit_test(draws_before_it_connects),
+        cmocka_unit_test_setup(moves, con_empty),
+        cmocka_unit_test_setup(filters, con_empty),
+        cmocka_unit_test_setup(opens_a_job, con_empty),
+        cmocka_unit_test_setup(requeues_three, con_empty),
+        cmocka_unit_test_setup(pages_by_key, con_empty),
+        cmocka_unit_test_setup(help_is_searchable, con_empty),
+        cmocka_unit_test_setup(reads_only, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}
