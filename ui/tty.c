@@ -340,6 +340,17 @@ tty_stop(void)
 void
 tty_put(struct tty *t, const char *bytes, size_t len)
 {
+    /* ncurses resets the palette whenever its screen comes up again: the user's own would be lost
+     */
+    static const char reset[] = "\033]104\a";
+    const char *found;
+
+    while ((found = memmem(bytes, len, reset, sizeof reset - 1))) {
+        size_t before = (size_t)(found - bytes);
+        buf_add(&t->queue, bytes, before);
+        bytes = found + sizeof reset - 1;
+        len -= before + sizeof reset - 1;
+    }
     buf_add(&t->queue, bytes, len);
 }
 
