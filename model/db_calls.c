@@ -133,6 +133,7 @@ call_new(const struct db_call *what)
     c->what = *what;
     c->what.stmts = c->stmts;
     c->reply = (struct db_reply){.failed_at = -1, .n = what->n};
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     c->reply.results = xcalloc((size_t)what->n, sizeof *c->reply.results);
     return c;
 }

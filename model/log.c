@@ -12,8 +12,9 @@
 
 #include "model/clock.h"
 #include "model/mem.h"
+#include "model/text.h"
 
-enum { LINE_MAX_BYTES = 4000 };
+enum { LINE_MAX_BYTES = 4000, LINE_CELLS = 4000 };
 
 static int log_fd = -1;
 static enum log_level log_min = LOG_WARN;
@@ -52,18 +53,6 @@ log_close(void)
 }
 
 static void
-add_escaped(struct buf *b, const char *s)
-{
-    for (; *s && b->len < LINE_MAX_BYTES; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == 0x7f)
-            buf_printf(b, "\\x%02x", c);
-        else
-            buf_add(b, s, 1);
-    }
-}
-
-static void
 add_stamp(struct buf *b, enum log_level level)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
@@ -73,7 +62,7 @@ add_stamp(struct buf *b, enum log_level level)
     char when[32];
 
     gmtime_r(&sec, &tm);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
     buf_printf(b, "%s.%03dZ [%d] %s: ", when, (int)(now % 1000), (int)getpid(), names[level]);
 }
 
@@ -94,7 +83,7 @@ log_line(enum log_level level, const char *fmt, ...)
         buf_str(&line, "queuetop: ");
     else
         add_stamp(&line, level);
-    add_escaped(&line, said);
+    text_clean(&line, said, strlen(said), TEXT_LINE, LINE_CELLS);
     buf_str(&line, "\n");
     /* a log that can't be written has nobody to tell */
     if (write(to_stderr ? STDERR_FILENO : log_fd, line.data, line.len) < 0)

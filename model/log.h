@@ -1,5 +1,6 @@
 /* The debug log (--log FILE) and the program's voice on standard error while no screen is up.
- * Lines are stamped, and control bytes in them are escaped. */
+ * Lines in a file are stamped (UTC). Text passes model/text: one line, nothing that steers a
+ * terminal. */
 #ifndef MODEL_LOG_H
 #define MODEL_LOG_H
 

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,7 +262,7 @@ log_escapes_and_is_private(void **state)
     close(fd);
     unlink(file);
     assert_non_null(strstr(text, "2023-11-14T22:13:20.123Z ["));
-    assert_non_null(strstr(text, "debug: esc \\x1b[31m nl\\x0adel\\x7f\n"));
+    assert_non_null(strstr(text, "debug: esc ␛[31m nl␊del␡\n"));
     log_quiet(false);
 }
 
@@ -292,6 +293,7 @@ passwords_in_words(void **state)
 int
 main(void)
 {
+    setlocale(LC_ALL, "C.UTF-8");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_filled),
         cmocka_unit_test(errors_are_cut),
