@@ -315,6 +315,7 @@ test_stops_and_goes_on(void **state)
     vt_want(&vt, "keys j");
     assert_true(vt.in_alt_screen);
     vt_keys(&vt, "q");
+    vt_gone(&vt, "size 40x10");
     vt_type(&vt, "exit 0\n");
     vt_ended_well(&vt, 0);
     vt_done(&vt);
