@@ -300,6 +300,56 @@ large_both_ways(void **state)
     db_free(db);
 }
 
+/* Whatever state the connection is in, its end answers what waits, and nothing comes later. */
+static void
+freed_in_each_state(void **state)
+{
+    static const enum db_state states[] = {DB_OFF, DB_RESOLVING, DB_CONNECTING, DB_BUSY,
+                                           DB_BACKOFF};
+    struct fixture *f = *state;
+    char there[200], closed[200];
+    struct err e = {0};
+    struct heard h;
+
+    snprintf(there, sizeof there, "host=localhost port=%d user=postgres dbname=postgres",
+             server.port);
+    snprintf(closed, sizeof closed, "host=localhost port=1");
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        struct db *db =
+            open_db(f, states[i] == DB_BACKOFF ? closed : there, (struct db_options){0});
+        ask(db, "select pg_sleep(10)", &h);
+        while (db_state(db) != states[i])
+            assert_true(loop_turn(f->loop, 100, &e));
+        if (states[i] == DB_BUSY)
+            db_cancel(db); /* its helper thread outlives the connection */
+        db_free(db);
+        assert_true(h.done);
+        assert_int_equal(h.err.kind, ERR_CONN);
+        assert_int_equal(h.in_doubt, states[i] == DB_BUSY);
+    }
+}
+
+static void
+waiting_has_an_end(void **state)
+{
+    struct fixture *f = *state;
+    const struct db_stmt s = {.sql = "select 1"};
+    const struct db_call call = {.stmts = &s, .n = 1};
+    struct heard h[2] = {{.done = false}};
+    struct db *db = open_db(f, "host=127.0.0.1 port=1", (struct db_options){0});
+    struct err e = {0};
+    int64_t start = clock_ms();
+
+    db_ask(db, &call, 300, hear, &h[0]);
+    db_ask(db, &call, 100, hear, &h[1]);
+    assert_true(loop_until(f->loop, &h[0].done, clock_ms() + DEADLINE_MS, &e));
+    assert_true(clock_ms() - start >= 300 && clock_ms() - start < 3000);
+    assert_true(h[1].done);
+    assert_int_equal(h[1].err.kind, ERR_CONN);
+    assert_non_null(strstr(h[0].err.text, "refused"));
+    db_free(db);
+}
+
 /* --- silence --- */
 
 static void
@@ -535,6 +585,8 @@ main(void)
         T(environment_and_service),
         T(tls),
         T(large_both_ways),
+        T(freed_in_each_state),
+        T(waiting_has_an_end),
         T(stopped_backend),
         T(long_work_is_cancelled_unless_allowed),
         T(locked_table),
