@@ -1,11 +1,10 @@
 /*
- * The asynchronous connection against a real server: transactions, errors, dry runs, scripts, and
- * what kills, stops and silence do to it. Everything turns one loop; a heartbeat timer in that loop
- * proves that nothing waited.
+ * The asynchronous connection against a real server: transactions, errors, dry runs, scripts, the
+ * order of replies, ends in the middle, killed backends and a server that goes and comes back.
  */
 #include "tests/harness.h"
 
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,113 +12,15 @@
 #include "model/db.h"
 #include "model/log.h"
 #include "model/loop.h"
-#include "model/mem.h"
+#include "tests/fault/db_fixture.h"
 #include "tests/server.h"
-
-enum { BEAT_MS = 10, DEADLINE_MS = 15000 };
-
-struct fixture {
-    struct loop *loop;
-    int64_t beat_ms, worst_ms; /* the longest time between two heartbeats beyond BEAT_MS */
-};
-
-/* What a reply said, copied out of it. */
-struct heard {
-    bool done;
-    int count; /* replies: must be 1 */
-    struct err err;
-    int failed_at;
-    bool in_doubt;
-    char text[200]; /* first value of the last result, "" = none */
-};
-
-static void
-beat(void *ctx)
-{
-    struct fixture *f = ctx;
-    int64_t now = clock_ms();
-
-    if (f->beat_ms && now - f->beat_ms - BEAT_MS > f->worst_ms)
-        f->worst_ms = now - f->beat_ms - BEAT_MS;
-    f->beat_ms = now;
-    loop_at(f->loop, now + BEAT_MS, beat, f);
-}
-
-static void
-hear(void *ctx, struct db_reply *reply)
-{
-    struct heard *h = ctx;
-
-    h->done = true;
-    h->count++;
-    h->err = reply->err;
-    h->failed_at = reply->failed_at;
-    h->in_doubt = reply->in_doubt;
-    const struct result *last = reply->n > 0 ? reply->results[reply->n - 1] : NULL;
-    if (last && result_rows(last) > 0 && result_cols(last) > 0)
-        snprintf(h->text, sizeof h->text, "%s", result_text(last, 0, 0));
-}
-
-static void
-ask(struct db *db, const char *sql, int wait_ms, struct heard *h)
-{
-    const struct db_stmt s = {.sql = sql};
-
-    *h = (struct heard){.failed_at = -1};
-    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, wait_ms, hear, h);
-}
-
-static void
-until(struct fixture *f, const bool *done)
-{
-    struct err e = {0};
-
-    if (!loop_until(f->loop, done, clock_ms() + DEADLINE_MS, &e))
-        fail_msg("%s", e.text);
-}
-
-static void
-get(struct fixture *f, struct db *db, const char *sql, struct heard *h)
-{
-    ask(db, sql, -1, h);
-    until(f, &h->done);
-}
-
-static struct db *
-open_db(struct fixture *f, struct db_options o)
-{
-    o.conninfo = o.conninfo ? o.conninfo : pg_dsn("postgres");
-    o.app_name = "test_db";
-    return db_new(f->loop, &o);
-}
-
-static int
-setup(void **state)
-{
-    struct fixture *f = xcalloc(1, sizeof *f);
-
-    f->loop = loop_new();
-    beat(f);
-    *state = f;
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    loop_free(f->loop);
-    free(f);
-    return 0;
-}
 
 static void
 test_one_call(void **state)
 {
     struct fixture *f = *state;
     struct db *db =
-        open_db(f, (struct db_options){.schema = "My Queue", .statement_timeout_ms = 3000});
+        open_db(f, NULL, (struct db_options){.schema = "My Queue", .statement_timeout_ms = 3000});
     struct heard h;
 
     assert_int_equal(db_state(db), DB_OFF);
@@ -142,7 +43,7 @@ test_errors(void **state)
 {
     struct fixture *f = *state;
     struct db *db =
-        open_db(f, (struct db_options){.statement_timeout_ms = 200, .lock_timeout_ms = 100});
+        open_db(f, NULL, (struct db_options){.statement_timeout_ms = 200, .lock_timeout_ms = 100});
     struct heard h;
 
     get(f, db, "select 1/0", &h);
@@ -168,7 +69,7 @@ static void
 test_failed_statement_is_named(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
     struct db_param p[3] = {{.value = "7"}, {.value = NULL}};
     const struct db_stmt sum = {"select $1::int + 1, $2::text is null, length($3::bytea)", 3, p};
     const struct db_stmt wrong = {.sql = "select no_such_column"}, s[] = {sum, wrong, sum};
@@ -196,8 +97,8 @@ static void
 test_dry_and_read_only(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){0});
-    struct db *reader = open_db(f, (struct db_options){.read_only = true});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
+    struct db *reader = open_db(f, NULL, (struct db_options){.read_only = true});
     const struct db_stmt make = {.sql = "create table dry_table()"}, look = {.sql = "select 1"};
     struct db_reply r;
     struct err e = {0};
@@ -231,7 +132,7 @@ static void
 test_script(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){.statement_timeout_ms = 1000});
+    struct db *db = open_db(f, NULL, (struct db_options){.statement_timeout_ms = 1000});
     const struct db_param p = {.value = "x'y"};
     static const char made[] =
         "create table script_table(a int); insert into script_table values (1), (2);"
@@ -299,7 +200,7 @@ static void
 test_order(void **state)
 {
     struct fixture *f = *state;
-    struct chain c = {.db = open_db(f, (struct db_options){0}), .left = 2};
+    struct chain c = {.db = open_db(f, NULL, (struct db_options){0}), .left = 2};
     const struct db_stmt a = {.sql = "select 'a' from pg_sleep(0.05)"}, b = {.sql = "select 'b'"};
 
     db_ask(c.db, &(struct db_call){.stmts = &a, .n = 1}, -1, chain_next, &c);
@@ -323,7 +224,7 @@ static void
 test_freeing(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
     const struct db_stmt s = {.sql = "select 1"};
     struct heard h[3];
     struct err e = {0};
@@ -335,7 +236,7 @@ test_freeing(void **state)
     assert_int_equal(h[1].err.kind, ERR_CONN);
     assert_false(h[0].in_doubt);
 
-    db = open_db(f, (struct db_options){0});
+    db = open_db(f, NULL, (struct db_options){0});
     get(f, db, "select 1", &h[0]);
     ask(db, "select pg_sleep(1)", -1, &h[0]);
     ask(db, "select 1", -1, &h[1]);
@@ -346,7 +247,7 @@ test_freeing(void **state)
     assert_false(h[1].in_doubt);
     assert_int_equal(h[0].count + h[1].count, 2);
 
-    db = open_db(f, (struct db_options){0});
+    db = open_db(f, NULL, (struct db_options){0});
     db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, free_db, &db);
     ask(db, "select 1", -1, &h[1]);
     until(f, &h[1].done); /* from inside the first reply */
@@ -360,7 +261,7 @@ static void
 test_terminated_backend(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
     PGconn *other = pg_connect(pg_dsn("postgres"));
     struct heard h;
 
@@ -389,7 +290,7 @@ static void
 test_server_restart(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
     struct heard h, waits, now;
     struct err e = {0};
 
@@ -416,15 +317,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_call, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failed_statement_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_dry_and_read_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_script, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_freeing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_terminated_backend, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_server_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_call, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_errors, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_failed_statement_is_named, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_dry_and_read_only, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_script, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_order, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_freeing, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_terminated_backend, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_server_restart, db_setup, db_teardown),
     };
 
     log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);

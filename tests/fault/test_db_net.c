@@ -1,7 +1,7 @@
 /*
  * The connection against what networks and servers do: names that don't exist, ports that are
- * closed, listeners that stay silent, a stopped backend, locks, TLS, a transaction pooler. A
- * heartbeat in the same loop proves that nothing of it made the program wait.
+ * closed, listeners that stay silent, refusals, TLS, a transaction pooler. Nothing of it may make
+ * the loop stand still.
  */
 #include "tests/harness.h"
 
@@ -23,113 +23,15 @@
 #include "model/log.h"
 #include "model/loop.h"
 #include "model/mem.h"
+#include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 
-enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 20000, BOUNCER_PORT = 6432 };
-
-struct fixture {
-    struct loop *loop;
-    int64_t beat_ms, worst_ms; /* how late the latest heartbeat was */
-};
-
-struct heard {
-    bool done;
-    struct err err;
-    bool in_doubt;
-    int len; /* of the value */
-    char text[200];
-};
+enum { DEADLINE_MS = 20000, BOUNCER_PORT = 6432 };
 
 static struct {
     int port;
     char cert[300], key[300], conf[1000];
 } server;
-
-static void
-beat(void *ctx)
-{
-    struct fixture *f = ctx;
-    int64_t now = clock_ms();
-
-    if (f->beat_ms && now - f->beat_ms - BEAT_MS > f->worst_ms)
-        f->worst_ms = now - f->beat_ms - BEAT_MS;
-    f->beat_ms = now;
-    loop_at(f->loop, now + BEAT_MS, beat, f);
-}
-
-static int
-setup(void **state)
-{
-    struct fixture *f = xcalloc(1, sizeof *f);
-
-    f->loop = loop_new();
-    beat(f);
-    *state = f;
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    loop_free(f->loop);
-    bool is_late = f->worst_ms > LATE_MS;
-    if (is_late)
-        print_error("the loop stood still for %d ms\n", (int)f->worst_ms);
-    free(f);
-    return is_late;
-}
-
-static void
-hear(void *ctx, struct db_reply *reply)
-{
-    struct heard *h = ctx;
-
-    h->done = true;
-    h->err = reply->err;
-    h->in_doubt = reply->in_doubt;
-    if (reply->n > 0 && reply->results[0] && result_rows(reply->results[0]) > 0) {
-        snprintf(h->text, sizeof h->text, "%s", result_text(reply->results[0], 0, 0));
-        h->len = result_len(reply->results[0], 0, 0);
-    }
-}
-
-static void
-ask(struct db *db, const char *sql, struct heard *h)
-{
-    const struct db_stmt s = {.sql = sql};
-
-    *h = (struct heard){.done = false};
-    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, h);
-}
-
-static void
-get(struct fixture *f, struct db *db, const char *sql, struct heard *h)
-{
-    struct err e = {0};
-
-    ask(db, sql, h);
-    if (!loop_until(f->loop, &h->done, clock_ms() + DEADLINE_MS, &e))
-        fail_msg("%s; last error: %s", e.text, db_last_error(db)->text);
-}
-
-static struct db *
-open_db(struct fixture *f, const char *conninfo, struct db_options o)
-{
-    o.conninfo = conninfo;
-    return db_new(f->loop, &o);
-}
-
-/* Asks once over a connection of its own. */
-static void
-get_once(struct fixture *f, const char *conninfo, const char *sql, struct heard *h)
-{
-    struct db *db = open_db(f, conninfo, (struct db_options){.once = true});
-
-    get(f, db, sql, h);
-    db_free(db);
-}
 
 /* A socket that listens on 127.0.0.1 and never accepts: connections are made and stay silent. */
 static int
@@ -282,7 +184,7 @@ static void
 large_both_ways(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, pg_dsn("postgres"), (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){0});
     enum { SIZE = 4000000 };
     char *big = xmalloc(SIZE + 1);
     struct heard h = {0};
@@ -317,7 +219,7 @@ freed_in_each_state(void **state)
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         struct db *db =
             open_db(f, states[i] == DB_BACKOFF ? closed : there, (struct db_options){0});
-        ask(db, "select pg_sleep(10)", &h);
+        ask(db, "select pg_sleep(10)", -1, &h);
         while (db_state(db) != states[i])
             assert_true(loop_turn(f->loop, 100, &e));
         if (states[i] == DB_BUSY)
@@ -347,79 +249,6 @@ waiting_has_an_end(void **state)
     assert_true(h[1].done);
     assert_int_equal(h[1].err.kind, ERR_CONN);
     assert_non_null(strstr(h[0].err.text, "refused"));
-    db_free(db);
-}
-
-/* --- silence --- */
-
-static void
-stopped_backend(void **state)
-{
-    struct fixture *f = *state;
-    struct db *db = open_db(f, pg_dsn("postgres"),
-                            (struct db_options){.stall_warn_ms = 300, .stall_drop_ms = 800});
-    struct heard h, next;
-    struct err e = {0};
-
-    get(f, db, "select pg_backend_pid()", &h);
-    pid_t backend = (pid_t)strtol(h.text, NULL, 10);
-    assert_true(backend > 1);
-    assert_int_equal(kill(backend, SIGSTOP), 0);
-    ask(db, "select 1", &h);
-    ask(db, "select pg_backend_pid()", &next);
-    while (db_silent_ms(db) < 100 && !h.done)
-        assert_true(loop_turn(f->loop, 50, &e));
-    assert_int_equal(db_state(db), DB_BUSY);
-    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
-    assert_int_equal(h.err.kind, ERR_CONN);
-    assert_non_null(strstr(h.err.text, "silent"));
-    assert_true(loop_until(f->loop, &next.done, clock_ms() + DEADLINE_MS, &e));
-    assert_string_equal(next.err.text, "");
-    assert_true(strtol(next.text, NULL, 10) != backend);
-    kill(backend, SIGCONT);
-    db_free(db);
-}
-
-static void
-long_work_is_cancelled_unless_allowed(void **state)
-{
-    struct fixture *f = *state;
-    struct db *db = open_db(f, pg_dsn("postgres"),
-                            (struct db_options){.stall_warn_ms = 100, .stall_drop_ms = 5000});
-    const struct db_stmt s = {.sql = "select 'done' from pg_sleep(0.4)"};
-    struct err e = {0};
-    struct heard h;
-
-    get(f, db, s.sql, &h);
-    assert_int_equal(h.err.kind, ERR_TIMEOUT);
-    h.done = false;
-    db_ask(db, &(struct db_call){.stmts = &s, .n = 1, .statement_timeout_ms = 3000}, -1, hear, &h);
-    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
-    assert_string_equal(h.err.text, "");
-    assert_string_equal(h.text, "done");
-    db_free(db);
-    db = open_db(f, pg_dsn("postgres"),
-                 (struct db_options){.stall_warn_ms = -1, .stall_drop_ms = -1});
-    get(f, db, s.sql, &h);
-    assert_string_equal(h.text, "done");
-    db_free(db);
-}
-
-static void
-locked_table(void **state)
-{
-    struct fixture *f = *state;
-    struct db *db = open_db(f, pg_dsn("postgres"), (struct db_options){.lock_timeout_ms = 100});
-    PGconn *other = pg_connect(pg_dsn("postgres"));
-    struct heard h;
-
-    pg_run(other, "create table held()");
-    pg_run(other, "begin; lock table held");
-    get(f, db, "select count(*) from held", &h);
-    assert_int_equal(h.err.kind, ERR_TIMEOUT);
-    assert_string_equal(h.err.sqlstate, "55P03");
-    pg_run(other, "commit; drop table held");
-    PQfinish(other);
     db_free(db);
 }
 
@@ -576,7 +405,7 @@ stop_server(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, db_setup, db_teardown_prompt)
     const struct CMUnitTest tests[] = {
         T(unknown_name),
         T(closed_port),
@@ -587,9 +416,6 @@ main(void)
         T(large_both_ways),
         T(freed_in_each_state),
         T(waiting_has_an_end),
-        T(stopped_backend),
-        T(long_work_is_cancelled_unless_allowed),
-        T(locked_table),
         T(full_server),
         T(through_a_pooler),
     };
