@@ -22,24 +22,29 @@ is_digit(char c)
 
 /* Each scan function answers the length of what it found at s, 0 = not there. */
 static size_t
+scan_escape(const char *s, size_t len)
+{
+    size_t n = len > 1 && s[1] == 'u' ? 6 : 2;
+
+    if (len < n || s[1] == 0 || !strchr("\"\\/bfnrtu", s[1]))
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (!isxdigit((unsigned char)s[i]))
+            return 0;
+    return n;
+}
+
+static size_t
 scan_string(const char *s, size_t len)
 {
-    for (size_t i = 1; i < len; i++) {
+    for (size_t i = 1, n; i < len; i += n) {
         if (s[i] == '"')
             return i + 1;
         if ((unsigned char)s[i] < 0x20)
             return 0;
-        if (s[i] != '\\')
-            continue;
-        if (++i >= len)
+        n = s[i] == '\\' ? scan_escape(s + i, len - i) : 1;
+        if (n == 0)
             return 0;
-        if (s[i] == 'u') {
-            for (int k = 0; k < 4; k++)
-                if (++i >= len || !isxdigit((unsigned char)s[i]))
-                    return 0;
-        } else if (s[i] == 0 || !strchr("\"\\/bfnrt", s[i])) {
-            return 0;
-        }
     }
     return 0;
 }

@@ -274,6 +274,24 @@ text_start(struct text_iter *it, const char *s, size_t len, enum text_mode mode,
     *it = (struct text_iter){.s = s, .len = len, .mode = mode, .ascii = ascii};
 }
 
+/* The character cp of n bytes that was just read (n 0: an invalid byte). */
+static bool
+give_char(struct text_iter *it, struct glyph *g, uint32_t cp, int n)
+{
+    if (n == 0 || !text_is_plain(cp))
+        return give_instead(it, g, cp, n);
+    int width = cp < 0x80 ? 1 : wcwidth((wchar_t)cp);
+    if (width < 0 && !it->ascii) /* newer than the C library, or no UTF-8 locale */
+        return give_instead(it, g, cp, n);
+    if (width == 0) { /* a mark without a base */
+        it->at -= (size_t)n;
+        cp = 0x25CC;
+    }
+    give(it, g, cp, width == 2 ? 2 : 1);
+    take_marks(it, g);
+    return true;
+}
+
 bool
 text_next(struct text_iter *it, struct glyph *g)
 {
@@ -288,20 +306,8 @@ text_next(struct text_iter *it, struct glyph *g)
             it->col = 0;
             return false;
         }
-        if (n > 1 && is_dropped(cp))
-            continue;
-        if (n == 0 || !text_is_plain(cp))
-            return give_instead(it, g, cp, n);
-        int width = cp < 0x80 ? 1 : wcwidth((wchar_t)cp);
-        if (width < 0 && !it->ascii) /* newer than the C library, or no UTF-8 locale */
-            return give_instead(it, g, cp, n);
-        if (width == 0) { /* a mark without a base */
-            it->at -= (size_t)n;
-            cp = 0x25CC;
-        }
-        give(it, g, cp, width == 2 ? 2 : 1);
-        take_marks(it, g);
-        return true;
+        if (n <= 1 || !is_dropped(cp))
+            return give_char(it, g, cp, n);
     }
     return false;
 }

@@ -135,7 +135,7 @@ stretched(const double *v, int n, int i, int w)
 static void
 plot(struct grid *g, struct rect r, const struct chart *c)
 {
-    double values[1024];
+    double values[1024] = {0};
     int w = 2 * r.w < 1024 ? 2 * r.w : 1024;
 
     if (c->n <= 0 || r.w <= 0)

@@ -88,19 +88,12 @@ worst(const struct column *c, const int *widths, int n)
     return found;
 }
 
-void
-column_layout(const struct column *c, int n, const bool *hidden, int w, int *widths)
+/* Gives the width that is left first to columns with a wish of their own, then to the last one
+ * without a limit. */
+static void
+spread(const struct column *c, int n, int spare, int *widths)
 {
-    int spare, drop;
-
-    for (int i = 0; i < n; i++)
-        widths[i] = hidden && hidden[i] && i > 0 ? 0 : least_width(&c[i]);
-    while (total_width(widths, n) > w && (drop = worst(c, widths, n)) >= 0)
-        widths[drop] = 0;
-    if (n > 0 && widths[0] > w)
-        widths[0] = w > 0 ? w : 0;
-    spare = w - total_width(widths, n);
-    for (int i = 0; i < n && spare > 0; i++) { /* first those with a wish of their own */
+    for (int i = 0; i < n && spare > 0; i++) {
         int more = widths[i] > 0 && c[i].max_w > widths[i] ? c[i].max_w - widths[i] : 0;
         more = more < spare ? more : spare;
         widths[i] += more;
@@ -111,4 +104,18 @@ column_layout(const struct column *c, int n, const bool *hidden, int w, int *wid
             widths[i] += spare;
             spare = 0;
         }
+}
+
+void
+column_layout(const struct column *c, int n, const bool *hidden, int w, int *widths)
+{
+    int drop;
+
+    for (int i = 0; i < n; i++)
+        widths[i] = hidden && hidden[i] && i > 0 ? 0 : least_width(&c[i]);
+    while (total_width(widths, n) > w && (drop = worst(c, widths, n)) >= 0)
+        widths[drop] = 0;
+    if (n > 0 && widths[0] > w)
+        widths[0] = w > 0 ? w : 0;
+    spread(c, n, w - total_width(widths, n), widths);
 }

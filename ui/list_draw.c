@@ -49,14 +49,13 @@ draw_titles(const struct frame *f, struct rect r)
 static void
 draw_lead(const struct frame *f, struct rect r, const void *row, bool marked)
 {
-    struct lead lead = {NULL, ROLE_TEXT};
-
-    if (f->l->def->lead)
-        lead = f->l->def->lead(row, &f->cell);
-    if (marked)
-        lead = (struct lead){"✓", ROLE_MARK};
-    if (lead.glyph)
-        grid_str(f->g, r, lead.role, lead.glyph);
+    if (marked) {
+        grid_str(f->g, r, ROLE_MARK, "✓");
+    } else if (f->l->def->lead) {
+        struct lead lead = f->l->def->lead(row, &f->cell);
+        if (lead.glyph)
+            grid_str(f->g, r, lead.role, lead.glyph);
+    }
 }
 
 static void

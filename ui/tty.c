@@ -41,15 +41,18 @@ static struct {
 } rescue = {.err_was = -1, .err_mem = -1};
 
 /* The sanitizers end the program without exit(); weak, because it is there only in their builds. */
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 extern void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
 
 /* ncurses loses some memory when TERM is unknown; that is its own affair. */
+/* NOLINTBEGIN(readability-identifier-naming) */
 const char *__lsan_default_suppressions(void);
 const char *
 __lsan_default_suppressions(void)
 {
     return "leak:new_prescr\n";
 }
+/* NOLINTEND(readability-identifier-naming) */
 
 /* --- standard error --------------------------------------------------------------------------- */
 
