@@ -23,7 +23,7 @@ struct scheduler {
     char *holder;
     int timer;
     int64_t steps;
-    bool is_active, is_asking, has_ended;
+    bool is_active, has_ended;
     struct err fatal;
     struct err said; /* last complaint */
 };
@@ -40,7 +40,7 @@ again_in(struct scheduler *s, int64_t ms)
 static void
 complain(struct scheduler *s, const struct err *e)
 {
-    if (!strcmp(s->said.text, e->text))
+    if (e->kind == ERR_CONN || !strcmp(s->said.text, e->text)) /* db says that itself */
         return;
     s->said = *e;
     log_line(LOG_WARN, "%s; trying again", e->text);
@@ -68,7 +68,6 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
 {
     struct scheduler *s = ctx;
 
-    s->is_asking = false;
     if (s->has_ended)
         return;
     if (e->kind != ERR_NONE) {
@@ -87,21 +86,12 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
     again_in(s, step->wait_ms < 0 ? 0 : step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
 }
 
-/* While a step is out, only looks whether there is a connection at all. */
 static void
 ask(void *ctx)
 {
     struct scheduler *s = ctx;
 
     s->timer = 0;
-    if (s->is_asking) {
-        if (db_state(s->db) == DB_BACKOFF)
-            complain(s, db_last_error(s->db));
-        again_in(s, RETRY_MS);
-        return;
-    }
-    s->is_asking = true;
-    again_in(s, RETRY_MS);
     queue_schedule(s->queue, s->holder, on_step, s);
 }
 

@@ -103,7 +103,8 @@ stop_claiming(struct worker *w, const char *why)
     if (w->stop != STOP_NOT)
         return;
     w->stop = STOP_DRAINING;
-    log_line(LOG_INFO, "%s: finishing %d, then ending", why, w->running);
+    if (w->is_registered)
+        log_line(LOG_INFO, "%s: finishing %d, then ending", why, w->running);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
  * What the server knows of this process: sign on, give signs of life, give back leases that a lost
- * answer left with us, sign off. And what is said about the connection.
+ * answer left with us, sign off.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 enum {
     BEAT_MS = 5000,
     BEAT_RETRY_MS = 1000,
-    WATCH_MS = 1000, /* while there is no connection */
-    TIDY_MS = 10000  /* then once more: the lost claim may still have been running */
+    AUTH_MS = 5000,
+    TIDY_MS = 10000 /* then once more: the lost claim may still have been running */
 };
 
 char *
@@ -34,19 +34,11 @@ worker_make_name(void)
 void
 node_watch(struct worker *w)
 {
-    const struct err *e = db_last_error(w->db);
-    enum db_state state = db_state(w->db);
-    bool is_down = state == DB_BACKOFF || (state == DB_OFF && e->kind != ERR_NONE);
-
-    if (is_down && strcmp(w->said.text, e->text) != 0) {
-        w->said = *e;
-        log_line(LOG_WARN, "no connection: %s; trying again", e->text);
-    } else if (*w->said.text && (state == DB_READY || state == DB_BUSY)) {
-        log_line(LOG_INFO, "connected again");
-        w->said = (struct err){0};
+    if (w->is_registered && db_state(w->db) == DB_OFF && db_last_error(w->db)->kind == ERR_AUTH &&
+        clock_ms() >= w->retry_auth_ms) {
+        w->retry_auth_ms = clock_ms() + AUTH_MS;
+        db_retry_now(w->db);
     }
-    if (state == DB_OFF && w->is_registered && e->kind == ERR_AUTH)
-        db_retry_now(w->db); /* it let us in before: perhaps the password is being changed */
 }
 
 /* Is it something that waiting can't mend? Only asked before the worker has ever worked. */
@@ -198,8 +190,7 @@ node_leave(struct worker *w)
 int64_t
 node_due_ms(const struct worker *w, int64_t now)
 {
-    bool is_down = w->said.kind != ERR_NONE || !w->is_registered;
-    int64_t due = now + (is_down ? WATCH_MS : BEAT_MS);
+    int64_t due = now + BEAT_MS;
 
     if (!w->is_calling_node && w->beat_at_ms < due)
         due = w->beat_at_ms;

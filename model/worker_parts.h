@@ -83,13 +83,12 @@ struct worker {
 
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
-    int64_t tidy_at_ms;
+    int64_t tidy_at_ms, retry_auth_ms;
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
     bool was_idle;         /* the last claim found nothing */
     bool is_empty;         /* nothing was ready when last asked */
-    struct err said;       /* last complaint about the connection, */
-    struct err said_claim; /* and about claims */
+    struct err said_claim; /* last complaint about claims */
 };
 
 /* worker.c: looks at everything and does what is due; call it after every change. */
@@ -119,7 +118,7 @@ void answers_free(struct worker *w);
 void node_keep(struct worker *w, int64_t now); /* registers, then beats */
 void node_tidy(struct worker *w, int64_t now); /* gives back leases that we don't know of */
 void node_leave(struct worker *w);
-void node_watch(struct worker *w); /* says once what is wrong with the connection */
+void node_watch(struct worker *w); /* the server refused us after it had let us in: tries again */
 int64_t node_due_ms(const struct worker *w, int64_t now);
 
 /* worker_report.c */

@@ -143,6 +143,8 @@ say_counts(const struct worker *w)
 {
     const struct worker_counts *n = worker_counts(w);
 
+    if (n->started == 0 && n->given_back == 0)
+        return;
     log_line(LOG_INFO,
              "node %s ends: %" PRId64 " started, %" PRId64 " done, %" PRId64 " failed, %" PRId64
              " timed out, %" PRId64 " cancelled, %" PRId64 " given back, %" PRId64 " lost",

@@ -3,9 +3,6 @@
  * it is left. Commands that never end by themselves are `tail -f /dev/null`.
  */
 #include "tests/harness.h"
-#undef fail /* cmocka has one as well */
-#undef fail_msg
-#define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,6 @@
  * The command line: which words mean what, and what is said about those that mean nothing.
  */
 #include "tests/harness.h"
-#undef fail /* cmocka has one as well */
-#undef fail_msg
-#define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,227 @@
+/*
+ * Programs beside a test. Output goes to files in memory, so nobody has to read while it runs.
+ */
+#include "tests/proc.h"
+
+#include "tests/harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ARGS = 64, STEP_MS = 10 };
+
+static void
+must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    perror(what);
+    _fail(__FILE__, __LINE__);
+}
+
+static int64_t
+now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static char *
+read_all(int fd)
+{
+    struct stat st;
+
+    must(fstat(fd, &st) == 0, "fstat");
+    char *text = calloc(1, (size_t)st.st_size + 1);
+    must(text != NULL, "calloc");
+    ssize_t n = pread(fd, text, (size_t)st.st_size, 0);
+    text[n > 0 ? n : 0] = 0;
+    return text;
+}
+
+static int
+input_file(const char *input)
+{
+    int fd = input ? memfd_create("input", MFD_CLOEXEC) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    must(fd >= 0, "input");
+    if (input) {
+        must(write(fd, input, strlen(input)) == (ssize_t)strlen(input), "write");
+        lseek(fd, 0, SEEK_SET);
+    }
+    return fd;
+}
+
+void
+proc_start(struct proc *p, const char *const *argv, const char *input)
+{
+    union { /* exec does not change them, but says so in an old way */
+        const char *const *in;
+        char *const *out;
+    } args = {.in = argv};
+    int in = input_file(input);
+
+    p->out = memfd_create("out", MFD_CLOEXEC);
+    p->err = memfd_create("err", MFD_CLOEXEC);
+    must(p->out >= 0 && p->err >= 0, "memfd_create");
+    fcntl(p->out, F_SETFL, O_APPEND);
+    fcntl(p->err, F_SETFL, O_APPEND);
+    p->code = -1;
+    p->pid = fork();
+    must(p->pid >= 0, "fork");
+    if (p->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(in, STDIN_FILENO);
+        dup2(p->out, STDOUT_FILENO);
+        dup2(p->err, STDERR_FILENO);
+        execvp(argv[0], args.out);
+        perror(argv[0]);
+        _exit(127);
+    }
+    close(in);
+}
+
+/* Splits line at blanks, in place; 'a b' and "a b" are one word. */
+static void
+split(char *line, const char **argv)
+{
+    int n = 0;
+
+    for (char *at = line; *at;) {
+        bool is_quoted = *at == '\'' || *at == '"';
+        const char end[] = {is_quoted ? *at : ' ', 0};
+        at += is_quoted;
+        if (is_quoted || *at != ' ') {
+            must(n < ARGS - 1, "too many words");
+            argv[n++] = at;
+        }
+        at += strcspn(at, end);
+        if (*at)
+            *at++ = 0;
+    }
+    argv[n] = NULL;
+}
+
+static void
+start_line(struct proc *p, const char *input, const char *fmt, va_list args)
+{
+    const char *program = getenv("QUEUETOP"), *argv[ARGS];
+    char words[8192], line[8300];
+
+    must(program != NULL, "QUEUETOP");
+    vsnprintf(words, sizeof words, fmt, args);
+    snprintf(line, sizeof line, "'%s' %s", program, words);
+    split(line, argv);
+    proc_start(p, argv, input);
+}
+
+void
+proc_queuetop(struct proc *p, const char *input, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    start_line(p, input, fmt, args);
+    va_end(args);
+}
+
+char *
+proc_output(const struct proc *p)
+{
+    return read_all(p->out);
+}
+
+char *
+proc_errors(const struct proc *p)
+{
+    return read_all(p->err);
+}
+
+static bool
+has_ended(struct proc *p)
+{
+    int status;
+
+    if (p->pid > 0 && waitpid(p->pid, &status, WNOHANG) == p->pid) {
+        p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        p->pid = 0;
+    }
+    return p->pid == 0;
+}
+
+int
+proc_wait(struct proc *p)
+{
+    for (int64_t deadline = now_ms() + PROC_WAIT_MS; !has_ended(p); poll(NULL, 0, STEP_MS))
+        if (now_ms() > deadline) {
+            char *err = proc_errors(p);
+            print_error("proc: did not end; it wrote:\n%s\n", err);
+            free(err);
+            proc_done(p);
+            _fail(__FILE__, __LINE__);
+        }
+    return p->code;
+}
+
+void
+proc_want(struct proc *p, const char *text)
+{
+    int64_t deadline = now_ms() + PROC_WAIT_MS;
+
+    for (bool found = false; !found; poll(NULL, 0, found ? 0 : STEP_MS)) {
+        bool is_last = has_ended(p) || now_ms() > deadline;
+        char *err = proc_errors(p);
+        found = strstr(err, text) != NULL;
+        if (!found && is_last)
+            print_error("proc: '%s' did not come; it wrote:\n%s\n", text, err);
+        free(err);
+        if (!found && is_last) {
+            proc_done(p);
+            _fail(__FILE__, __LINE__);
+        }
+    }
+}
+
+void
+proc_done(struct proc *p)
+{
+    if (p->pid > 0) {
+        kill(p->pid, SIGKILL);
+        waitpid(p->pid, NULL, 0);
+    }
+    if (p->out > 0) {
+        close(p->out);
+        close(p->err);
+    }
+    *p = (struct proc){0};
+}
+
+int
+proc_run(const char *input, char **out, char **err, const char *fmt, ...)
+{
+    struct proc p = {0};
+    va_list args;
+
+    va_start(args, fmt);
+    start_line(&p, input, fmt, args);
+    va_end(args);
+    int code = proc_wait(&p);
+    if (out)
+        *out = proc_output(&p);
+    if (err)
+        *err = proc_errors(&p);
+    proc_done(&p);
+    return code;
+}
