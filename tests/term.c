@@ -428,6 +428,7 @@ static const struct {
     {"enter", "\r"      },
     {"tab",   "\t"      },
     {"btab",  "\033[Z"  },
+    {"s-tab", "\033[Z"  },
     {"esc",   "\033"    },
     {"bs",    "\177"    },
     {"del",   "\033[3~" },

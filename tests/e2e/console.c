@@ -58,6 +58,15 @@ con_teardown(void **state)
     return 0;
 }
 
+void
+con_reconnect(void)
+{
+    PQfinish(con.conn);
+    con.conn = pg_connect(con.dsn);
+    pg_run(con.conn, "set search_path to queues, public");
+    pg_run(con.conn, "set client_min_messages to error");
+}
+
 /* A copy of the installed database: no test sees another's rows. */
 int
 con_empty(void **state)
@@ -71,9 +80,8 @@ con_empty(void **state)
     pg_run(con.conn, "create database %s template model", name);
     PQfinish(con.conn);
     snprintf(con.dsn, sizeof con.dsn, "%s", pg_dsn(name));
-    con.conn = pg_connect(con.dsn);
-    pg_run(con.conn, "set search_path to queues, public");
-    pg_run(con.conn, "set client_min_messages to error");
+    con.conn = NULL;
+    con_reconnect();
     return 0;
 }
 

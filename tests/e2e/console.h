@@ -15,7 +15,8 @@ int con_teardown(void **state);
 /* Setup of one test: a fresh database with the queue and nothing in it. */
 int con_empty(void **state);
 
-PGconn *con_db(void); /* as owner, search_path = queues */
+void con_reconnect(void); /* after a restart of the server */
+PGconn *con_db(void);     /* as owner, search_path = queues */
 
 /* n jobs of a queue that wait, that run on a node (lease of 60 s), that failed for good. */
 void con_ready(const char *queue, int n);

@@ -1,0 +1,141 @@
+/*
+ * Hostile text in every column: queue names, kinds, errors, traces, payloads, nodes, reasons. No
+ * byte of it may reach the terminal as a command, and no row may move.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Title, bell, colours, cursor moves, clipboard, bidi, zero width, tags, C1, line breaks, a long
+ * line, combining marks. */
+#define EVIL                                                                              \
+    "E'\\x1b]0;owned\\x07\\x1b[31mred\\x1b[2J\\x1b[H\\x1b]52;c;aGk=\\x07\\x1b]8;;http://" \
+    "x\\x07\\r\\n\\t\\b"                                                                  \
+    "\\u202egpj.exe\\u200b\\u2066\\U000e0041\\u0085\\u009b31m\\ufeff' || repeat('e' || "  \
+    "U&'\\0301', 60)"                                                                     \
+    " || repeat('long ', 50)"
+
+/* One row of the screen must still be what it was: the frame around the hostile text stands. */
+static void
+frame_stands(struct vt *vt, const char *tab)
+{
+    vt_want_row(vt, 0, "queuetop");
+    vt_want_row(vt, 1, tab);
+    vt_want_row(vt, vt->rows - 1, "help");
+    assert_int_equal(vt->titles, 0);
+    assert_int_equal(vt->bells, 0);
+    if (vt->unknown)
+        fail_msg("a sequence of the data came through: %s", vt->unknown_text);
+}
+
+static void
+evil_jobs(void)
+{
+    pg_run(con_db(), "create temp table evil as select " EVIL " as text");
+    pg_run(con_db(),
+           "insert into queue (queue, kind, payload, unique_key) select left(text, 190), left(text, 190), "
+           "json_build_object(text, text), left(text, 60) from evil");
+    pg_run(con_db(),
+           "insert into queue (queue, kind, body, payload_type) select left(text, 190), left(text, 190), "
+           "convert_to(text, 'UTF8') || '\\xff00fe', text from evil");
+    pg_run(con_db(), "select push_text(left(text, 190), text, 'text/plain') from evil");
+    pg_run(con_db(), "create temp table held as select c.*, e.text from evil e, "
+                     "claim(left(e.text, 60), 1, '60 s', array[left(e.text, 190)]) c");
+    pg_run(con_db(),
+           "select f.* from held h, fail(left(h.text, 60), array[h.lease], array[h.version], "
+           "array[h.seq], array[h.text], array[h.text], final => array[true]) f");
+    pg_run(con_db(), "select count(*) from evil e, "
+                     "claim(left(e.text, 60), 1, '60 s', array[left(e.text, 190)]) c");
+    pg_run(con_db(),
+           "select node_start(left(text, 60), gen_random_uuid(), text, 1, text, 1, array[text], 4) "
+           "from evil");
+    pg_run(con_db(), "select p.* from evil, pause(gen_random_uuid(), left(text, 190), text) p");
+}
+
+static void
+hostile_text_is_text(void **state)
+{
+    static const int sizes[][2] = {
+        {24, 80 },
+        {45, 140},
+        {20, 60 }
+    };
+    struct vt vt;
+
+    (void)state;
+    evil_jobs();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        con_start(&vt, sizes[i][0], sizes[i][1], NULL);
+        vt_want(&vt, "‖");
+        vt_settle(&vt, 100);
+        frame_stands(&vt, "Queues");
+        vt_keys(&vt, "2");
+        vt_want(&vt, "failed");
+        vt_settle(&vt, 100);
+        frame_stands(&vt, "Jobs");
+        for (int job = 0; job < 3; job++) {
+            vt_keys(&vt, "enter");
+            vt_want(&vt, "PAYLOAD");
+            vt_keys(&vt, "G w right right g w");
+            vt_settle(&vt, 50);
+            frame_stands(&vt, "Jobs");
+            vt_keys(&vt, "esc down");
+        }
+        vt_keys(&vt, "3");
+        vt_want(&vt, "grouped");
+        vt_settle(&vt, 100);
+        frame_stands(&vt, "Failed");
+        vt_keys(&vt, "r");
+        vt_want(&vt, "1 job");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "f3");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "esc esc 4");
+        vt_want(&vt, "EXPIRED");
+        vt_settle(&vt, 100);
+        frame_stands(&vt, "Nodes");
+        vt_keys(&vt, "L");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "enter");
+        vt_settle(&vt, 100);
+        vt_keys(&vt, "esc esc 6");
+        vt_want(&vt, "pause");
+        vt_settle(&vt, 50);
+        frame_stands(&vt, "Audit");
+        vt_keys(&vt, "y 8");
+        vt_settle(&vt, 50);
+        frame_stands(&vt, "Messages");
+        con_quit(&vt);
+    }
+}
+
+/* An error of the server holds the words of whoever made it. */
+static void
+hostile_errors_too(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    pg_run(con_db(), "drop function overview() cascade");
+    pg_run(con_db(),
+           "create function overview() returns setof queue_config language plpgsql as "
+           "$$ begin raise exception E'\\x1b]0;owned\\x07\\x1b[2J\\u202e'; end $$");
+    con_spawn(&vt, 24, 80, NULL, NULL);
+    vt_settle(&vt, 500);
+    frame_stands(&vt, "Queues");
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(hostile_text_is_text, con_empty),
+        cmocka_unit_test_setup(hostile_errors_too, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

@@ -1,0 +1,258 @@
+/*
+ * Every command of the table is typed by its key and by its name, and what it does is seen. A row
+ * that no step here names fails the last test.
+ */
+#include "tests/e2e/console.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/command.h"
+
+enum { SEEN_MAX = 200 };
+
+static struct {
+    const char *names[SEEN_MAX];
+    int n;
+} seen;
+
+/* Types the first key of a command; without a key its name in the palette. */
+static void
+press(struct vt *vt, const char *name)
+{
+    const struct command *c = command_named(0, name);
+    char keys[100];
+
+    if (!c)
+        fail_msg("no command is called %s", name);
+    seen.names[seen.n++] = c->name;
+    if (*c->keys) {
+        struct key k;
+        const char *at = c->keys;
+        assert_true(key_next(&at, &k));
+        snprintf(keys, sizeof keys, "%s", key_word(&k).s);
+        for (char *s = keys; strlen(keys) > 1 && k.mods != MOD_CTRL && *s; s++)
+            *s = (char)tolower((unsigned char)*s); /* as tests/term.h calls them */
+    } else {
+        snprintf(keys, sizeof keys, ": text:%s enter", name);
+    }
+    vt_keys(vt, keys);
+}
+
+static void
+everywhere(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    con_start(&vt, 24, 80, NULL);
+    press(&vt, "jobs");
+    vt_want(&vt, "all jobs");
+    press(&vt, "failed");
+    vt_want(&vt, "grouped by error");
+    press(&vt, "nodes");
+    vt_want(&vt, "EXPIRED");
+    press(&vt, "audit");
+    vt_want(&vt, "audit log");
+    press(&vt, "messages");
+    vt_want(&vt, "in this session");
+    press(&vt, "next");
+    vt_want(&vt, "all queues");
+    press(&vt, "previous");
+    vt_want(&vt, "in this session");
+    press(&vt, "queues");
+    vt_want(&vt, "all queues");
+    press(&vt, "help");
+    vt_want(&vt, "Everywhere");
+    press(&vt, "back");
+    vt_want(&vt, "all queues");
+    press(&vt, "sql");
+    vt_want(&vt, "SQL of this screen");
+    vt_keys(&vt, "j k esc");
+    vt_gone(&vt, "SQL of this screen");
+    press(&vt, "freeze");
+    vt_want_row(&vt, 0, "frozen");
+    press(&vt, "freeze");
+    vt_want_row(&vt, 0, "live");
+    press(&vt, "slower");
+    vt_want_row(&vt, 0, "live 2s");
+    press(&vt, "faster");
+    vt_want_row(&vt, 0, "live 1s");
+    press(&vt, "zone");
+    vt_want(&vt, "times are UTC");
+    press(&vt, "reconnect");
+    vt_want(&vt, "asked the server again");
+    press(&vt, "progress");
+    vt_want(&vt, "no action is running");
+    press(&vt, "redraw");
+    vt_want(&vt, "1 Queues");
+    press(&vt, "copy");
+    vt_want(&vt, "--clipboard");
+    press(&vt, "actions");
+    vt_want(&vt, "Pause the queue");
+    vt_keys(&vt, "esc");
+    press(&vt, "command");
+    vt_keys(&vt, "text:nod tab enter");
+    vt_want(&vt, "EXPIRED");
+    vt_keys(&vt, ": text:nonsense enter");
+    vt_want(&vt, "no command is called nonsense");
+    press(&vt, "stop");
+    vt_want(&vt, "Leave queuetop?");
+    vt_keys(&vt, "n");
+    vt_gone(&vt, "Leave queuetop?");
+    press(&vt, "quit");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
+static void
+in_tables(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("a.first", 1);
+    con_ready("b.second", 2);
+    con_failed("c.third", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "c.third");
+    press(&vt, "sort");
+    vt_want(&vt, "sort by");
+    vt_keys(&vt, "g enter");
+    vt_want(&vt, "QUEUE↑");
+    press(&vt, "invert");
+    vt_want(&vt, "QUEUE↓");
+    press(&vt, "sort-right");
+    vt_want(&vt, "OLDEST↓");
+    press(&vt, "sort-left");
+    vt_want(&vt, "QUEUE↑");
+    press(&vt, "columns");
+    vt_want(&vt, "columns");
+    vt_keys(&vt, "j j space esc");
+    vt_gone(&vt, "READY");
+    press(&vt, "down");
+    press(&vt, "up");
+    press(&vt, "page-down");
+    press(&vt, "page-up");
+    press(&vt, "end");
+    press(&vt, "top");
+    press(&vt, "filter");
+    vt_keys(&vt, "text:third enter");
+    vt_gone(&vt, "a.first");
+    press(&vt, "open");
+    vt_want(&vt, "filter queue:c.third");
+    vt_want(&vt, "boom");
+    press(&vt, "mark");
+    vt_want(&vt, "1 marked");
+    press(&vt, "unmark");
+    vt_gone(&vt, "1 marked");
+    press(&vt, "all");
+    vt_want(&vt, "all that match");
+    vt_keys(&vt, "U enter");
+    vt_want(&vt, "PAYLOAD");
+    press(&vt, "wrap");
+    vt_want(&vt, "cut");
+    press(&vt, "right");
+    press(&vt, "left");
+    press(&vt, "after");
+    press(&vt, "before");
+    vt_want(&vt, "PAYLOAD");
+    con_quit(&vt);
+}
+
+/* Each opens its question; what the answer does is test_acts'. */
+static void
+acting(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 2, "worker-1");
+    con_failed("mail.send", 2, "boom");
+    con_node("worker-1", true);
+    con_start(&vt, 30, 100, NULL);
+    vt_want(&vt, "mail.send");
+    press(&vt, "pause");
+    vt_want(&vt, "Pause queue");
+    vt_keys(&vt, "esc");
+    press(&vt, "purge");
+    vt_want(&vt, "Purge finished");
+    vt_keys(&vt, "esc 4");
+    vt_want(&vt, "worker-1");
+    press(&vt, "release");
+    vt_want(&vt, "Release leases");
+    vt_keys(&vt, "esc");
+    press(&vt, "extend");
+    vt_want(&vt, "Extend leases");
+    vt_keys(&vt, "esc");
+    press(&vt, "drain");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "esc 2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "/ text:state:failed enter");
+    vt_want(&vt, "1 of 2");
+    press(&vt, "cancel");
+    vt_want(&vt, "go on");
+    press(&vt, "dismiss");
+    vt_want(&vt, "nothing was changed");
+    press(&vt, "requeue-all");
+    vt_want(&vt, "2 jobs");
+    press(&vt, "dialog-sql");
+    vt_want(&vt, "SQL of this action");
+    vt_keys(&vt, "esc");
+    press(&vt, "dry-run");
+    vt_settle(&vt, 60);
+    vt_keys(&vt, "esc");
+    press(&vt, "requeue");
+    vt_want(&vt, "1 job");
+    press(&vt, "accept");
+    vt_want(&vt, "requeue: 1 job");
+    assert_int_equal(con_count("state = 'failed'"), 1);
+    con_quit(&vt);
+}
+
+static void
+suspends(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_start(&vt, 24, 80, NULL);
+    press(&vt, "suspend");
+    while (vt.in_alt_screen)
+        vt_pump(&vt);
+    vt_signal(&vt, SIGCONT);
+    vt_want(&vt, "1 Queues");
+    con_quit(&vt);
+}
+
+static void
+all_were_typed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < commands_n; i++) {
+        bool typed = false;
+        for (int j = 0; j < seen.n; j++)
+            typed = typed || !strcmp(seen.names[j], commands[i].name);
+        if (!typed)
+            fail_msg("no test types the command %s", commands[i].name);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(everywhere, con_empty),
+        cmocka_unit_test_setup(in_tables, con_empty),
+        cmocka_unit_test_setup(acting, con_empty),
+        cmocka_unit_test_setup(suspends, con_empty),
+        cmocka_unit_test(all_were_typed),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

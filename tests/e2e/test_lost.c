@@ -1,0 +1,169 @@
+/*
+ * A server that goes, comes back, stops answering or holds a lock: keys work all the time, old data
+ * stays with its age, and everything recovers by itself.
+ */
+#include "tests/e2e/console.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int64_t
+now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static pid_t
+backend_of_console(void)
+{
+    return (pid_t)pg_int(con_db(), "select pid from pg_stat_activity where application_name like "
+                                   "'queuetop%%' and pid <> pg_backend_pid() order by pid limit 1");
+}
+
+/* The cursor follows each key; the bound is generous for a loaded machine, far below any wait. */
+static void
+keys_answer(struct vt *vt)
+{
+    int from, to, col;
+
+    vt_keys(vt, "g");
+    vt_settle(vt, 60);
+    vt_cursor(vt, &from, &col);
+    for (int i = 1; i <= 3; i++) {
+        int64_t start = now_ms();
+        vt_keys(vt, "j");
+        do {
+            vt_pump(vt);
+            vt_cursor(vt, &to, &col);
+        } while (to != from + i && now_ms() - start < 2000);
+        assert_int_equal(to, from + i);
+        assert_true(now_ms() - start < 250);
+    }
+}
+
+static void
+four_queues(void)
+{
+    con_ready("a.first", 1);
+    con_ready("b.second", 1);
+    con_ready("c.third", 1);
+    con_ready("d.fourth", 1);
+}
+
+static void
+survives_a_restart(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    four_queues();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "d.fourth");
+    pg_down("immediate");
+    vt_want_row(&vt, 0, "reconnecting");
+    vt_want(&vt, "d.fourth"); /* the old data stays */
+    keys_answer(&vt);
+    vt_want_row(&vt, 0, "STALE");
+    pg_up();
+    vt_keys(&vt, ": text:reconnect enter");
+    vt_want_row(&vt, 0, "live");
+    con_quit(&vt);
+    con_reconnect();
+}
+
+static void
+survives_a_terminated_backend(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    four_queues();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "d.fourth");
+    pg_run(con_db(), "select pg_terminate_backend(%d)", (int)backend_of_console());
+    con_ready("e.fifth", 1);
+    vt_want(&vt, "e.fifth");
+    con_quit(&vt);
+}
+
+static void
+survives_a_stopped_backend(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    four_queues();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "d.fourth");
+    pid_t pid = backend_of_console();
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    vt_want_row(&vt, 0, "STALE");
+    keys_answer(&vt);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "asking");
+    vt_keys(&vt, "?");
+    vt_want(&vt, "Everywhere");
+    vt_keys(&vt, "esc 1");
+    vt_want(&vt, "d.fourth");
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    vt_want_row(&vt, 0, "live");
+    con_quit(&vt);
+}
+
+static void
+survives_a_lock(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    four_queues();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "d.fourth");
+    pg_run(con_db(), "begin; lock table queue, queue_config, fold, delta in access exclusive mode");
+    vt_want_row(&vt, 0, "STALE");
+    keys_answer(&vt);
+    pg_run(con_db(), "commit");
+    vt_want_row(&vt, 0, "live");
+    con_quit(&vt);
+}
+
+/* An action whose answer is lost is neither hidden nor done twice. */
+static void
+an_action_is_done_once(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space space r");
+    vt_want(&vt, "3 jobs");
+    pg_restart("fast");
+    con_reconnect();
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 3 jobs");
+    assert_int_equal(con_count("state = 'ready'"), 3);
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(survives_a_terminated_backend, con_empty),
+        cmocka_unit_test_setup(survives_a_stopped_backend, con_empty),
+        cmocka_unit_test_setup(survives_a_lock, con_empty),
+        cmocka_unit_test_setup(survives_a_restart, con_empty),
+        cmocka_unit_test_setup(an_action_is_done_once, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}
