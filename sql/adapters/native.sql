@@ -57,7 +57,7 @@ select queue, (extract(epoch from at) * 1000)::bigint as at_ms, pushed, complete
 -- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
 -- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
 -- search is marked (last), and a row without an id and with its cursor says where to go on.
-with p as not materialized (
+with recursive p as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
            case when $5::text not like '~%' then {schema}.error_key($5::text) end as error_key,
@@ -67,9 +67,8 @@ with p as not materialized (
            case when $12::text[] is not null then 'ids'
                 when $2::text[] <@ '{completed,cancelled}' then 'final'
                 when $2::text[] <@ '{running}' or ($2::text[] is null and $4::text is not null) then 'running'
-                when $2::text[] <@ '{failed}' then 'failed'
-                when $1::text is null and $2::text[] <@ '{scheduled,retry}' then 'due'
-                when $1::text is not null and $2::text[] <@ '{ready}' then 'next'
+                when $2::text[] <@ '{failed}' or ($1::text is null and $2::text[] <@ '{failed,scheduled,retry}') then 'stuck'
+                when $2::text[] <@ '{ready}' then case when $1::text is null then 'ready' else 'next' end
                 when $1::text is not null then 'queue'
                 else 'all' end as mode,
            coalesce($3::text, $4::text, $5::text) is null and $6::text[] is null and $7::text[] is null
@@ -79,6 +78,11 @@ with p as not materialized (
     select seq, w.queue, w.priority, w.lease, w.lock_key, w.started, w.lock_timeout
     from p, {schema}.live w, unnest(w.seqs) seq
     where w.lock_key is not null and (p.queue is null or w.queue = p.queue)
+), ready_queues (queue) as (
+    (select q.queue from {schema}.queue q where q.state = 'ready' order by q.queue limit 1)
+    union all
+    select (select q.queue from {schema}.queue q where q.state = 'ready' and q.queue > r.queue order by q.queue limit 1)
+    from ready_queues r where r.queue is not null
 ), live as (
     select * from (
         select 1 as arm, row_number() over () as o, 'i' || id as cursor, x.* from p cross join lateral (
@@ -117,22 +121,33 @@ with p as not materialized (
                                                           case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
             order by priority, seq limit p.n) x
         union all
+        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from p cross join lateral (
+            select z.* from ready_queues r cross join generate_series(0, 9) prio cross join lateral (
+                select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                       null::timestamptz, null::timestamptz, null::text, error, error_key
+                from {schema}.queue q
+                where q.queue = r.queue and q.state = 'ready' and q.priority = prio
+                  and (p.cursor is null or (prio, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::int end,
+                                                          case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
+                order by seq limit case when p.plain then p.top + (select count(*) from run) else p.n end) z
+            where p.mode = 'ready' order by priority, seq limit p.n) x
+        union all
         select 1, row_number() over (), 'f' || changed || '/' || id, x.* from p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
-            where p.mode = 'failed' and q.state = 'failed' and p.states <> '{}' and (p.queue is null or q.queue = p.queue)
+            where p.mode = 'stuck' and p.states @> '{failed}' and q.state = 'failed' and (p.queue is null or q.queue = p.queue)
               and (p.error_key is null or q.error_key = p.error_key)
               and (p.cursor is null or (changed, id) < (case when p.cursor like 'f%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
                                                         case when p.cursor like 'f%' then split_part(p.cursor, '/', 2)::uuid end))
             order by changed desc, id desc limit p.n) x
         union all
-        select 1, row_number() over (), 'd' || run_after || '/' || id, x.* from p cross join lateral (
+        select 2, row_number() over (), 'd' || run_after || '/' || id, x.* from p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
-            where p.mode = 'due' and q.state in ('scheduled', 'retry') and run_after is not null
-              and (p.cursor is null or (run_after >= case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
+            where p.mode = 'stuck' and p.states && '{scheduled,retry}' and q.state in ('scheduled', 'retry')
+              and run_after is not null and (p.cursor is null or p.cursor like 'f%' or (run_after >= case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
                    and (run_after, id) > (case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
                                           case when p.cursor like 'd%' then split_part(p.cursor, '/', 2)::uuid end)))
             order by run_after, id limit p.n) x
@@ -180,7 +195,7 @@ with p as not materialized (
     where s.fits or l.o = p.n
     limit (select top from p)
 ), final as materialized (
-    select 2 as arm, row_number() over (order by h.finished desc, h.id desc) as o, 'h' || h.finished || '/' || h.id as cursor,
+    select 3 as arm, row_number() over (order by h.finished desc, h.id desc) as o, 'h' || h.finished || '/' || h.id as cursor,
            h.id, null::bigint as seq, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created,
            null::timestamptz as run_after, h.finished as changed, h.started, h.finished, h.node, h.error,
            coalesce(h.rank = h.n and h.finished = h.ends, false) as last, s.fits
@@ -202,11 +217,10 @@ with p as not materialized (
                   order by h.finished desc
                   limit case when p.plain and p.states @> '{completed}' then p.top + 1 else p.n end) y) z
           union all
-          select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started, h.finished,
-                 h.node, h.error, 1, 0, null::timestamptz
-          from p, {schema}.history h
-          where p.ids is not null
-            and id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+          select h.* from p, unnest(p.ids) i cross join lateral ( -- one by one: that is how BRIN can be used
+              select id, queue, kind, state, priority, tries, max_tries, created, started, finished, node, error, 1, 0, null::timestamptz
+              from {schema}.history h
+              where id = case when i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then i::uuid end limit 1) h
          ) h
     cross join p cross join lateral (
         select (p.states is null or h.state::text = any(p.states))
@@ -229,7 +243,11 @@ with p as not materialized (
 ), rows_all as (
     select * from found union all select * from final
 ), top as (
-    select *, row_number() over (order by arm, o) as place from rows_all
+    select * from (
+        select *, row_number() over (order by arm, o) as place,
+               count(*) filter (where last) over (order by arm, o rows between unbounded preceding and 1 preceding) as stops
+        from rows_all) r
+    where stops = 0 and place <= (select top from p)
 )
 select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
        node, lease, lease_until_ms, error, cursor
@@ -244,10 +262,10 @@ from (
            coalesce(r.lock_key, t.node) as node, r.lease, (extract(epoch from r.lock_timeout) * 1000)::bigint as lease_until_ms,
            left(t.error, 300) as error, t.cursor, t.place, 0 as mark
     from top t left join run r on r.seq = t.seq left join {schema}.queue_config c on c.queue = t.queue
-    where t.fits and t.place <= (select top from p)
+    where t.fits
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', t.cursor, t.place, 1
-    from top t where t.last and t.place <= (select top from p)
+    from top t where t.last
 ) z order by place, mark
 
 -- name: job
@@ -265,7 +283,7 @@ with w as (
     select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after, h.finished,
            h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type, h.run_timeout, h.lease_timeout,
            h.result, h.origin_id, false, h.kept
-    from w join {schema}.history h using (id)
+    from w cross join lateral (select * from {schema}.history h where h.id = w.id limit 1) h
     limit 1
 )
 select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running' else j.state end as state,
