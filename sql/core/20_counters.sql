@@ -86,9 +86,11 @@ create table if not exists tick (
     weights  numeric not null,
     free     bigint not null,
     jobs     int not null,
+    filled   int not null default 0,
     more     boolean not null,
     cut_at   timestamptz not null default clock_timestamp(),
     rate     real not null default 0,
+    hasty    boolean not null default false,
     after    timestamptz not null,
     mark_at  timestamptz not null,
     day_at   timestamptz not null
@@ -99,8 +101,10 @@ comment on column tick.want is 'How many free jobs the scheduler keeps in work_q
 comment on column tick.weights is 'Sum of the weights of the queues that waited';
 comment on column tick.free is 'No free lease has a lower number: claims start here';
 comment on column tick.jobs is 'Free jobs in work_queue when the step was over';
+comment on column tick.filled is 'Free jobs after the last cut of all queues: the next comes when half of them are gone';
 comment on column tick.cut_at is 'When the last cut was made';
 comment on column tick.rate is 'Jobs claimed a second, about';
+comment on column tick.hasty is 'Some node works some queues only: these may run dry while others are full';
 comment on column tick.more is 'Jobs were left uncut';
 comment on column tick.after is 'Waiting jobs due until this time have been promoted';
 

@@ -60,7 +60,7 @@ language sql set search_path from current as $$
 $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
-create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz)
+create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out queues text[])
 language plpgsql set search_path from current set enable_seqscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -83,7 +83,8 @@ begin
         from u group by queue, priority)
     select (select count(*) from u),
            coalesce((select min(run_after) from c where not exists (select from l where l.id = c.id)), -- locked by others
-                    case when (select count(*) from c) = 1000 then (select max(run_after) from c) else now() end)
-    into promote.n, promote.upto;
+                    case when (select count(*) from c) = 1000 then (select max(run_after) from c) else now() end),
+           (select array_agg(distinct queue) from u)
+    into promote.n, promote.upto, promote.queues;
 end $$;
 comment on function promote(tick, timestamptz) is 'Makes due jobs ready, in the order of their time; upto = everything due before has been promoted';

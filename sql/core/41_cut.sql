@@ -2,7 +2,7 @@
 -- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
 -- before others, and committed after them. Its delta names the range, so only that range is looked at again.
 
-create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out wake boolean, out lowest timestamptz,
+create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],
     out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[])
 language plpgsql set search_path from current set enable_seqscan = off set jit = off
@@ -29,11 +29,12 @@ begin
                array_agg(least(d.max_seq, g.cut)) as t
         from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
     select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0),
-           coalesce((select bool_or(g.wake or c.max_running is not null) from g left join queue_config c on c.queue = g.queue), false),
+           (select array_agg(distinct g.queue) from g left join queue_config c on c.queue = g.queue
+            where g.wake or c.max_running is not null),
            (select min(after) from g),
            new.q, new.p, new.s, late.q, late.p, late.f, late.t
     from new, late
-    into snapshot, n, wake, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
+    into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
 end $$;
 comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late commits, the '
     'earliest due time. One statement, so that snapshot says exactly what was seen';
@@ -59,7 +60,7 @@ language sql set search_path from current as $$
 $$;
 comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known; their cursor starts before the first job seen';
 
-create or replace function cut(t tick, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
+create or replace function cut(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
     out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
 language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
@@ -90,7 +91,7 @@ begin
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 left join lq on lq.queue = c.queue
-                where c.paused_at is null) y) z
+                where c.paused_at is null and (only_queues is null or c.queue = any(only_queues))) y) z
     ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
         select l.queue, unnest(l.seqs) as seq from l
         where l.queue = any(late_queues) or
@@ -177,5 +178,5 @@ begin
         having count(*) > 0;
     end if;
 end $$;
-comment on function cut(tick, text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues in one statement: each backlogged '
-    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once';
+comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues in one statement: each backlogged '
+    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. only_queues: these alone';

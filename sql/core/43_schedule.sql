@@ -160,14 +160,21 @@ declare
     s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
     r float8 := greatest(0, t.jobs - free) / s;
 begin
-    rate := case when r > t.rate then r else t.rate + (r - t.rate) * least(1, s) end; -- up at once, down within seconds
-    want := case when more and free = 0 and t.jobs > 0 then 2 * t.want else t.want end;
-    want := least(20000, greatest(want, (rate * 0.05)::int));
+    rate := case when r > t.rate then least(r, 2 * t.rate + 1000) else t.rate + (r - t.rate) * least(1, s) end;
+    want := case when more and free < t.filled / 8 then 2 * t.want else t.want end;
+    want := least(20000, greatest(want, (rate * 0.1)::int));
     wait := case when not more then 10 when free_after = 0 then 1
                  else least(10, greatest(1, (400 * free_after / greatest(1, rate))::int)) end;
 end $$;
-comment on function pace(tick, int, int, boolean) is 'How much to keep ready (50 ms of work, twice as much when it ran out) and when to come back '
-    '(before half of it is gone)';
+comment on function pace(tick, int, int, boolean) is 'How much to keep ready (100 ms of work, twice as much when it ran out) and when to '
+    'come back (before half of it is gone)';
+
+create or replace function must_cut(t tick, free int) returns boolean
+language sql stable as $$
+    select t.more and (free <= t.filled / 2 or
+        free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms' else interval '50 ms' end)
+$$;
+comment on function must_cut(tick, int) is 'Whether all queues must be looked at: half of what was ready has been claimed, or some of it a while ago';
 
 create or replace function schedule(holder text)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
@@ -183,6 +190,8 @@ declare
     p     record;
     free  int := 0;
     due   timestamptz;
+    which  text[]; -- queues in which something has come up
+    every  boolean := false;
     write boolean;
 begin
     active := held <> 'no';
@@ -199,7 +208,7 @@ begin
     end if;
     select * into d from read_deltas(t);
     new := t;
-    new.more := t.more or d.wake;
+    which := d.woken || d.late_queues || d.new_queues;
     write := d.n > 0 or held = 'taken';
     if d.new_queues is not null then
         perform register(d.new_queues, d.new_priorities, d.new_seqs);
@@ -210,7 +219,7 @@ begin
         select * into p from promote(t, d.lowest);
         promoted := p.n;
         new.after := p.upto;
-        new.more := true;
+        which := which || p.queues;
         write := true;
     end if;
     if t.mark_at < clock_timestamp() and (t.want > 20 or exists (select from live)) then
@@ -219,6 +228,7 @@ begin
         new.mark_at := clock_timestamp() + interval '1 s';
         new.want := greatest(20, t.want * 9 / 10,
             (select 2 * sum(n.slots) from node n where n.heartbeat > now() - setting_interval('node_dead')));
+        new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > now() - setting_interval('node_dead'));
         write := true;
     end if;
     if t.day_at < clock_timestamp() then
@@ -226,30 +236,41 @@ begin
         new.day_at := clock_timestamp() + interval '1 h';
         write := true;
     end if;
-    if new.more then
+    if t.more then
         select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;
     end if;
     wait_ms := 50;
-    if new.more and (free <= t.jobs / 2 or d.late_queues is not null or d.new_queues is not null or promoted + stolen > 0 or
-                     t.cut_at < clock_timestamp() - case when free < t.want then interval '10 ms' else interval '50 ms' end) then
-        select * into c from cut(new, d.late_queues, d.late_priorities, d.late_from, d.late_to);
+    if must_cut(t, free) or held = 'taken' then
+        which := null;
+        every := true;
+    elsif stolen > 0 then
+        which := coalesce(which, '{}'); -- cuts nothing, counts the new leases
+    end if;
+    if every or which is not null then
+        select * into c from cut(new, which, d.late_queues, d.late_priorities, d.late_from, d.late_to);
         select * into p from pace(t, c.free_before, c.free_jobs, c.more);
         cut := c.jobs;
-        new.weights := greatest(1, c.weights);
         new.free := c.first;
         new.jobs := c.free_jobs;
-        new.more := c.more;
         new.cut_at := clock_timestamp();
         new.rate := p.rate;
-        new.want := greatest(new.want, p.want);
         wait_ms := p.wait;
+        if every then
+            new.weights := greatest(1, c.weights);
+            new.more := c.more;
+            new.filled := c.free_jobs;
+            new.want := greatest(new.want, p.want);
+        else
+            new.more := t.more or c.more;
+        end if;
         write := write or cut > 0 or not c.more;
-    elsif new.more or d.n > 0 then
+    elsif t.more or d.n > 0 then
         wait_ms := 5;
     end if;
     if write then
-        insert into tick (snapshot, want, weights, free, jobs, more, cut_at, rate, after, mark_at, day_at)
-        values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.more, new.cut_at, new.rate, new.after, new.mark_at, new.day_at);
+        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at)
+        values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after,
+                new.mark_at, new.day_at);
     end if;
     if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
         perform fold_now();

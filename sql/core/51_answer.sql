@@ -61,8 +61,12 @@ begin
         delete from work_queue w using g
         where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and w.seqs <@ g.seqs
         returning w.queue, w.priority, w.seqs, w.started, w.history
+    ), p as ( -- a part of a lease
+        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(g.seqs)) from g
+        where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and g.seqs <@ w.seqs and not w.seqs <@ g.seqs
+        returning w.queue, w.priority, g.seqs, w.started, w.history
     ), j as (
-        delete from queue q using w
+        delete from queue q using (select * from w union all select * from p) w
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
         returning q.*, coalesce($5[array_position($4, q.seq)], w.started) as began, w.history
     ), h as (
@@ -133,8 +137,9 @@ begin
                     when coalesce($9[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'
                     else 'retry' end as becomes,
                case when $10[m.o] in ('timeout', 'lost', 'cancelled') then $10[m.o] else 'failed' end as kind_of,
-               now() + coalesce($8[m.o], least(coalesce(c.backoff_max, interval '1 h'),
-                   coalesce(c.backoff_base, interval '5 s') * power(2, least(q.tries, 40))) * (0.8 + 0.4 * random())) as due
+               now() + coalesce($8[m.o], make_interval(secs => (0.8 + 0.4 * random()) * -- in seconds, as an interval would overflow
+                   least(extract(epoch from coalesce(c.backoff_max, interval '1 h'))::float8,
+                         extract(epoch from coalesce(c.backoff_base, interval '5 s'))::float8 * power(2, least(q.tries, 40))))) as due
         from m join queue q on q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
         left join queue_config c on c.queue = m.queue
         where m.inside
