@@ -24,7 +24,8 @@ static const char settings_sql[] =
     " else pg_catalog.format('%I, pg_temp', $1::text) end, true),"
     " pg_catalog.set_config('statement_timeout', $2, true),"
     " pg_catalog.set_config('lock_timeout', $3, true),"
-    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true)";
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"
+    " pg_catalog.set_config('jit', 'off', true)"; /* our plans are wide, our statements short */
 
 static int
 first_statement(const struct call *c)
