@@ -307,9 +307,20 @@ take_cancel(struct fake *f, int fd)
     assert_int_equal(read_int(bytes + 4), CANCEL_REQUEST);
     assert_int_equal(read_int(bytes + 8), 4711);
     f->cancels++;
-    close(fd);
+    if (f->holds_cancel)
+        f->cancel_fd = fd;
+    else
+        close(fd);
     if (f->on_cancel)
         f->on_cancel(f);
+}
+
+void
+fake_let_cancel(struct fake *f)
+{
+    if (f->cancel_fd >= 0)
+        close(f->cancel_fd);
+    f->cancel_fd = -1;
 }
 
 static void
@@ -354,7 +365,7 @@ fake_new(struct loop *l)
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
     f->loop = l;
-    f->fd = -1;
+    f->fd = f->cancel_fd = -1;
     snprintf(f->dir, sizeof f->dir, "%s", getenv("TMPDIR"));
     snprintf(at.sun_path, sizeof at.sun_path, "%.80s/.s.PGSQL.%d", f->dir, PORT);
     f->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -371,6 +382,7 @@ fake_free(struct fake *f)
     char path[300];
 
     fake_reset(f);
+    fake_let_cancel(f);
     hang_up(f);
     loop_unwatch(f->loop, f->listen_watch);
     close(f->listen_fd);

@@ -33,6 +33,8 @@ struct fake {
     char password[50];                    /* as the client sent it */
     struct buf queries;                   /* texts of Parse messages, a line each */
     void (*on_cancel)(struct fake *fake); /* NULL = nothing happens */
+    bool holds_cancel; /* a cancel request stays unanswered until fake_let_cancel */
+    int cancel_fd;
 };
 
 struct fake *fake_new(struct loop *l);
@@ -46,6 +48,9 @@ void fake_reset(struct fake *f);
 struct fake_answer *fake_next(struct fake *f);
 /* Sends bytes now. */
 void fake_send(struct fake *f, const struct buf *bytes);
+
+/* Ends the cancel request that is held. */
+void fake_let_cancel(struct fake *f);
 
 /* Messages. A greeting is fake_hello; an answer to a call is BEGIN, settings, statements, COMMIT.
  */

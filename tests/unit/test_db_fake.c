@@ -430,6 +430,45 @@ cancel_on_request(void **state)
     assert_int_equal(f->fake->cancels, 1);
 }
 
+/* What was to be cancelled has ended by itself: the request may still be on its way, so the next
+ * call waits, or it could be the one that is hit. */
+static void
+late_cancel_hits_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+    struct heard h, next;
+
+    open_db(f, (struct db_options){0});
+    f->fake->holds_cancel = true;
+    ask(f, &h);
+    while (f->fake->syncs < 1)
+        assert_true(loop_turn(f->loop, 100, &e));
+    db_cancel(f->db);
+    while (f->fake->cancels < 1)
+        assert_true(loop_turn(f->loop, 100, &e));
+    struct fake_answer late = {.hangs_up = false};
+    fake_done(&late.bytes, "BEGIN");
+    fake_value(&late.bytes, "settings");
+    fake_value(&late.bytes, "hello");
+    fake_done(&late.bytes, "COMMIT");
+    fake_ready(&late.bytes, 'I');
+    fake_send(f->fake, &late.bytes);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    ask(f, &next);
+    for (int i = 0; i < 5; i++)
+        assert_true(loop_turn(f->loop, 5, &e));
+    assert_int_equal(f->fake->syncs, 1);
+    fake_let_cancel(f->fake);
+    while (f->fake->syncs < 2)
+        assert_true(loop_turn(f->loop, 100, &e));
+    fake_send(f->fake, &late.bytes);
+    until(f, &next.done);
+    assert_int_equal(next.err.kind, ERR_NONE);
+    buf_free(&late.bytes);
+}
+
 static void
 nonsense_breaks_the_connection_only(void **state)
 {
@@ -532,6 +571,7 @@ main(void)
         T(silence_is_cancelled),
         T(silence_is_dropped),
         T(cancel_on_request),
+        T(late_cancel_hits_nothing_else),
         T(nonsense_breaks_the_connection_only),
         T(nonsense_as_greeting),
         T(notices_and_last_words),
