@@ -58,7 +58,7 @@ FNR == 1 { in_comment = 0 }
 : >"$tmp/found"
 
 # --- layers ------------------------------------------------------------------------------------------
-grep -nE '#include *[<"](n?curses|panel|term)[a-z]*/?[a-z]*\.h' "${code[@]}" |
+grep -nE '#include *[<"](n?curses[a-z]*|panel|term)\.h' "${code[@]}" |
     grep -v '"ui/term\.h"' | say 'curses is known to ui/term.c only' '^ui/term[.]c$'
 grep -nE '#include *[<"]libpq' "${code[@]}" |
     say 'libpq is known to model/db_private.h and model/rows.c only: go through db.h' '^model/(db_private[.]h|db[.]c|rows[.]c)$'
@@ -147,10 +147,10 @@ links() { # what, file to blame, linker words...
 links 'model must link without curses and ui' model -Wl,--whole-archive "$BUILD/libqueuetop.a" \
     -Wl,--no-whole-archive -lpq -luuid -lpthread
 pure=()
-for n in grid text fmt chart style key list; do
-    [ -f "$BUILD/obj/ui/$n.o" ] && pure+=("$BUILD/obj/ui/$n.o")
+for n in grid rect fmt chart style key column kind list list_columns list_draw list_marks prompt ask progress; do
+    pure+=("$BUILD/obj/ui/$n.o")
 done
-links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lpthread
+links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lpthread -lm
 
 # --- layout --------------------------------------------------------------------------------------------------
 if command -v clang-format >/dev/null; then
