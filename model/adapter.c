@@ -205,6 +205,49 @@ adapter_use(struct adapter *a, const char *schema, struct err *e)
     return true;
 }
 
+static bool
+has_schema(const struct result *detected, const char *name)
+{
+    for (int i = 0; i < result_rows(detected); i++)
+        if (!strcmp(result_text(detected, i, 0), name))
+            return true;
+    return false;
+}
+
+static bool
+fail_to_choose(const struct result *detected, const char *want, const char *database, bool wished,
+               struct err *e)
+{
+    struct buf found = {0};
+
+    if (result_rows(detected) == 0 && wished)
+        return fail(e, ERR_DATA,
+                    "no queue in schema %s of database %s: queuetop install --schema %s", want,
+                    database, want);
+    if (result_rows(detected) == 0)
+        return fail(e, ERR_DATA, "no queue in database %s yet: queuetop install", database);
+    for (int i = 0; i < result_rows(detected) && i < 10; i++)
+        buf_printf(&found, "%s%s", i ? ", " : "", result_text(detected, i, 0));
+    fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want, database,
+         found.data);
+    buf_free(&found);
+    return false;
+}
+
+bool
+adapter_choose(struct adapter *a, const struct result *detected, const char *wish,
+               const char *database, struct err *e)
+{
+    const char *want = wish ? wish : adapter_default_schema(a);
+
+    if (!has_schema(detected, want)) {
+        if (wish || result_rows(detected) != 1)
+            return fail_to_choose(detected, want, database, wish != NULL, e);
+        want = result_text(detected, 0, 0);
+    }
+    return (a->schema && !strcmp(a->schema, want)) || adapter_use(a, want, e);
+}
+
 const char *
 adapter_schema(const struct adapter *a)
 {

@@ -66,6 +66,10 @@ void adapter_free(struct adapter *a); /* after the last reply to a statement of 
 /* Binds every statement to a schema. Statements that are under way must be answered first. */
 bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
+/* The same, with the schema that the answer to DETECT and the user's wish (NULL = none) lead to:
+ * the one wished for, the default, or the only one. False with a sentence for the user. */
+bool adapter_choose(struct adapter *a, const struct result *detected, const char *wish,
+                    const char *database, struct err *e) __attribute__((warn_unused_result));
 const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */
 const char *adapter_default_schema(const struct adapter *a);
 const char *adapter_name(const struct adapter *a);

@@ -38,51 +38,6 @@ try_later(struct store *s, enum store_state state, const struct err *e)
     store_plan(s);
 }
 
-/* The names in the answer, for a sentence. */
-static void
-list_schemas(const struct result *r, struct buf *out)
-{
-    buf_str(out, "");
-    for (int i = 0; i < result_rows(r) && i < 10; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", result_text(r, i, 0));
-}
-
-/* The schema to use among those found; NULL with *e when there is none or no way to tell. */
-static const char *
-choose_schema(const struct store *s, const struct result *r, struct err *e)
-{
-    const char *want = s->schema ? s->schema : adapter_default_schema(s->adapter);
-    struct buf found = {0};
-
-    for (int i = 0; i < result_rows(r); i++)
-        if (!strcmp(result_text(r, i, 0), want))
-            return result_text(r, i, 0);
-    if (result_rows(r) == 1 && !s->schema)
-        return result_text(r, 0, 0);
-    list_schemas(r, &found);
-    if (result_rows(r) == 0 && !s->schema)
-        fail(e, ERR_DATA, "no queue in database %s yet: queuetop install", db_name(s->db));
-    else if (result_rows(r) == 0)
-        fail(e, ERR_DATA, "no queue in schema %s of database %s: queuetop install --schema %s",
-             want, db_name(s->db), want);
-    else
-        fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want,
-             db_name(s->db), found.data);
-    buf_free(&found);
-    return NULL;
-}
-
-static bool
-use_schema(struct store *s, const struct result *r, struct err *e)
-{
-    const char *schema = choose_schema(s, r, e);
-    const char *old = adapter_schema(s->adapter);
-
-    if (!schema)
-        return false;
-    return (old && !strcmp(old, schema)) || adapter_use(s->adapter, schema, e);
-}
-
 static void
 opened(void *ctx, struct db_reply *reply)
 {
@@ -153,7 +108,7 @@ detected(void *ctx, struct db_reply *reply)
     rowset_free(&s->server);
     s->server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
-    if (!use_schema(s, reply->results[0], &e)) {
+    if (!adapter_choose(s->adapter, reply->results[0], s->schema, db_name(s->db), &e)) {
         try_later(s, STORE_MISSING, &e);
         return;
     }
