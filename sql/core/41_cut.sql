@@ -176,6 +176,7 @@ begin
               500 <= (select count(*) from (select from queue j where j.queue = q and j.priority = p::smallint
                       and j.state = 'ready' and j.seq between f and t limit 500) z)
         having count(*) > 0;
+        more := more or found; -- the next step comes for them
     end if;
 end $$;
 comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues in one statement: each backlogged '

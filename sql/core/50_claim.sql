@@ -6,7 +6,7 @@
 -- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
 -- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
 
-create or replace function find_free(queues text[], n int) returns bigint[]
+create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
 language plpgsql set search_path from current as $$
 declare
     r bigint[];
@@ -18,9 +18,11 @@ begin
             from (select distinct unnest(queues) as queue) q
             cross join lateral (
                 select w.lease from work_queue w
-                where w.queue = q.queue and w.lock_key is null
+                where w.queue = q.queue and w.lock_key is null and w.lease <> all(but)
                   and w.lease >= coalesce((select low from cursor r where r.queue = q.queue order by r.n desc limit 1), 0)
                 order by w.lease limit 16 + find_free.n) w
+            where not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
+                                  x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
             order by w.lease
         ), l as (
             select w.lease from work_queue w join c on c.lease = w.lease where w.lock_key is null
@@ -30,7 +32,7 @@ begin
     end loop;
     return r;
 end $$;
-comment on function find_free(text[], int) is 'Locks up to n free leases of some queues, the oldest first';
+comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest first';
 
 create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
     start boolean default true, from_lease bigint default 0)
@@ -41,37 +43,33 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    taken  bigint[] := '{}'; -- leases that are ours now
-    more   bigint[];
-    sizes  int[];
-    jobs   int := 0;         -- in them
-    batch  int := 1;
-    i      int;
-    rows   int;
-    own    boolean := false;
-    state  text;
-    seen   timestamptz;
+    taken bigint[] := '{}'; -- leases that we have locked
+    part  bigint;           -- one that was split for us
+    more  bigint[];
+    sizes int[];
+    jobs  int := 0;         -- in them
+    batch int := 1;
+    i     int;
+    rows  int;
 begin
     if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
         raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
     end if;
-    select x.state, x.heartbeat into state, seen from node x where x.lock_key = $1;
-    if state is not null and (state <> 'up' or seen < now() - setting_interval('node_dead')) then
-        return;
-    end if;
-    loop
+    while jobs < $2 loop
         if $4 is null then
             select array_agg(z.lease), array_agg(z.size) into more, sizes from (
                 select w.lease, cardinality(w.seqs) as size from work_queue w
-                where w.lease >= (select t.free from tick t order by t.tick desc limit 1) and w.lock_key is null
+                where w.lease >= coalesce(taken[cardinality(taken)] + 1, (select t.free from tick t order by t.tick desc limit 1))
+                  and w.lock_key is null and not exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
+                                                             x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
                 order by w.lease limit batch for update skip locked) z;
         else
-            more := find_free($4, batch);
+            more := find_free($1, $4, batch, taken);
             select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w where w.lease = any(more);
         end if;
         if more is null then
-            exit when jobs > 0 or own or not idle_step($1);
-            own := true;
+            exit when jobs > 0 or rows = 0 or not idle_step($1);
+            rows := 0; -- one step for a claim
             continue;
         end if;
         i := 1;
@@ -79,33 +77,35 @@ begin
             jobs := jobs + sizes[i];
             i := i + 1;
         end loop;
-        if i > 1 then
-            update work_queue w
-            set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
-                lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
-            where w.lease = any(more[:i - 1]);
-            taken := taken || more[:i - 1];
-        end if;
+        taken := taken || more[:i - 1];
         if i <= cardinality(more) and jobs < $2 then
-            taken := taken || split($1, more[i], $2 - jobs, $3, $5);
+            part := split($1, more[i], $2 - jobs, $3, $5);
             jobs := $2;
         end if;
-        exit when jobs >= $2;
         batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs)::int);
     end loop;
     if jobs = 0 then
         return;
     end if;
     return query
+    with u as (
+        update work_queue w
+        set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
+            lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
+        where w.lease = any(taken)
+        returning w.lease, w.version, w.queue, w.priority, w.seqs, w.max_tries, w.lock_timeout, w.run_timeout)
     select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
            coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
-           coalesce(j.run_timeout, w.run_timeout), taken[cardinality(taken)]
-    from work_queue w
+           coalesce(j.run_timeout, w.run_timeout), w.lease
+    from (select * from u
+          union all
+          select p.lease, p.version, p.queue, p.priority, p.seqs, p.max_tries, p.lock_timeout, p.run_timeout
+          from work_queue p where p.lease = part) w
     join queue j on j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-    where w.lease = any(taken) order by w.lease, j.seq;
+    order by w.lease, j.seq;
     get diagnostics rows = row_count;
     if rows < jobs then
-        perform drop_missing(taken);
+        perform drop_missing(taken || part);
     end if;
 end $$;
 comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
@@ -146,6 +146,8 @@ create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
 begin
     return current_setting('transaction_isolation') = 'read committed'
+        and not exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
+                            x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
         and (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;

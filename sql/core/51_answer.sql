@@ -45,6 +45,45 @@ begin
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
+create or replace function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
+returns bigint[]
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    w    record;
+    done bigint[];
+begin
+    delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and w.seqs <@ $4
+    returning w.queue, w.priority, w.seqs, w.started, w.history into w;
+    if not found then
+        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all($4))
+        where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4
+        returning w.queue, w.priority, $4 as seqs, w.started, w.history into w;
+        if not found then
+            return null;
+        end if;
+    end if;
+    with j as (
+        delete from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began
+    ), h as (
+        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
+                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+               case when w.history is null then payload end, case when w.history is null then body end, payload_type,
+               case when w.history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, origin_id,
+               last_action, w.history is null, error, lease_timeout, run_timeout
+        from j where w.history is distinct from 'n'
+    ), d as (
+        insert into delta (queue, priority, ready, completed, run_ms)
+        select w.queue, w.priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint from j having count(*) > 0
+    )
+    select coalesce(array_agg(seq), '{}') into done from j;
+    return done;
+end $$;
+comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete() for one whole lease, or jobs that all stand in '
+    'one; which of them are done. NULL = neither, nothing changed';
+
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
@@ -55,26 +94,33 @@ declare
     done bigint[];
     held bigint[]; -- what the deleted leases named: what of it is not done is gone
 begin
+    if $2[1] = all($2) and $3[1] = all($3) then
+        done := complete_lease($1, $2[1], $3[1], $4, $5, $6);
+        if done is null then
+            return query select * from complete_rest($1, $2, $3, $4, $5, $6);
+        elsif cardinality(done) = cardinality($4) then
+            return query select s, 'done' from unnest($4) s;
+        else
+            return query select s, case when s = any(done) then 'done' else 'gone' end from unnest($4) s;
+        end if;
+        return;
+    end if;
     with g as materialized (
         select lease, version, array_agg(seq) as seqs from unnest($2, $3, $4) v (lease, version, seq) group by 1, 2
     ), w as (
         delete from work_queue w using g
         where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and w.seqs <@ g.seqs
         returning w.queue, w.priority, w.seqs, w.started, w.history
-    ), p as ( -- a part of a lease
-        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(g.seqs)) from g
-        where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and g.seqs <@ w.seqs and not w.seqs <@ g.seqs
-        returning w.queue, w.priority, g.seqs, w.started, w.history
     ), j as (
-        delete from queue q using (select * from w union all select * from p) w
+        delete from queue q using w
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-        returning q.*, coalesce($5[array_position($4, q.seq)], w.started) as began, w.history
+        returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began, w.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
         select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
-               case when history is null then $6[array_position($4, seq)] end, unique_key, origin_id, last_action,
+               case when history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, origin_id, last_action,
                history is null, error, lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
