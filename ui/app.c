@@ -1,8 +1,8 @@
 /*
  * The life of the console between the loop and the views: which view gets a key, which topics are
  * asked, when a frame is drawn. It knows views only by their ops and the server only by the store.
- * A frame is drawn after every turn that changed something, at most one each 16 ms, and one each
- * second so that ages tick.
+ * A frame is drawn after every turn that took a key, after other turns that changed something at
+ * most one each 16 ms, and one each second so that ages tick.
  */
 #include "ui/app.h"
 
@@ -219,7 +219,8 @@ app_run(struct app *a, const struct command *c)
 void
 app_key(struct app *a, const struct key *k)
 {
-    a->stale = true;
+    a->stale = a->keyed = true;
+    app_view(a)->touched = true; /* before new data can move a row from under the key */
     app_sync(a);
     if (key_is(k, "C-l")) {
         term_repaint(a->term);
@@ -345,7 +346,7 @@ draw_frame(struct app *a, int64_t now)
     a->unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
     if (a->unsent)
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
-    a->stale = false;
+    a->stale = a->keyed = false;
     a->drawn_ms = now;
     struct view *front = app_front(a);
     if (front->ops->drawn)
@@ -382,7 +383,7 @@ app_before_wait(void *ctx)
         a->stale = true;
         a->tick_ms = now + 1000 - now % 1000;
     }
-    if (a->stale && !a->unsent && now - a->drawn_ms >= APP_FRAME_MS)
+    if (a->stale && !a->unsent && (a->keyed || now - a->drawn_ms >= APP_FRAME_MS))
         draw_frame(a, now);
     if (a->timer)
         loop_cancel(a->loop, a->timer);

@@ -74,6 +74,7 @@ struct app {
     int tty;               /* handle of the terminal in the loop */
     bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
     bool stale;            /* something has changed since the last frame */
+    bool keyed;            /* and a key was part of it: the frame does not wait */
     bool unsent;           /* the terminal has not taken the last frame yet */
     bool password_refused; /* the user closed the password's box */
     bool quit_when_done;   /* leave when the running action has stopped */
