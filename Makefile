@@ -160,7 +160,7 @@ screenshots: all  ## draw screenshots/*.svg and *.png anew
 # --- installing ------------------------------------------------------------------------------------
 APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libcmocka-dev libvterm-dev postgresql \
       librsvg2-bin fonts-jetbrains-mono fonts-dejavu-core clang clang-format clang-tidy universal-ctags \
-      shellcheck pgbouncer tmux
+      shellcheck pgbouncer tmux openssl
 deps:  ## Debian, Ubuntu: install what building, testing and the demo need
 	@APT='$(APT)' tests/deps.sh
 install: all  ## into PREFIX (/usr/local), below DESTDIR
