@@ -172,7 +172,7 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	  'Requires.private: libpq uuid' 'Cflags: -I$(PREFIX)/include/queuetop' 'Libs: -L$(PREFIX)/lib -lqueuetop' \
 	  'Libs.private: -lpthread' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
-PUBLIC = $(wildcard model/queue.h model/err.h)
+PUBLIC = $(addprefix model/,queue.h db.h loop.h rows.h err.h)
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
 	  include/queuetop share/doc/queuetop

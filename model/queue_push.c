@@ -72,6 +72,7 @@ struct push_call {
     queue_push_fn *fn;
     void *ctx;
     struct array arrays[ARRAYS];
+    struct queue_pushed *ids; /* as asked for; is_new: the id was made here */
     int n;
     int resends;
     bool again;
@@ -82,6 +83,7 @@ push_free(struct push_call *call)
 {
     for (int i = 0; i < ARRAYS; i++)
         array_free(&call->arrays[i]);
+    free(call->ids);
     free(call);
 }
 
@@ -98,15 +100,15 @@ add_number(struct array *a, int value, bool is_set)
 }
 
 static void
-add_job(struct array *a, const struct queue_push *job)
+add_job(struct array *a, const struct queue_push *job, struct queue_pushed *id)
 {
-    char id[QUEUE_ID_LEN + 1];
     const char *bytes = job->payload ? job->payload : job->type ? "" : NULL;
 
-    snprintf(id, sizeof id, "%s", job->id);
-    if (!*id)
-        queue_make_id(id);
-    array_uuid(&a[0], id);
+    snprintf(id->id, sizeof id->id, "%s", job->id);
+    if (!*id->id)
+        queue_make_id(id->id);
+    id->is_new = !job->check_id;
+    array_uuid(&a[0], id->id);
     array_text(&a[1], job->queue);
     array_text(&a[2], job->kind ? job->kind : "");
     add_number(&a[3], job->priority, job->priority >= 0);
@@ -161,7 +163,10 @@ push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
         if (row->n < 1 || row->n > call->n)
             continue;
         snprintf(jobs[row->n - 1].id, sizeof jobs->id, "%s", row->id);
-        jobs[row->n - 1].is_new = row->pushed == 1;
+        /* sent again, and there under an id that only we know: the first push had arrived */
+        const struct queue_pushed *own = &call->ids[row->n - 1];
+        bool is_ours = call->resends > 0 && own->is_new && !strcmp(own->id, row->id);
+        jobs[row->n - 1].is_new = row->pushed == 1 || is_ours;
         found++;
     }
     if (ok && found != call->n)
@@ -202,11 +207,12 @@ queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn 
     struct push_call *call = xmalloc(sizeof *call);
 
     *call = (struct push_call){.q = q, .fn = fn, .ctx = ctx, .n = n};
+    call->ids = xcalloc((size_t)n, sizeof *call->ids);
     for (int i = 0; i < ARRAYS; i++)
         array_start(&call->arrays[i], types[i], n);
     for (int i = 0; i < n; i++) {
         call->again |= jobs[i].check_id;
-        add_job(call->arrays, &jobs[i]);
+        add_job(call->arrays, &jobs[i], &call->ids[i]);
     }
     push_send(call);
 }

@@ -1,0 +1,543 @@
+/*
+ * The worker and scheduler processes through everything that goes wrong around them: commands that
+ * fail, hang or are cancelled, leases that are lost, signals, a server that restarts or stays away.
+ * The database is checked after each. A command that has to wait reads from a pipe file, `gate`.
+ */
+#include "tests/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/proc.h"
+#include "tests/server.h"
+
+enum { WAIT_MS = 30000 };
+
+struct place { /* a database of its own for each test */
+    char dsn[400];
+    PGconn *conn;
+};
+
+static void
+enter(struct place *p, const char *name)
+{
+    snprintf(p->dsn, sizeof p->dsn, "%s", pg_newdb(name));
+    p->conn = pg_connect(p->dsn);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", p->dsn), 0);
+    unlink("gate");
+    unlink("once"); /* left by a test that failed */
+    assert_int_equal(mkfifo("gate", 0600), 0);
+}
+
+static void
+leave(struct place *p)
+{
+    PQfinish(p->conn);
+    unlink("gate");
+}
+
+static void
+reconnect(struct place *p)
+{
+    PQfinish(p->conn);
+    p->conn = pg_connect(p->dsn);
+}
+
+static void
+push(const struct place *p, const char *words)
+{
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" push %s", p->dsn, words), 0);
+}
+
+/* Lets one command that waits at the gate go on; those that come later find none. */
+static void
+open_gate(void)
+{
+    int fd, left_ms = WAIT_MS;
+
+    while ((fd = open("gate", O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && left_ms > 0) {
+        assert_int_equal(errno, ENXIO); /* nobody waits yet */
+        poll(NULL, 0, 10);
+        left_ms -= 10;
+    }
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "go\n", 3), 3);
+    unlink("gate");
+    close(fd);
+}
+
+static void
+wait_running(const struct place *p, const char *n)
+{
+    pg_wait(p->conn,
+            "select coalesce(sum(cardinality(seqs)), 0) from queues.work_queue "
+            "where lock_key is not null",
+            n, WAIT_MS);
+}
+
+static void
+check(const struct place *p, const char *sql, const char *expected)
+{
+    assert_string_equal(pg_value(p->conn, "%s", sql), expected);
+}
+
+/* --- commands --- */
+
+static void
+what_a_command_does_is_in_the_books(void **state)
+{
+    struct place p;
+    char *err;
+
+    (void)state;
+    enter(&p, "books");
+    push(&p, "q --kind good --payload '{\"re\": \"\\\\d+\"}'");
+    push(&p, "q --kind bad --max-tries 2");
+    push(&p, "q --kind segv --max-tries 1");
+    push(&p, "q --kind slow --max-tries 1 --run-timeout 200ms");
+    push(&p, "q --kind env --type text/x-y --payload abc");
+    push(&p, "q --kind big");
+    assert_int_equal(
+        proc_run(NULL, NULL, &err,
+                 "-d \"%s\" work --node n1 --drain --jobs 3 --result-limit 1000 -- sh -c 'case "
+                 "$QUEUETOP_KIND in good) cat ;; bad) echo no row 17 >&2; echo at f >&2; exit 3 ;; "
+                 "segv) kill -SEGV $$ ;; slow) exec tail -f /dev/null ;; big) seq 1 9999 ;; env) "
+                 "echo $QUEUETOP_QUEUE $QUEUETOP_TRY $QUEUETOP_NODE $QUEUETOP_TYPE; cat ;; esac'",
+                 p.dsn),
+        0);
+    free(err);
+    check(&p, "select convert_from(result, 'UTF8') from queues.history where kind = 'good'",
+          "{\"re\": \"\\\\d+\"}");
+    check(&p, "select convert_from(result, 'UTF8') from queues.history where kind = 'env'",
+          "q 1 n1 text/x-y\nabc");
+    check(&p,
+          "select right(convert_from(result, 'UTF8'), 43) from queues.history where kind = 'big'",
+          "\n[queuetop: cut, 1000 of 48888 bytes kept]\n");
+    check(&p,
+          "select state::text || tries || error || (run_after > now()) from queues.queue "
+          "where kind = 'bad'",
+          "retry1exit status 3: no row 17true");
+    check(&p, "select trace from queues.attempt where error like '%no row 17'", "at f\n");
+    check(&p, "select state || error from queues.queue where kind = 'segv'",
+          "failedkilled by signal 11 (Segmentation fault)");
+    check(&p, "select state || error from queues.queue where kind = 'slow'",
+          "failedran longer than 200 ms (killed by signal 15 (Terminated))");
+    check(&p, "select string_agg(outcome, ' ' order by outcome) from queues.attempt",
+          "failed failed timeout");
+    check(&p, "select count(*) from queues.node", "0");
+    leave(&p);
+}
+
+static void
+a_command_that_is_not_there_fails_no_job(void **state)
+{
+    struct place p;
+    char *err;
+
+    (void)state;
+    enter(&p, "nocommand");
+    push(&p, "q");
+    assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" work -- no-such-command", p.dsn), 2);
+    assert_non_null(strstr(err, "no-such-command"));
+    free(err);
+    /* found, and yet the system can't run it */
+    FILE *f = fopen("gate.sh", "we");
+    assert_non_null(f);
+    fputs("#!/no/such/interpreter\n", f);
+    fchmod(fileno(f), 0700);
+    fclose(f);
+    assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" work -- ./gate.sh", p.dsn), 2);
+    assert_non_null(strstr(err, "can't run ./gate.sh"));
+    free(err);
+    unlink("gate.sh");
+    check(&p, "select state::text || tries from queues.queue", "ready0");
+    check(&p, "select count(*) from queues.work_queue where lock_key is not null", "0");
+    leave(&p);
+}
+
+static void
+an_operator_cancels_what_runs(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "cancel");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work --timeout 1s -- tail -f /dev/null", p.dsn);
+    wait_running(&p, "1");
+    pg_run(p.conn, "update queues.queue set cancel_asked = now()");
+    pg_wait(p.conn, "select state from queues.history", "cancelled", WAIT_MS);
+    check(&p, "select count(*) from queues.queue", "0");
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    leave(&p);
+}
+
+/* --- signals --- */
+
+static void
+the_first_signal_finishes_what_runs(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "drain");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'read line <gate; echo $line'", p.dsn);
+    wait_running(&p, "1");
+    push(&p, "q");
+    kill(w.pid, SIGTERM);
+    proc_want(&w, "finishing 1");
+    open_gate();
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    check(&p, "select count(*) || max(convert_from(result, 'UTF8')) from queues.history", "1go\n");
+    check(&p, "select state::text || tries from queues.queue", "ready0");
+    check(&p, "select count(*) from queues.work_queue where lock_key is not null", "0");
+    leave(&p);
+}
+
+static void
+the_second_signal_gives_back_at_once(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "giveback");
+    push(&p, "q");
+    push(&p, "q");
+    proc_queuetop(&w, NULL,
+                  "-d \"%s\" work --jobs 2 --grace 100ms -- sh -c 'trap : TERM; "
+                  "tail -f /dev/null; tail -f /dev/null'",
+                  p.dsn);
+    wait_running(&p, "2");
+    kill(w.pid, SIGINT);
+    proc_want(&w, "finishing 2");
+    kill(w.pid, SIGINT);
+    assert_int_equal(proc_wait(&w), 6);
+    proc_done(&w);
+    check(&p, "select string_agg(state || tries::text, ' ') from queues.queue", "ready0 ready0");
+    check(&p, "select count(*) from queues.work_queue where lock_key is not null", "0");
+    check(&p, "select count(*) from queues.attempt", "0");
+    leave(&p);
+}
+
+/* --- leases --- */
+
+static void
+a_lease_lasts_as_long_as_the_command(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "extend");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work --timeout 500ms -- sh -c 'read line <gate'", p.dsn);
+    wait_running(&p, "1");
+    pg_wait(p.conn,
+            "select lock_timeout > started + interval '2 s' from queues.work_queue "
+            "where lock_key is not null",
+            "t", WAIT_MS);
+    open_gate();
+    pg_wait(p.conn, "select state::text || tries from queues.history", "completed1", WAIT_MS);
+    check(&p, "select count(*) from queues.attempt", "0");
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    leave(&p);
+}
+
+static void
+a_lost_lease_kills_the_command(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "lost");
+    push(&p, "q");
+    proc_queuetop(
+        &w, NULL,
+        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
+        "-f /dev/null'",
+        p.dsn);
+    wait_running(&p, "1");
+    pg_run(p.conn, "update queues.work_queue set lock_timeout = now() - interval '1 s', version = "
+                   "version + 1 where lock_key is not null");
+    proc_want(&w, "the lease is lost, killing the command");
+    pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    unlink("once");
+    check(&p, "select outcome from queues.attempt", "lost");
+    leave(&p);
+}
+
+static void
+a_worker_that_slept_kills_its_commands(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "slept");
+    push(&p, "q");
+    proc_queuetop(
+        &w, NULL,
+        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
+        "-f /dev/null'",
+        p.dsn);
+    wait_running(&p, "1");
+    kill(w.pid, SIGSTOP);
+    pg_wait(p.conn,
+            "select lock_timeout < clock_timestamp() from queues.work_queue "
+            "where lock_key is not null",
+            "t", WAIT_MS);
+    kill(w.pid, SIGCONT);
+    proc_want(&w, "the lease is lost, killing the command");
+    pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    unlink("once");
+    leave(&p);
+}
+
+static void
+a_lost_claim_is_given_back(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "keeponly");
+    for (int i = 0; i < 3; i++)
+        push(&p, "q");
+    pg_run(p.conn, "select queues.node_start('n', '00000000-0000-7000-8000-000000000001', 'h', 1, "
+                   "'0', 1, null, 1)");
+    pg_run(p.conn, "create table t as select * from queues.claim('n', 1)");
+    pg_run(p.conn, "select * from queues.claim('n', 2)");
+    check(&p,
+          "select queues.keep_only('n', '00000000-0000-7000-8000-000000000002', "
+          "array(select lease from t))",
+          "0");
+    check(&p,
+          "select queues.keep_only('n', '00000000-0000-7000-8000-000000000001', "
+          "array(select lease from t))",
+          "2");
+    wait_running(&p, "1");
+    check(&p,
+          "select outcome from t, queues.complete('n', array[lease], array[version], array[seq])",
+          "done");
+    check(&p, "select sum(tries) from queues.queue", "0");
+    check(&p, "select ready from queues.backlog()", "2");
+    check(&p, "select ready from queues.backlog('{other}')", "0");
+    leave(&p);
+}
+
+/* --- the server --- */
+
+static void
+an_answer_survives_a_restart_of_the_server(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "restart");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'read line <gate; echo $line'", p.dsn);
+    wait_running(&p, "1");
+    pg_down("immediate");
+    open_gate();
+    pg_up();
+    reconnect(&p);
+    pg_wait(p.conn,
+            "select state::text || tries || convert_from(result, 'UTF8') from queues.history",
+            "completed1go\n", WAIT_MS);
+    push(&p, "q --kind next");
+    pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    check(&p, "select count(*) from queues.attempt", "0");
+    leave(&p);
+}
+
+static void
+a_server_that_stays_away_ends_the_lease(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "away");
+    push(&p, "q");
+    proc_queuetop(
+        &w, NULL,
+        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
+        "-f /dev/null'",
+        p.dsn);
+    wait_running(&p, "1");
+    pg_down("fast");
+    proc_want(&w, "the lease is lost, killing the command");
+    pg_up();
+    reconnect(&p);
+    pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    unlink("once");
+    leave(&p);
+}
+
+/* --- nodes and schedulers --- */
+
+static void
+a_name_belongs_to_one_process(void **state)
+{
+    struct place p;
+    struct proc w;
+    char *err;
+
+    (void)state;
+    enter(&p, "names");
+    proc_queuetop(&w, NULL, "-d \"%s\" work --node n1 -- true", p.dsn);
+    proc_want(&w, "node n1 is up");
+    assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" work --node n1 -- true", p.dsn), 3);
+    assert_non_null(strstr(err, "n1"));
+    assert_non_null(strstr(err, "QT002"));
+    free(err);
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    leave(&p);
+}
+
+static void
+a_drained_node_takes_no_jobs(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "drained");
+    proc_queuetop(&w, NULL, "-d \"%s\" work --node n1 -- true", p.dsn);
+    proc_want(&w, "node n1 is up");
+    pg_run(p.conn, "update queues.node set state = 'draining'");
+    push(&p, "q");
+    proc_want(&w, "drained by an operator");
+    check(&p, "select state::text || tries from queues.queue", "ready0");
+    pg_run(p.conn, "delete from queues.node"); /* a stranger: it registers anew, and is up */
+    proc_want(&w, "registering again");
+    pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
+    check(&p, "select lock_key || state from queues.node", "n1up");
+    kill(w.pid, SIGTERM);
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    leave(&p);
+}
+
+static void
+a_second_scheduler_takes_over(void **state)
+{
+    struct place p;
+    struct proc a, b, c;
+
+    (void)state;
+    enter(&p, "schedulers");
+    proc_queuetop(&a, NULL, "-d \"%s\" schedule --name a", p.dsn);
+    proc_want(&a, "scheduler a is active");
+    proc_queuetop(&b, NULL, "-d \"%s\" schedule --name b", p.dsn);
+    proc_want(&b, "scheduler b stands by");
+    kill(a.pid, SIGKILL);
+    proc_want(&b, "scheduler b is active");
+    proc_queuetop(&c, NULL, "-d \"%s\" schedule --name c", p.dsn);
+    proc_want(&c, "scheduler c stands by");
+    kill(b.pid, SIGTERM);
+    assert_int_equal(proc_wait(&b), 0);
+    proc_want(&c, "scheduler c is active");
+    kill(c.pid, SIGTERM);
+    assert_int_equal(proc_wait(&c), 0);
+    proc_done(&a);
+    proc_done(&b);
+    proc_done(&c);
+    leave(&p);
+}
+
+static void
+the_end_can_be_asked_for(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "ends");
+    push(&p, "a");
+    push(&p, "b");
+    push(&p, "c --delay 1h");
+    assert_int_equal(
+        proc_run(NULL, NULL, NULL, "-d \"%s\" work --queues a,z --drain -- true", p.dsn), 0);
+    check(&p, "select string_agg(queue, ' ') from queues.history", "a");
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" work --max-idle 300ms -- true", p.dsn),
+                     0);
+    check(&p, "select string_agg(queue, ' ' order by queue) from queues.history", "a b");
+    check(&p, "select queue || state from queues.queue", "cscheduled");
+    leave(&p);
+}
+
+/* --- the driver --- */
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    if (chdir(getenv("TMPDIR")) != 0)
+        return -1;
+    pg_start(&(struct pg_opts){.is_durable = true}); /* one test crashes it */
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    pg_stop();
+    unlink("once");
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_command_does_is_in_the_books),
+        cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
+        cmocka_unit_test(an_operator_cancels_what_runs),
+        cmocka_unit_test(the_first_signal_finishes_what_runs),
+        cmocka_unit_test(the_second_signal_gives_back_at_once),
+        cmocka_unit_test(a_lease_lasts_as_long_as_the_command),
+        cmocka_unit_test(a_lost_lease_kills_the_command),
+        cmocka_unit_test(a_worker_that_slept_kills_its_commands),
+        cmocka_unit_test(a_lost_claim_is_given_back),
+        cmocka_unit_test(an_answer_survives_a_restart_of_the_server),
+        cmocka_unit_test(a_server_that_stays_away_ends_the_lease),
+        cmocka_unit_test(a_name_belongs_to_one_process),
+        cmocka_unit_test(a_drained_node_takes_no_jobs),
+        cmocka_unit_test(a_second_scheduler_takes_over),
+        cmocka_unit_test(the_end_can_be_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
