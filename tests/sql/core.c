@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CROWD = 20 };
 
 static const char words_ask[] =
     "create schema if not exists t;"
@@ -149,6 +153,16 @@ static const char words_truth[] =
     "  (select 'groups: ' || string_agg(concat_ws(' ', queue, error_key, x.failed, g.failed), ', ')"
     "    from t.groups x full join g using (queue, error_key) where x.failed is distinct from "
     "g.failed),"
+    "  (select 'overview: ' || string_agg(concat_ws(' ', queue, o.ready, x.ready, o.running, "
+    "x.running), ', ')"
+    "    from overview() o full join (select queue, count(*) filter (where not runs) ready, "
+    "count(*) filter"
+    "    (where runs) running from (select q.queue, exists (select from work_queue w where w.queue "
+    "= q.queue and"
+    "    w.lock_key is not null and q.seq = any(w.seqs)) runs from queue q where state = 'ready') "
+    "z group by 1) x"
+    "    using (queue) where (coalesce(o.ready, 0), coalesce(o.running, 0)) is distinct from"
+    "    (coalesce(x.ready, 0), coalesce(x.running, 0))),"
     "  (select 'in two leases: ' || string_agg(seq::text, ',') from (select queue, unnest(seqs) "
     "seq from"
     "    work_queue group by queue, seq having count(*) > 1) z),"
@@ -288,6 +302,30 @@ void
 core_check(PGconn *conn)
 {
     assert_string_equal(pg_value(conn, "select t.truth()"), "");
+}
+
+void
+core_crowd(const char *database, int n, void (*work)(PGconn *conn, int i))
+{
+    pid_t child[CROWD];
+    int status;
+
+    assert_in_range(n, 1, CROWD);
+    fflush(NULL);
+    for (int i = 0; i < n; i++) {
+        child[i] = fork();
+        assert_true(child[i] >= 0);
+        if (child[i] == 0) {
+            setenv("CMOCKA_TEST_ABORT", "1",
+                   1); /* a failure in here must not go on with other tests */
+            work(core_join(database), i);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
 }
 
 int

@@ -40,6 +40,10 @@ void core_expire(PGconn *conn, const char *node);
 /* Compares the counters and the leases with the jobs themselves; fails with the difference. */
 void core_check(PGconn *conn);
 
+/* n processes, each with a session of its own, do work(session, 0 to n - 1) at once; waits for all.
+ */
+void core_crowd(const char *database, int n, void (*work)(PGconn *conn, int i));
+
 /* Compares the value of a statement with what it should be, and shows both with the statement. */
 #define expect(conn, expected, ...) assert_string_equal(pg_value(conn, __VA_ARGS__), expected)
 

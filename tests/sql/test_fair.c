@@ -1,0 +1,125 @@
+/*
+ * Fairness: a queue with a mountain of jobs delays another queue's next job by at most one round,
+ * and weights share out what is claimed (rule 5). All is measured in the order of claims, never in
+ * time.
+ */
+#include "tests/sql/core.h"
+
+#include <stdio.h>
+
+/* Claims and finishes n jobs; how many of the queue. */
+static int64_t
+work_off(PGconn *c, int n, const char *queue)
+{
+    core_settle(c);
+    pg_run(c, "select t.claim('w', %d)", n);
+    int64_t got = pg_int(c, "select count(*) from t.held where queue = '%s'", queue);
+    pg_run(c, "select t.done('w')");
+    return got;
+}
+
+static void
+a_trickle_beside_a_mountain(void **state)
+{
+    PGconn *c = core_new("mountain");
+    int64_t waited = 0, allowed = 0;
+
+    (void)state;
+    pg_run(c, "select t.many('big', 'b', 20000)");
+    for (int i = 0; i < 20; i++)
+        work_off(c, 20, "big");
+    for (int round = 0; round < 60; round++) {
+        char small[16];
+        snprintf(small, sizeof small, "small%d", round % 10);
+        core_settle(c);
+        allowed =
+            pg_int(c, "select sum(cardinality(seqs)) from work_queue where lock_key is null") + 10;
+        pg_run(c, "select t.push('%s', 's')", small);
+        for (waited = 0; work_off(c, 5, small) == 0; waited += 5)
+            assert_true(waited <= allowed);
+    }
+    assert_in_range(allowed, 11, 200); /* and a round is short while workers are slow */
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Ten at once: none waits for the others' second job. */
+static void
+ten_queues_alternate(void **state)
+{
+    PGconn *c = core_new("ten");
+
+    (void)state;
+    pg_run(
+        c,
+        "insert into queue_config (queue, chunk) select 'q' || i, 1 from generate_series(0, 9) i;"
+        " select t.many('q' || i, 'j', 50) from generate_series(0, 9) i; update tick set want = "
+        "100");
+    core_settle(c);
+    for (int i = 0; i < 3; i++) {
+        pg_run(c, "delete from t.held; select t.claim('w', 10)");
+        expect(c, "10", "select count(distinct queue) from t.held");
+    }
+    for (int i = 0; i < 20; i++) {
+        core_settle(c);
+        pg_run(c, "select t.claim('w', 10)");
+    }
+    expect(c, "t",
+           "select max(n) - min(n) <= 10 from (select count(*) n from work_queue where lock_key is "
+           "not null"
+           " group by queue) z");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+weights_share(void **state)
+{
+    PGconn *c = core_new("weights");
+    int64_t heavy = 0;
+
+    (void)state;
+    pg_run(
+        c,
+        "insert into queue_config (queue, chunk, weight) values ('heavy', 1, 3), ('light', 1, 1);"
+        " select t.many('heavy', 'h', 2000), t.many('light', 'l', 2000); update tick set want = "
+        "40");
+    for (int i = 0; i < 10; i++) /* until the sum of weights is known */
+        work_off(c, 40, "heavy");
+    for (int i = 0; i < 20; i++)
+        heavy += work_off(c, 40, "heavy");
+    assert_in_range(heavy, 800 * 70 / 100, 800 * 80 / 100);
+    PQfinish(c);
+}
+
+/* Workers that serve some queues only leave the others' leases standing: that starves nobody. */
+static void
+an_unserved_queue_stops_nobody(void **state)
+{
+    PGconn *c = core_new("unserved");
+
+    (void)state;
+    pg_run(c, "select t.many('nobody', 'n', 500), t.many('q', 'j', 300)");
+    int64_t got = 0;
+    for (int i = 0; i < 60; i++) {
+        core_settle(c);
+        got += pg_int(c, "select count(*) from claim('w', 10, queues => '{q}')");
+    }
+    assert_int_equal(got, 300);
+    assert_in_range(
+        pg_int(c, "select sum(cardinality(seqs)) from work_queue where lock_key is null"), 1, 499);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trickle_beside_a_mountain),
+        cmocka_unit_test(ten_queues_alternate),
+        cmocka_unit_test(weights_share),
+        cmocka_unit_test(an_unserved_queue_stops_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
