@@ -12,7 +12,7 @@
 
 enum { SHOW_AFTER_MS = 300 }; /* quicker actions show no box, only their outcome */
 
-/* --- the running action ------------------------------------------------------------------------*/
+/* --- the running action ---------------------------------------------------------------------- */
 
 bool
 app_action_runs(const struct app *a)
@@ -119,8 +119,7 @@ app_action_update(struct app *a)
     }
 }
 
-/* --- what it is for
- * ------------------------------------------------------------------------------*/
+/* --- what it is for -------------------------------------------------------------------------- */
 
 static struct target
 target_of(const struct app *a)
@@ -172,8 +171,7 @@ one_in(const struct target *t, const char *states)
            strstr(states, t->state);
 }
 
-/* --- requeue
- * ---------------------------------------------------------------------------------------*/
+/* --- requeue --------------------------------------------------------------------------------- */
 
 const char *
 no_requeue(const struct app *a, int all)
@@ -216,8 +214,7 @@ on_requeue(struct app *a, int all)
     params_done(&where);
 }
 
-/* --- cancel
- * ----------------------------------------------------------------------------------------*/
+/* --- cancel ---------------------------------------------------------------------------------- */
 
 const char *
 no_cancel(const struct app *a, int arg)
@@ -242,8 +239,7 @@ on_cancel(struct app *a, int arg)
     ask(a, &(struct intent){.act = ACT_CANCEL, .ids = t.ids, .nids = t.nids, .expected = -1});
 }
 
-/* --- pause
- * -------------------------------------------------------------------------------------------*/
+/* --- pause ----------------------------------------------------------------------------------- */
 
 static void
 pause_done(struct app *a, const struct form *f)
@@ -279,8 +275,7 @@ on_pause(struct app *a, int arg)
                  "No job of it starts until it is resumed; what runs goes on.");
 }
 
-/* --- purge
- * -------------------------------------------------------------------------------------------*/
+/* --- purge ----------------------------------------------------------------------------------- */
 
 static void
 purge_done(struct app *a, const struct form *f)
@@ -330,8 +325,7 @@ on_purge(struct app *a, int arg)
     box_form(a, &purge_form, t.name, NULL);
 }
 
-/* --- release
- * -----------------------------------------------------------------------------------------*/
+/* --- release --------------------------------------------------------------------------------- */
 
 static void
 release_done(struct app *a, const struct form *f)
@@ -378,8 +372,7 @@ on_release(struct app *a, int arg)
     box_form(a, &release_form, t.name, facts);
 }
 
-/* --- extend
- * ------------------------------------------------------------------------------------------*/
+/* --- extend ---------------------------------------------------------------------------------- */
 
 static void
 extend_done(struct app *a, const struct form *f)
@@ -428,8 +421,7 @@ on_extend(struct app *a, int arg)
                                    : "The lease of a job is extended whole; never made shorter.");
 }
 
-/* --- drain
- * -------------------------------------------------------------------------------------------*/
+/* --- drain ----------------------------------------------------------------------------------- */
 
 const char *
 no_drain(const struct app *a, int arg)

@@ -17,7 +17,7 @@
 #include "model/mem.h"
 #include "ui/box.h"
 
-/* --- where we are -----------------------------------------------------------------------------*/
+/* --- where we are ---------------------------------------------------------------------------- */
 
 struct view *
 app_view(const struct app *a)
@@ -158,7 +158,7 @@ app_close_box(struct app *a, struct view *box)
     a->stale = true;
 }
 
-/* --- saying ----------------------------------------------------------------------------------*/
+/* --- saying ---------------------------------------------------------------------------------- */
 
 static void
 message_done(struct message *m)
@@ -192,7 +192,7 @@ app_say(struct app *a, enum severity s, const char *fmt, ...)
     a->stale = true;
 }
 
-/* --- keys --------------------------------------------------------------------------------------*/
+/* --- keys ------------------------------------------------------------------------------------ */
 
 const char *
 app_why_not(const struct app *a, const struct command *c)
@@ -261,7 +261,7 @@ on_tty(void *ctx, short revents)
     }
 }
 
-/* --- signals ---------------------------------------------------------------------------------*/
+/* --- signals --------------------------------------------------------------------------------- */
 
 static void
 on_end_signal(void *ctx, int signo)
@@ -302,7 +302,7 @@ take_signals(struct app *a)
     loop_on_signal(a->loop, SIGCONT, on_size_signal, a);
 }
 
-/* --- turns and frames ------------------------------------------------------------------------*/
+/* --- turns and frames ------------------------------------------------------------------------ */
 
 void
 app_sync(struct app *a)
@@ -391,7 +391,7 @@ app_before_wait(void *ctx)
     a->timer = loop_at(a->loop, next, on_timer, a);
 }
 
-/* --- beginning and end -------------------------------------------------------------------------*/
+/* --- beginning and end ----------------------------------------------------------------------- */
 
 struct app *
 app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o)

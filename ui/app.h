@@ -85,7 +85,7 @@ struct app {
 struct app *app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o);
 void app_free(struct app *a);
 
-/* --- events (ui/app.c) ------------------------------------------------------------------------ */
+/* --- events (ui/app.c) ----------------------------------------------------------------------- */
 void app_key(struct app *a, const struct key *k);
 void app_sync(struct app *a);                /* lets the views take new data; draws nothing */
 void app_stale(struct app *a);               /* a frame is due */

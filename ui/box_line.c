@@ -10,8 +10,7 @@
 
 enum { REST_MS = 150, CANDIDATES = 8 };
 
-/* --- the filter
- * ----------------------------------------------------------------------------------*/
+/* --- the filter ------------------------------------------------------------------------------ */
 
 struct filter_box {
     struct view view;
@@ -133,8 +132,7 @@ box_filter(struct app *a)
     app_box(a, &filter_ops, screen->ops->filter ? screen->ops->filter(screen) : "");
 }
 
-/* --- the palette
- * ---------------------------------------------------------------------------------*/
+/* --- the palette ----------------------------------------------------------------------------- */
 
 struct palette {
     struct view view;

@@ -43,8 +43,7 @@ menu_add(struct menu *m)
     return it;
 }
 
-/* --- keys and frame
- * ------------------------------------------------------------------------------*/
+/* --- keys and frame -------------------------------------------------------------------------- */
 
 static void
 menu_pick(struct menu *m)
@@ -142,8 +141,7 @@ static const struct view_ops menu_ops = {
     .footer = menu_footer,
 };
 
-/* --- the actions of this row
- * -----------------------------------------------------------------------*/
+/* --- the actions of this row ----------------------------------------------------------------- */
 
 static void
 actions_fill(struct menu *m)
@@ -189,8 +187,7 @@ box_actions(struct app *a)
     m->act = actions_act;
 }
 
-/* --- sorting
- * -------------------------------------------------------------------------------------*/
+/* --- sorting --------------------------------------------------------------------------------- */
 
 static void
 columns_fill(struct menu *m)
@@ -239,8 +236,7 @@ box_sort(struct app *a)
     m->act = sort_act;
 }
 
-/* --- columns
- * ---------------------------------------------------------------------------------------*/
+/* --- columns --------------------------------------------------------------------------------- */
 
 static bool
 columns_pick(struct menu *m, const struct item *it)

@@ -27,12 +27,12 @@ static const struct console_options defaults = {.interval_ms = 1000};
 static const struct cli_option options[] = {
     {"interval", 0, "TIME", CLI_TIME, O(interval_ms), "time between refreshes (1s)", 100, 3600000},
     {"color", 0, "WHEN", CLI_TEXT, O(color), "auto, always or never; NO_COLOR counts under auto", 0, 0},
-    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, 16, 8 or mono; by default what fits the terminal", 0, 0},
+    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, 16, 8 or mono; else what fits", 0, 0},
     {"ascii", 0, NULL, CLI_FLAG, O(ascii), "draw with ASCII letters only", 0, 0},
     {"utc", 0, NULL, CLI_FLAG, O(utc), "show times in UTC (Z switches)", 0, 0},
     {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
     {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
-    {"demo", 0, NULL, CLI_FLAG, O(demo), "the console on a private server with a live load; a number ends it after so many seconds", 0, 0},
+    {"demo", 0, NULL, CLI_FLAG, O(demo), "a private server with a live load; SECONDS ends it", 0, 0},
     {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
     {0},
 };

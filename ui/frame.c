@@ -36,7 +36,7 @@ app_line(const struct app *a)
     return (struct rect){0, r.h - 2, r.w, 1};
 }
 
-/* --- header ------------------------------------------------------------------------------------*/
+/* --- header ---------------------------------------------------------------------------------- */
 
 /* The age of the oldest thing that this screen shows; -1 = nothing was answered yet. */
 static int64_t
@@ -123,8 +123,6 @@ say_state(const struct app *a, struct buf *out)
                    store_is_slowed(a->store) ? " slowed" : "");
         bad = false;
     }
-    if (age >= 0 && !bad)
-        buf_printf(out, "  data %.1fs", (double)age / 1000);
     return bad;
 }
 
@@ -132,68 +130,99 @@ static void
 say_badges(const struct app *a, struct buf *out)
 {
     if (a->action && a->nboxes == 0) {
-        struct buf b = {0};
         struct progress p = action_progress(a->action);
         const char *verb = act_infos[action_act(a->action)].name;
         buf_printf(out, "[%s %s]  ", verb,
                    fmt_percent((double)(p.changed + p.skipped), (double)p.total).s);
-        buf_free(&b);
     }
     if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source))
         buf_str(out, "READ-ONLY  ");
 }
 
-/* The left parts, most important first: each is drawn only while it leaves room for the right. */
+/* The header's parts from left to right; the higher `drop`, the sooner it goes when there is no
+ * room for all. */
+struct part {
+    struct buf text;
+    int drop;
+};
+enum { PART_NAME, PART_PLACE, PART_SERVER, PART_USER, PART_STATE, PART_AGE, PART_CLOCK, PARTS };
+
 static void
-draw_place(struct app *a, struct grid *g, struct rect r, enum role role)
+fill_parts(const struct app *a, struct part *p, bool *bad)
 {
     const struct db *db = store_db(a->store);
     const struct server_row *srv = store_server(a->store);
     const struct role_row *rr = store_role(a->store);
-    const char *host = db_host(db);
-    struct buf part[3] = {{0}, {0}, {0}};
-    struct pen p = pen_start(g, r);
+    const char *host = db_host(db), *z = a->options.utc ? "Z" : "";
+    int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
 
+    buf_str(&p[PART_NAME].text, "queuetop");
     if (*db_name(db))
-        buf_printf(&part[0], "%s/%s", *host == '/' || !*host ? "local" : host, db_name(db));
-    if (srv)
-        buf_printf(&part[1], "pg%.*s", (int)strcspn(srv->server_version, " "), srv->server_version);
-    if (srv)
-        buf_printf(&part[2], "%s%s%s", srv->user, rr && *rr->role ? ":" : "", rr ? rr->role : "");
-    pen_put(&p, role, " queuetop");
-    for (int i = 0; i < 3; i++) {
-        int w = part[i].len ? text_width(part[i].data, part[i].len, TEXT_LINE) : 0;
-        if (w > 0 && w + 2 <= p.r.w) {
-            pen_put(&p, role, "  ");
-            pen_put(&p, role, part[i].data);
-        } else if (w > 0 && i == 0 && p.r.w > 10) {
-            pen_put(&p, role, "  ");
-            pen_put(&p, role, part[i].data);
-        }
-        buf_free(&part[i]);
+        buf_printf(&p[PART_PLACE].text, "%s/%s", *host == '/' || !*host ? "local" : host,
+                   db_name(db));
+    if (srv) {
+        buf_printf(&p[PART_SERVER].text, "pg%.*s", (int)strcspn(srv->server_version, " "),
+                   srv->server_version);
+        buf_printf(&p[PART_USER].text, "%s%s%s", srv->user, rr && *rr->role ? ":" : "",
+                   rr ? rr->role : "");
+    }
+    say_badges(a, &p[PART_STATE].text);
+    *bad = say_state(a, &p[PART_STATE].text);
+    if (age >= 0 && !*bad && store_state(a->store) == STORE_OPEN)
+        buf_printf(&p[PART_AGE].text, "data %.1fs", (double)age / 1000);
+    buf_printf(&p[PART_CLOCK].text, "%s%s", fmt_time(clock, a->options.utc).s, z);
+}
+
+static int
+part_width(const struct part *p)
+{
+    return p->text.len ? text_width(p->text.data, p->text.len, TEXT_LINE) + 2 : 0;
+}
+
+static void
+drop_parts(struct part *p, int w)
+{
+    for (int drop = 4; drop > 0; drop--) {
+        int all = 0;
+        for (int i = 0; i < PARTS; i++)
+            all += part_width(&p[i]);
+        for (int i = 0; i < PARTS && all > w; i++)
+            if (p[i].drop == drop)
+                buf_clear(&p[i].text);
     }
 }
 
 static void
 draw_header(struct app *a, struct grid *g, struct rect r)
 {
-    struct buf right = {0};
+    struct part p[PARTS] = {[PART_SERVER] = {.drop = 4},
+                            [PART_AGE] = {.drop = 3},
+                            [PART_CLOCK] = {.drop = 2},
+                            [PART_USER] = {.drop = 1}};
+    bool bad = false;
+    int right = 1;
 
-    say_badges(a, &right);
-    bool bad = say_state(a, &right);
-    int64_t clock = a->now_ms ? a->now_ms : clock_wall_ms();
-    buf_printf(&right, "  %s%s ", fmt_time(clock, a->options.utc).s, a->options.utc ? "Z" : "");
+    fill_parts(a, p, &bad);
+    drop_parts(p, r.w);
     enum role role = bad || a->options.production ? ROLE_HEADER_PROD : ROLE_HEADER;
-    int w = text_width(right.data, right.len, TEXT_LINE);
-    w = w < r.w ? w : r.w;
     grid_fill(g, r, role);
-    grid_right(g, r, role, right.data);
-    r.w -= w + 1;
-    draw_place(a, g, r, role);
-    buf_free(&right);
+    for (int i = PARTS - 1; i >= PART_STATE; i--) {
+        int w = part_width(&p[i]);
+        if (w > 0 && w - 2 < r.w - right)
+            grid_str(g, (struct rect){r.x + r.w - right - w + 2, r.y, w - 2, 1}, role,
+                     p[i].text.data);
+        right += w;
+    }
+    struct pen pen = pen_start(g, (struct rect){r.x + 1, r.y, r.w - right, 1});
+    for (int i = 0; i < PART_STATE; i++) {
+        if (p[i].text.len)
+            pen_printf(&pen, role, "%s  ", p[i].text.data);
+    }
+    for (int i = 0; i < PARTS; i++)
+        buf_free(&p[i].text);
 }
 
-/* --- tabs --------------------------------------------------------------------------------------*/
+/* --- tabs ------------------------------------------------------------------------------------ */
 
 static int
 tab_width(const struct view_ops *ops)
@@ -236,8 +265,7 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
     buf_free(&crumb);
 }
 
-/* --- the two lines at the bottom
- * -----------------------------------------------------------------*/
+/* --- the two lines at the bottom ------------------------------------------------------------- */
 
 static enum role
 severity_role(enum severity s)
@@ -285,27 +313,50 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     buf_free(&text);
 }
 
-/* Commands of this screen in the order of their place in the footer; those that can't run now stay
- * where they are, greyed. */
+enum { FOOT_MAX = 24, FOOT_STAY = 19 }; /* from FOOT_STAY on: back and quit, never dropped */
+
+static int
+key_width(const struct command *c)
+{
+    return (int)(strlen(command_key(c).s) + strlen(c->name)) + 3;
+}
+
+/* The commands of this screen in the order of their place; those with the last places before back
+ * and quit go where there is no room. */
+static int
+pick_keys(const struct app *a, int w, const struct command **out)
+{
+    int n = 0, all = 0;
+
+    for (int place = 1; place <= 20; place++)
+        for (int i = 0; i < commands_n; i++)
+            if (commands[i].foot == place && (commands[i].scope & app_scope(a)) && n < FOOT_MAX) {
+                out[n++] = &commands[i];
+                all += key_width(&commands[i]);
+            }
+    for (int i = n - 1; i >= 0 && all - 2 > w; i--) {
+        if (out[i]->foot >= FOOT_STAY)
+            continue;
+        all -= key_width(out[i]);
+        memmove(&out[i], &out[i + 1], sizeof *out * (size_t)(n - i - 1));
+        n--;
+    }
+    return n;
+}
+
+/* What can't run now stays where it is, greyed. */
 static void
 draw_keys(struct app *a, struct grid *g, struct rect r)
 {
     struct pen p = pen_start(g, r);
-    unsigned scope = app_scope(a);
+    const struct command *keys[FOOT_MAX];
+    int n = pick_keys(a, r.w, keys);
 
-    for (int place = 1; place <= 20; place++) {
-        for (int i = 0; i < commands_n; i++) {
-            const struct command *c = &commands[i];
-            if (c->foot != place || !(c->scope & scope))
-                continue;
-            struct key_word w = command_key(c);
-            if (p.r.w < (int)(strlen(w.s) + strlen(c->name)) + 1)
-                return;
-            bool off = app_why_not(a, c) != NULL;
-            pen_put(&p, off ? ROLE_OFF : ROLE_KEY, w.s);
-            pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", c->name);
-            pen_gap(&p, 2);
-        }
+    for (int i = 0; i < n; i++) {
+        bool off = app_why_not(a, keys[i]) != NULL;
+        pen_put(&p, off ? ROLE_OFF : ROLE_KEY, command_key(keys[i]).s);
+        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", keys[i]->name);
+        pen_gap(&p, 2);
     }
 }
 
@@ -324,8 +375,7 @@ draw_footer(struct app *a, struct grid *g, struct rect r)
     buf_free(&text);
 }
 
-/* --- all of it
- * -----------------------------------------------------------------------------------*/
+/* --- all of it ------------------------------------------------------------------------------- */
 
 static void
 draw_small(struct app *a, struct grid *g)

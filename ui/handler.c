@@ -19,8 +19,7 @@ front_list(const struct app *a)
     return v->ops->list ? v->ops->list(v) : NULL;
 }
 
-/* --- going
- * ---------------------------------------------------------------------------------------*/
+/* --- going ----------------------------------------------------------------------------------- */
 
 void
 on_screen(struct app *a, int digit)
@@ -105,7 +104,7 @@ on_box(struct app *a, int which)
     }
 }
 
-/* --- how it is shown ---------------------------------------------------------------------------*/
+/* --- how it is shown ------------------------------------------------------------------------- */
 
 void
 on_freeze(struct app *a, int arg)
@@ -194,7 +193,7 @@ on_reconnect(struct app *a, int arg)
     app_say(a, SAY_INFO, "asked the server again");
 }
 
-/* --- the running action, and leaving ---------------------------------------------------------*/
+/* --- the running action, and leaving --------------------------------------------------------- */
 
 void
 on_action_box(struct app *a, int arg)
@@ -223,8 +222,7 @@ on_quit(struct app *a, int arg)
         a->quit = true;
 }
 
-/* --- tables
- * --------------------------------------------------------------------------------------*/
+/* --- tables ---------------------------------------------------------------------------------- */
 
 static void
 move_list(struct list *l, enum move move)
@@ -312,8 +310,7 @@ on_sort_invert(struct app *a, int arg)
     list_sort_invert(front_list(a));
 }
 
-/* --- why not
- * -------------------------------------------------------------------------------------*/
+/* --- why not --------------------------------------------------------------------------------- */
 
 const char *
 no_row(const struct app *a, int arg)

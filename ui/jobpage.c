@@ -146,10 +146,11 @@ head_what(struct pen *p, const struct job_detail *j)
         put(p, "  kind ", ROLE_TEXT, row->kind);
     pen_put(p, ROLE_DIM, "  state ");
     pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
+    int tries = row->tries + !strcmp(row->state, "running");
     if (row->max_tries == INT_MIN)
-        pen_printf(p, ROLE_TEXT, " (try %d)", row->tries);
+        pen_printf(p, ROLE_TEXT, " (try %d)", tries);
     else
-        pen_printf(p, ROLE_TEXT, " (%d/%d)", row->tries, row->max_tries);
+        pen_printf(p, ROLE_TEXT, " (%d/%d)", tries, row->max_tries);
     if (j->cancel_asked == 1)
         pen_put(p, ROLE_WARN, "  cancel asked");
     pen_printf(p, ROLE_DIM, "  priority ");

@@ -1,5 +1,5 @@
-/* What is known of one job, as three fixed lines and a page: payload, result, attempts, errors. Used
- * by the job's own screen and by the preview beside the list. */
+/* What is known of one job, as three fixed lines and a page: payload, result, attempts, errors.
+ * Used by the job's own screen and by the preview beside the list. */
 #ifndef UI_JOBPAGE_H
 #define UI_JOBPAGE_H
 

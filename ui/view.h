@@ -86,6 +86,7 @@ struct view_ops {
 struct view {
     const struct view_ops *ops;
     struct app *app;
+    bool touched; /* a key was typed on it: from then on the cursor stays with its row */
 };
 
 /* Screens, in the order of their digits, then pages and boxes; ended by NULL (ui/views.c). */

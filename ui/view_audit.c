@@ -19,14 +19,14 @@ struct audit {
 
 /* clang-format off */
 static const struct column columns[] = {
-    {"at", "TIME", "When it was done", K_TIME, F(at_ms), 8, 14, 0, NULL},
-    {"who", "WHO", "Login that did it", K_TEXT, F(who), 6, 14, 0, NULL},
-    {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 5, 15, 9, NULL},
-    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 8, 16, 0, NULL},
-    {"target", "TARGET", "To what", K_TEXT, F(target), 8, 30, 0, NULL},
+    {"at", "TIME", "When it was done", K_TIME, F(at_ms), 8, 11, 0, NULL},
+    {"who", "WHO", "Login that did it", K_TEXT, F(who), 8, 14, 0, NULL},
+    {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 9, 15, 9, NULL},
+    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 8, 10, 0, NULL},
+    {"target", "TARGET", "To what", K_TEXT, F(target), 16, 30, 0, NULL},
     {"changed", "ROWS", "Rows changed", K_COUNT, F(changed), 5, 9, 0, NULL},
     {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 5, NULL},
-    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 6, 0, 6, NULL},
+    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 16, 0, 6, NULL},
 };
 /* clang-format on */
 
@@ -77,6 +77,8 @@ audit_update(struct view *view)
     const struct audit_row *rows = store_audit(view->app->store, &n);
 
     list_set_rows(v->list, rows, n);
+    if (!view->touched)
+        list_home(v->list);
 }
 
 static void

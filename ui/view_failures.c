@@ -24,8 +24,7 @@ struct failures {
     struct filter filter;
 };
 
-/* --- columns
- * -------------------------------------------------------------------------------------*/
+/* --- columns --------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct group_line, g.f)
 
@@ -62,8 +61,7 @@ static const struct list_def list_of_groups = {
     .desc = true,
 };
 
-/* --- data
- * ------------------------------------------------------------------------------------------*/
+/* --- data ------------------------------------------------------------------------------------ */
 
 static void
 drop_rows(struct failures *v)
@@ -133,10 +131,11 @@ failures_update(struct view *view)
         l->id = xasprintf("%s\n%s", g[i].queue, g[i].error_key);
     }
     list_set_rows(v->list, v->rows, v->n);
+    if (!view->touched)
+        list_home(v->list);
 }
 
-/* --- frame
- * -------------------------------------------------------------------------------------------*/
+/* --- frame ----------------------------------------------------------------------------------- */
 
 static void
 draw_summary(struct failures *v, struct grid *g, struct rect r)
@@ -206,8 +205,7 @@ failures_crumb(struct view *view, struct buf *out)
     buf_printf(out, "%s%sgrouped by error", queue ? queue : "", queue ? " › " : "");
 }
 
-/* --- commands
- * --------------------------------------------------------------------------------------*/
+/* --- commands -------------------------------------------------------------------------------- */
 
 static struct list *
 failures_list(struct view *view)

@@ -3,8 +3,6 @@
  * hundred do. Marks are ids, or "all that match", which is a predicate on the server and not what
  * happens to be loaded. On a wide screen the selected job is shown below.
  */
-#include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "model/clock.h"
 #include "ui/app.h"
 #include "ui/jobpage.h"
+#include "ui/jobs_columns.h"
 #include "ui/views.h"
 
 enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
@@ -30,93 +29,7 @@ struct jobs {
     int64_t preview_ms; /* when it may be asked; 0 = nothing to ask */
 };
 
-/* --- columns
- * -------------------------------------------------------------------------------------*/
-
-#define F(f) offsetof(struct job_row, f)
-
-static void
-draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct job_row *j = row;
-    char text[40];
-
-    (void)c;
-    if (j->max_tries == INT_MIN)
-        snprintf(text, sizeof text, "%d", j->tries);
-    else
-        snprintf(text, sizeof text, "%d/%d", j->tries, j->max_tries);
-    grid_right(g, r, j->max_tries != INT_MIN && j->tries >= j->max_tries ? ROLE_WARN : ROLE_TEXT,
-               text);
-}
-
-/* What the job waits for: its lease while it runs, else the time when it may start. */
-static int64_t
-due_of(const struct job_row *j)
-{
-    if (!strcmp(j->state, "running"))
-        return j->lease_until_ms;
-    if (!strcmp(j->state, "scheduled") || !strcmp(j->state, "retry"))
-        return j->run_after_ms;
-    return FIELD_NULL;
-}
-
-static void
-draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct job_row *j = row;
-    int64_t due = due_of(j), late = due == FIELD_NULL ? 0 : c->now_ms - due;
-    bool running = !strcmp(j->state, "running");
-
-    if (due == FIELD_NULL)
-        return;
-    grid_right(g, r,
-               late > 0 && running ? ROLE_BAD
-               : late > 0          ? ROLE_WARN
-                                   : ROLE_DIM,
-               late > 0 && running ? "expired" : fmt_age_short(late).s);
-}
-
-static enum role
-role_dim(const void *row, const struct cell_ctx *c)
-{
-    (void)row;
-    (void)c;
-    return ROLE_DIM;
-}
-
-static const struct column_special tries_special = {draw_tries, NULL, K_CUSTOM, true};
-static const struct column_special due_special = {draw_due, NULL, K_CUSTOM, true};
-static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
-
-/* clang-format off */
-/* name, title, help, kind, offset, min, max, keep, special */
-static const struct column columns[] = {
-    {"id", "ID", "Last digits of the id", K_UUID, F(id), 8, 8, 0, NULL},
-    {"queue", "QUEUE", "Queue of the job", K_TEXT, F(queue), 8, 16, 6, NULL},
-    {"state", "STATE", "What it is now", K_STATE, F(state), 11, 11, 0, NULL},
-    {"tries", "TRY", "Tries so far, of how many", K_CUSTOM, F(tries), 5, 5, 3, &tries_special},
-    {"priority", "PRI", "0 is first, 9 is last", K_INT, F(priority), 3, 3, 9, NULL},
-    {"age", "AGE", "Time since it was pushed", K_AGE, F(created_ms), 7, 7, 2, NULL},
-    {"due", "DUE", "When it may start, or how long its lease lasts", K_CUSTOM, F(run_after_ms), 7, 7,
-     7, &due_special},
-    {"kind", "KIND", "Kind of job within the queue", K_TEXT, F(kind), 6, 14, 20, NULL},
-    {"node", "NODE", "Who works on it, or did", K_TEXT, F(node), 8, 12, 8, NULL},
-    {"error", "LAST ERROR", "Why the last try failed", K_TEXT, F(error), 10, 0, 4, &dim_special},
-};
-/* clang-format on */
-enum { COL_QUEUE = 1 };
-
-static const struct list_def list_of_jobs = {
-    .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
-    .row_size = sizeof(struct job_row),
-    .id_offset = F(id),
-    .server_order = true,
-};
-
-/* --- data
- * ------------------------------------------------------------------------------------------*/
+/* --- data ------------------------------------------------------------------------------------ */
 
 static bool
 is_ours(const struct jobs *v)
@@ -132,12 +45,12 @@ jobs_init(struct view *view, const char *arg)
     struct jobs *v = (struct jobs *)view;
     struct err e;
 
-    v->list = list_new(&list_of_jobs);
+    v->list = list_new(&jobs_def);
     if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e) &&
         !filter_parse("", &v->filter, NULL, &e))
         app_say(view->app, SAY_BAD, "%s", e.text);
     v->home = xstrdup(v->filter.text);
-    list_column_show(v->list, COL_QUEUE, !v->filter.terms.value[PARAM_QUEUE]);
+    list_column_show(v->list, JOBS_QUEUE_COLUMN, !v->filter.terms.value[PARAM_QUEUE]);
 }
 
 static void
@@ -185,7 +98,7 @@ jobs_update(struct view *view)
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all)
         list_mark_shown(v->list);
-    if (v->anew && n > 0) {
+    if ((v->anew || !view->touched) && n > 0) {
         list_home(v->list);
         v->anew = false;
     }
@@ -223,8 +136,7 @@ jobs_follow(struct jobs *v, bool wide)
     store_ask_job(a->store, id);
 }
 
-/* --- frame
- * -------------------------------------------------------------------------------------------*/
+/* --- frame ----------------------------------------------------------------------------------- */
 
 /* How many match, where the maintained counters know it: a filter of queue and states only.
  * -1 = unknown. */
@@ -348,8 +260,7 @@ jobs_crumb(struct view *view, struct buf *out)
     buf_printf(out, "jobs%s%s", queue ? " › " : "", queue ? queue : "");
 }
 
-/* --- commands
- * --------------------------------------------------------------------------------------*/
+/* --- commands -------------------------------------------------------------------------------- */
 
 static struct list *
 jobs_list(struct view *view)
@@ -417,7 +328,7 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     if (v->all)
         jobs_unmark(view);
     v->anew = true;
-    list_column_show(v->list, COL_QUEUE, !f.terms.value[PARAM_QUEUE]);
+    list_column_show(v->list, JOBS_QUEUE_COLUMN, !f.terms.value[PARAM_QUEUE]);
     store_ask_jobs(view->app->store, &v->filter);
     jobs_update(view);
     return true;

@@ -26,8 +26,7 @@ struct nodes {
     char *filter;
 };
 
-/* --- columns
- * -------------------------------------------------------------------------------------*/
+/* --- columns --------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct node_row, f)
 #define L(f) offsetof(struct lease_line, l.f)
@@ -77,10 +76,10 @@ draw_lease_tries(struct grid *g, struct rect r, const void *row, const struct ce
     (void)c;
     if (l->l.tries == INT_MIN)
         return;
-    if (l->l.max_tries == INT_MIN)
-        snprintf(text, sizeof text, "%d", l->l.tries);
+    if (l->l.max_tries == INT_MIN) /* the running try is not among the tries so far */
+        snprintf(text, sizeof text, "%d", l->l.tries + 1);
     else
-        snprintf(text, sizeof text, "%d/%d", l->l.tries, l->l.max_tries);
+        snprintf(text, sizeof text, "%d/%d", l->l.tries + 1, l->l.max_tries);
     grid_right(g, r, ROLE_TEXT, text);
 }
 
@@ -91,6 +90,25 @@ role_of_effect(const void *row, const struct cell_ctx *c)
     return strstr(((const struct lease_line *)row)->l.effect, "failed") ? ROLE_BAD : ROLE_GOOD;
 }
 
+/* The last digits of the jobs' ids, as in the list of jobs. */
+static void
+draw_ids(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const char *id = ((const struct lease_line *)row)->l.job_ids;
+    struct buf out = {0};
+
+    (void)c;
+    while (*(id += strspn(id, " ,{}"))) {
+        size_t len = strcspn(id, " ,{}"), tail = len > 8 ? 8 : len;
+        buf_printf(&out, "%s%.*s", out.len ? " " : "", (int)tail, id + len - tail);
+        id += len;
+    }
+    if (out.len)
+        grid_str(g, r, ROLE_TEXT, out.data);
+    buf_free(&out);
+}
+
+static const struct column_special ids_special = {draw_ids, NULL, K_CUSTOM, false};
 static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
 static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
 static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
@@ -115,7 +133,7 @@ static const struct column columns[] = {
 };
 static const struct column lease_columns[] = {
     {"jobs", "JOBS", "Jobs on this lease", K_COUNT, L(jobs), 4, 5, 0, NULL},
-    {"job_ids", "ID", "Their ids", K_TEXT, L(job_ids), 8, 18, 5, NULL},
+    {"job_ids", "ID", "Their ids", K_CUSTOM, L(job_ids), 8, 44, 5, &ids_special},
     {"queue", "QUEUE", "Their queue", K_TEXT, L(queue), 12, 18, 0, NULL},
     {"taken", "TAKEN", "Time since it was taken", K_AGE, L(started_ms), 7, 7, 4, NULL},
     {"left", "LEFT", "Time left, or since when it is over", K_CUSTOM, L(lease_until_ms), 11, 11, 0,
@@ -141,8 +159,7 @@ static const struct list_def list_of_leases = {
     .sort = "left",
 };
 
-/* --- data
- * ------------------------------------------------------------------------------------------*/
+/* --- data ------------------------------------------------------------------------------------ */
 
 static bool
 keep(void *ctx, const void *row)
@@ -236,8 +253,7 @@ nodes_update(struct view *view)
     list_set_rows(v->leases, v->rows, v->nrows);
 }
 
-/* --- frame
- * -------------------------------------------------------------------------------------------*/
+/* --- frame ----------------------------------------------------------------------------------- */
 
 static void
 draw_summary(struct nodes *v, struct grid *g, struct rect r)
@@ -325,8 +341,7 @@ nodes_crumb(struct view *view, struct buf *out)
     buf_str(out, fmt_plural(list_count(v->list), "node").s);
 }
 
-/* --- commands
- * --------------------------------------------------------------------------------------*/
+/* --- commands -------------------------------------------------------------------------------- */
 
 static struct list *
 nodes_list(struct view *view)

@@ -28,15 +28,14 @@ struct queues {
     char *filter;
 };
 
-/* --- columns
- * -------------------------------------------------------------------------------------*/
+/* --- columns --------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct queue_line, q.f)
 
 static int64_t
 age_of(const struct queue_row *q, int64_t now_ms)
 {
-    return q->oldest_ms == FIELD_NULL ? FIELD_NULL : now_ms - q->oldest_ms;
+    return q->oldest_ms == FIELD_NULL || q->oldest_ms <= 0 ? FIELD_NULL : now_ms - q->oldest_ms;
 }
 
 static enum role
@@ -118,8 +117,7 @@ static const struct list_def list_of_queues = {
     .lead = lead_of,
 };
 
-/* --- data
- * ------------------------------------------------------------------------------------------*/
+/* --- data ------------------------------------------------------------------------------------ */
 
 static bool
 keep(void *ctx, const void *row)
@@ -168,10 +166,11 @@ queues_update(struct view *view)
             age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
     }
     list_set_rows(v->list, v->rows, n);
+    if (!view->touched)
+        list_home(v->list);
 }
 
-/* --- frame
- * -------------------------------------------------------------------------------------------*/
+/* --- frame ----------------------------------------------------------------------------------- */
 
 static void
 say_nodes(struct pen *p, const struct store *s)
@@ -305,8 +304,7 @@ queues_crumb(struct view *view, struct buf *out)
         buf_str(out, "all queues");
 }
 
-/* --- commands
- * --------------------------------------------------------------------------------------*/
+/* --- commands -------------------------------------------------------------------------------- */
 
 static struct list *
 queues_list(struct view *view)

@@ -1,10 +1,9 @@
 /*
  * All views by name and by digit. A new screen is a row here.
  */
-#include <string.h>
-
-#include "ui/view.h"
 #include "ui/views.h"
+
+#include <string.h>
 
 const struct view_ops *const view_table[] = {
     &view_queues,   &view_jobs, &view_failures, &view_nodes, &view_audit,

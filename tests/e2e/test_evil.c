@@ -34,12 +34,12 @@ static void
 evil_jobs(void)
 {
     pg_run(con_db(), "create temp table evil as select " EVIL " as text");
-    pg_run(con_db(),
-           "insert into queue (queue, kind, payload, unique_key) select left(text, 190), left(text, 190), "
-           "json_build_object(text, text), left(text, 60) from evil");
-    pg_run(con_db(),
-           "insert into queue (queue, kind, body, payload_type) select left(text, 190), left(text, 190), "
-           "convert_to(text, 'UTF8') || '\\xff00fe', text from evil");
+    pg_run(con_db(), "insert into queue (queue, kind, payload, unique_key) select left(text, 190), "
+                     "left(text, 190), "
+                     "json_build_object(text, text), left(text, 60) from evil");
+    pg_run(con_db(), "insert into queue (queue, kind, body, payload_type) select left(text, 190), "
+                     "left(text, 190), "
+                     "convert_to(text, 'UTF8') || '\\xff00fe', text from evil");
     pg_run(con_db(), "select push_text(left(text, 190), text, 'text/plain') from evil");
     pg_run(con_db(), "create temp table held as select c.*, e.text from evil e, "
                      "claim(left(e.text, 60), 1, '60 s', array[left(e.text, 190)]) c");
@@ -120,9 +120,8 @@ hostile_errors_too(void **state)
     (void)state;
     con_ready("mail.send", 1);
     pg_run(con_db(), "drop function overview() cascade");
-    pg_run(con_db(),
-           "create function overview() returns setof queue_config language plpgsql as "
-           "$$ begin raise exception E'\\x1b]0;owned\\x07\\x1b[2J\\u202e'; end $$");
+    pg_run(con_db(), "create function overview() returns setof queue_config language plpgsql as "
+                     "$$ begin raise exception E'\\x1b]0;owned\\x07\\x1b[2J\\u202e'; end $$");
     con_spawn(&vt, 24, 80, NULL, NULL);
     vt_settle(&vt, 500);
     frame_stands(&vt, "Queues");

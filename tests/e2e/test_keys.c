@@ -70,6 +70,18 @@ everywhere(void **state)
     vt_want(&vt, "Everywhere");
     press(&vt, "back");
     vt_want(&vt, "all queues");
+    con_quit(&vt);
+}
+
+static void
+everywhere_too(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
     press(&vt, "sql");
     vt_want(&vt, "SQL of this screen");
     vt_keys(&vt, "j k esc");
@@ -248,6 +260,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(everywhere, con_empty),
+        cmocka_unit_test_setup(everywhere_too, con_empty),
         cmocka_unit_test_setup(in_tables, con_empty),
         cmocka_unit_test_setup(acting, con_empty),
         cmocka_unit_test_setup(suspends, con_empty),
