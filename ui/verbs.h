@@ -8,6 +8,9 @@ extern const struct cli_verb verbs_console[]; /* ui/console.c */
 extern const struct cli_verb verbs_install[]; /* ui/cli_work.c: install migrate */
 extern const struct cli_verb verbs_push[];    /* ui/cli_push.c */
 extern const struct cli_verb verbs_work[];    /* ui/cli_work.c: schedule work */
+extern const struct cli_verb verbs_list[];    /* ui/cli_list.c: queues jobs nodes leases ... */
+extern const struct cli_verb verbs_job[];     /* ui/cli_job.c */
+extern const struct cli_verb verbs_act[];     /* ui/cli_act.c: requeue release extend purge ... */
 extern const struct cli_verb verbs_demo[];    /* ui/demo_load.c: inner verbs of --demo */
 
 #endif

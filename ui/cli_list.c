@@ -1,0 +1,421 @@
+/*
+ * The verbs that look: queues, jobs, nodes, leases, failures, audit. Each is a table of columns
+ * over the rows of the adapter's section; `jobs` reads page by page, so that any number of them
+ * streams through without being held.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/filter.h"
+#include "model/history.h"
+#include "model/mem.h"
+#include "ui/cli_open.h"
+#include "ui/out.h"
+#include "ui/verbs.h"
+
+enum { ON_TERMINAL = 100, PAGE = 1000, SCAN = 100000, ALL = 1000000, RATE_MS = 10000 };
+
+struct list_words {
+    const char *queue, *node, *kind, *error;
+    struct cli_list states;
+    bool json, csv;
+    int limit; /* -1 = not said, 0 = all */
+};
+
+static const struct list_words list_defaults = {.limit = -1};
+
+static enum out_form
+form_of(const struct list_words *w)
+{
+    return w->json ? OUT_JSON : w->csv ? OUT_CSV : OUT_TABLE;
+}
+
+static int
+limit_of(const struct list_words *w)
+{
+    if (w->limit < 0)
+        return isatty(STDOUT_FILENO) ? ON_TERMINAL : ALL;
+    return w->limit ? w->limit : ALL;
+}
+
+/* Opens, asks, prints; keep (may be NULL) says which rows are meant. */
+struct listing {
+    enum section_id section;
+    const struct out_column *columns;
+    bool (*keep)(const struct list_words *w, const void *row);
+};
+
+static int
+keep_rows(const struct listing *l, const struct list_words *w, struct rowset *rows)
+{
+    char *data = rows->rows;
+    int n = 0;
+
+    for (int i = 0; i < rows->n; i++)
+        if (!l->keep || l->keep(w, data + (size_t)i * rows->size))
+            memmove(data + (size_t)n++ * rows->size, data + (size_t)i * rows->size, rows->size);
+    return n > limit_of(w) ? limit_of(w) : n;
+}
+
+static int
+end(struct cli *c, bool ok, int rows, const struct err *e)
+{
+    if (!ok)
+        return cli_fail(c, e);
+    int code = cli_flush(c);
+    return code != CLI_DONE ? code : rows > 0 ? CLI_DONE : CLI_NOTHING;
+}
+
+static int
+list(struct cli *c, const struct list_words *w, const struct listing *l)
+{
+    struct cli_queue q;
+    struct err e = {0};
+    struct params p = {0};
+    struct rowset rows = {0};
+    struct out out;
+    int n = 0;
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    params_set(&p, PARAM_QUEUE, w->queue);
+    params_set(&p, PARAM_NODE, w->node);
+    params_set_int(&p, PARAM_LIMIT, limit_of(w));
+    bool ok = cli_ask(&q, &l->section, 1, &p, &rows, &e);
+    if (ok) {
+        out_begin(&out, form_of(w), q.source, l->columns);
+        out.now_ms = q.now_ms;
+        n = keep_rows(l, w, &rows);
+        out_rows(&out, rows.rows, n, rows.size);
+    }
+    rowset_free(&rows);
+    params_done(&p);
+    cli_close(&q);
+    return end(c, ok, n, &e);
+}
+
+/* --- nodes, leases, failures, audit --------------------------------------------------------------
+ */
+
+#define N(f) offsetof(struct node_row, f)
+static const struct out_column node_columns[] = {
+    {"node",    "NODE", OUT_TEXT, N(node), 30},
+    {"state", "STATE", OUT_TEXT, N(state), 0},
+    {"host",       "HOST", OUT_NAME, N(host), 20},
+    {"pid",   "PID", OUT_INT, N(pid), 0},
+    {"heartbeat_s", "BEAT", OUT_SINCE, N(heartbeat_ms), 0},
+    {"leases",        "LEASES", OUT_BIG, N(leases), 0},
+    {"running",    "RUNNING", OUT_BIG, N(running), 0},
+    {"expired", "EXPIRED", OUT_BIG, N(expired), 0},
+    {"queues",       "QUEUES", OUT_LIST, N(queues), 30},
+    {0    },
+};
+
+static bool
+is_node(const struct list_words *w, const void *row)
+{
+    return !w->node || !strcmp(((const struct node_row *)row)->node, w->node);
+}
+
+static int
+run_nodes(struct cli *c, const void *options)
+{
+    return list(c, options, &(struct listing){SEC_NODES, node_columns, is_node});
+}
+
+#define L(f) offsetof(struct lease_row, f)
+static const struct out_column lease_columns[] = {
+    {"lease",   "LEASE", OUT_BIG, L(lease), 0},
+    {"node",  "NODE", OUT_TEXT, L(node), 30},
+    {"queue",        "QUEUE", OUT_TEXT, L(queue), 24},
+    {"jobs",    "JOBS", OUT_BIG, L(jobs), 0},
+    {NULL, "TAKEN", OUT_SINCE, L(started_ms), 0},
+    {NULL,       "EXPIRED", OUT_SINCE, L(lease_until_ms), 0},
+    {"started",   NULL, OUT_TIME, L(started_ms), 0},
+    {"lock_timeout", NULL, OUT_TIME, L(lease_until_ms), 0},
+    {"version",       NULL, OUT_BIG, L(version), 0},
+    {NULL,    "EFFECT", OUT_TEXT, L(effect), 40},
+    {0 },
+};
+
+static int
+run_leases(struct cli *c, const void *options)
+{
+    return list(c, options, &(struct listing){SEC_LEASES, lease_columns, NULL});
+}
+
+#define G(f) offsetof(struct group_row, f)
+static const struct out_column group_columns[] = {
+    {"n",        "JOBS", OUT_BIG, G(n), 0},
+    {"queue",   "QUEUE", OUT_TEXT, G(queue), 24},
+    {NULL,         "FIRST", OUT_SINCE, G(first_ms), 0},
+    {NULL,    "LAST", OUT_SINCE, G(last_ms), 0},
+    {"first",  NULL, OUT_TIME, G(first_ms), 0},
+    {"last",        NULL, OUT_TIME, G(last_ms), 0},
+    {"error_key",       "ERROR", OUT_TEXT, G(error_key), 60},
+    {"sample", NULL, OUT_TEXT, G(sample), 0},
+    {"sample_id",         NULL, OUT_NAME, G(sample_id), 0},
+    {0      },
+};
+
+static int
+run_failures(struct cli *c, const void *options)
+{
+    return list(c, options, &(struct listing){SEC_GROUPS, group_columns, NULL});
+}
+
+#define A(f) offsetof(struct audit_row, f)
+static const struct out_column audit_columns[] = {
+    {"at",      "TIME", OUT_TIME, A(at_ms), 0},
+    {"who", "WHO", OUT_TEXT, A(who), 16},
+    {"addr",        "FROM", OUT_NAME, A(addr), 20},
+    {"verb",     "VERB", OUT_TEXT, A(verb), 0},
+    {"target", "TARGET", OUT_NAME, A(target), 24},
+    {"expected",       NULL, OUT_BIG, A(expected), 0},
+    {"changed",    "CHANGED", OUT_BIG, A(changed), 0},
+    {"skipped", "SKIPPED", OUT_BIG, A(skipped), 0},
+    {"reason",       "REASON", OUT_NAME, A(reason), 40},
+    {"action",    NULL, OUT_TEXT, A(action), 0},
+    {0},
+};
+
+static int
+run_audit(struct cli *c, const void *options)
+{
+    return list(c, options, &(struct listing){SEC_AUDIT, audit_columns, NULL});
+}
+
+/* --- queues
+ * ---------------------------------------------------------------------------------------- */
+
+#define Q(f) offsetof(struct queue_row, f)
+static const struct out_column queue_columns[] = {
+    {"queue",     "QUEUE", OUT_TEXT, Q(queue), 30},
+    {"paused",   "PAUSED", OUT_BOOL, Q(paused), 0},
+    {"ready",         "READY", OUT_BIG, Q(ready), 0},
+    {"scheduled",    "SCHEDULED", OUT_BIG, Q(scheduled), 0},
+    {"retry",   "RETRY", OUT_BIG, Q(retry), 0},
+    {"running",          "RUNNING", OUT_BIG, Q(running), 0},
+    {"failed",     "FAILED", OUT_BIG, Q(failed), 0},
+    {"oldest_ready_s",    "OLDEST", OUT_SINCE, Q(oldest_ms), 0},
+    {"pushed_per_s",          "PUSHED/s", OUT_RATE, Q(pushed_per_s), 0},
+    {"done_per_s", "DONE/s", OUT_RATE, Q(done_per_s), 0},
+    {"failed_per_s",    "FAILED/s", OUT_RATE, Q(failed_per_s), 0},
+    {0         },
+};
+
+/* Rates out of one look: the kept points of the counters and the counts of now. */
+static void
+add_rates(const struct rowset *kept, struct rowset *counts, int64_t now_ms)
+{
+    struct history *h = history_new(RATE_MS, 61);
+    const struct rate_row *r = kept->rows;
+    struct queue_row *q = counts->rows;
+
+    for (int i = 0; i < kept->n; i++)
+        history_add(
+            h, r[i].queue,
+            &(struct sample){
+                r[i].at_ms, {r[i].pushed, r[i].completed, r[i].fails, FIELD_NULL, FIELD_NULL}
+        });
+    for (int i = 0; i < counts->n; i++) {
+        struct sample now = {
+            now_ms, {q[i].pushed, q[i].completed, q[i].fails, FIELD_NULL, FIELD_NULL}
+        };
+        history_add(h, q[i].queue, &now);
+        q[i].pushed_per_s = history_now(h, q[i].queue, SERIES_PUSHED, RATE_MS);
+        q[i].done_per_s = history_now(h, q[i].queue, SERIES_DONE, RATE_MS);
+        q[i].failed_per_s = history_now(h, q[i].queue, SERIES_FAILED, RATE_MS);
+    }
+    history_free(h);
+}
+
+static void
+add_settings(const struct rowset *config, struct rowset *counts)
+{
+    const struct queue_row *from = config->rows;
+    struct queue_row *q = counts->rows;
+
+    for (int i = 0; i < counts->n; i++) {
+        q[i].paused = 0;
+        for (int k = 0; k < config->n; k++)
+            if (!strcmp(from[k].queue, q[i].queue))
+                q[i].paused = from[k].paused;
+    }
+}
+
+static bool
+is_queue(const struct list_words *w, const void *row)
+{
+    return !w->queue || !strcmp(((const struct queue_row *)row)->queue, w->queue);
+}
+
+static int
+run_queues(struct cli *c, const void *options)
+{
+    static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES};
+    const struct list_words *w = options;
+    const struct listing l = {SEC_COUNTS, queue_columns, is_queue};
+    struct cli_queue q;
+    struct err e = {0};
+    struct rowset rows[3];
+    struct out out;
+    int n = 0;
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    bool ok = cli_ask(&q, sections, 3, NULL, rows, &e);
+    if (ok) {
+        add_settings(&rows[0], &rows[1]);
+        add_rates(&rows[2], &rows[1], q.now_ms);
+        out_begin(&out, form_of(w), q.source, l.columns);
+        out.now_ms = q.now_ms;
+        n = keep_rows(&l, w, &rows[1]);
+        out_rows(&out, rows[1].rows, n, rows[1].size);
+        for (int i = 0; i < 3; i++)
+            rowset_free(&rows[i]);
+    }
+    cli_close(&q);
+    return end(c, ok, n, &e);
+}
+
+/* --- jobs
+ * ------------------------------------------------------------------------------------------- */
+
+#define J(f) offsetof(struct job_row, f)
+static const struct out_column job_columns[] = {
+    {"id",       "ID", OUT_TEXT, J(id), 0},
+    {"queue",  "QUEUE", OUT_TEXT, J(queue), 24},
+    {"kind",         "KIND", OUT_TEXT, J(kind), 16},
+    {"state",    "STATE", OUT_TEXT, J(state), 0},
+    {"priority",  "PRI", OUT_INT, J(priority), 0},
+    {"tries",        "TRIES", OUT_INT, J(tries), 0},
+    {"max_tries",     "MAX", OUT_INT, J(max_tries), 0},
+    {NULL,  "AGE", OUT_SINCE, J(created_ms), 0},
+    {"created",        NULL, OUT_TIME, J(created_ms), 0},
+    {"run_after",    NULL, OUT_TIME, J(run_after_ms), 0},
+    {"node",  "NODE", OUT_NAME, J(node), 20},
+    {"lease_until",         NULL, OUT_TIME, J(lease_until_ms), 0},
+    {"error", "ERROR", OUT_NAME, J(error), 60},
+    {0  },
+};
+
+/* The words are the filter language; the options say the same in the way of options. */
+static bool
+read_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
+{
+    struct buf text = {0};
+    struct filter f;
+
+    buf_str(&text, "");
+    for (int i = 0; i < c->nwords; i++)
+        buf_printf(&text, "%s%s", i ? " " : "", c->words[i]);
+    for (int i = 0; i < w->states.n; i++)
+        buf_printf(&text, "%s%s", i ? "," : " state:", w->states.items[i]);
+    bool ok = filter_parse(text.data, &f, NULL, e);
+    if (ok) {
+        params_copy(p, &f.terms);
+        if (w->queue)
+            params_set(p, PARAM_QUEUE, w->queue);
+        if (w->node)
+            params_set(p, PARAM_NODE, w->node);
+        if (w->kind)
+            params_set(p, PARAM_KIND, w->kind);
+        if (w->error)
+            params_set(p, PARAM_ERROR, w->error);
+    }
+    filter_done(&f);
+    buf_free(&text);
+    return ok;
+}
+
+/* One page; *more: there may be another, from the cursor that p has then. */
+static bool
+print_page(struct cli_queue *q, struct out *out, struct params *p, int most, int *printed,
+           bool *more, struct err *e)
+{
+    enum section_id section = SEC_JOBS;
+    struct rowset rows;
+    int limit = most - *printed < PAGE ? most - *printed : PAGE;
+
+    params_set_int(p, PARAM_LIMIT, limit);
+    params_set_int(p, PARAM_N, SCAN);
+    if (!cli_ask(q, &section, 1, p, &rows, e))
+        return false;
+    const struct job_row *row = rows.rows, *last = rows.n ? row + rows.n - 1 : NULL;
+    bool marked = last && !*last->id;
+    int n = rows.n - marked;
+    out->now_ms = q->now_ms;
+    out_rows(out, row, n, rows.size);
+    *printed += n;
+    *more = last && *last->cursor && (marked || n == limit) && *printed < most;
+    if (*more)
+        params_set(p, PARAM_CURSOR, last->cursor);
+    rowset_free(&rows);
+    return true;
+}
+
+static int
+run_jobs(struct cli *c, const void *options)
+{
+    const struct list_words *w = options;
+    struct cli_queue q;
+    struct err e = {0};
+    struct params p = {0};
+    struct out out;
+    int printed = 0, most = w->limit == 0 ? INT_MAX : limit_of(w);
+    bool ok = true;
+
+    if (!read_filter(c, w, &p, &e))
+        return cli_usage(c, "%s", e.text);
+    if (!cli_open(c, false, &q, &e)) {
+        params_done(&p);
+        return cli_fail(c, &e);
+    }
+    out_begin(&out, form_of(w), q.source, job_columns);
+    for (bool more = true; ok && more;)
+        ok = print_page(&q, &out, &p, most, &printed, &more, &e);
+    params_done(&p);
+    cli_close(&q);
+    return end(c, ok, printed, &e);
+}
+
+/* --- the table
+ * -------------------------------------------------------------------------------------- */
+
+#define F(f) offsetof(struct list_words, f)
+/* clang-format off */
+#define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue only", 0, 0}
+#define NODE {"node", 0, "N", CLI_TEXT, F(node), "of this node only", 0, 0}
+#define FORMS                                                                                      \
+    {"json", 0, NULL, CLI_FLAG, F(json), "one JSON object a line", 0, 0},                          \
+    {"csv", 0, NULL, CLI_FLAG, F(csv), "comma separated, with a header line", 0, 0},               \
+    {"limit", 'n', "N", CLI_INT, F(limit), "at most so many (100 on a terminal; 0 = all)", 0, INT_MAX}
+static const struct cli_option plain_options[] = {FORMS, {0}};
+static const struct cli_option queue_options[] = {QUEUE, FORMS, {0}};
+static const struct cli_option node_options[] = {NODE, FORMS, {0}};
+static const struct cli_option lease_options[] = {QUEUE, NODE, FORMS, {0}};
+static const struct cli_option job_options[] = {
+    QUEUE, NODE,
+    {"state", 's', "S,..", CLI_LIST, F(states), "in these states (ready, failed, ...)", 0, 0},
+    {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
+    {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
+    FORMS, {0}};
+
+#define VERB(n, w, h, most, o, r)                                                                  \
+    {.name = n, .words = w, .help = h, .max_words = most, .options = o,                            \
+     .size = sizeof(struct list_words), .defaults = &list_defaults, .run = r}
+const struct cli_verb verbs_list[] = {
+    VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues),
+    VERB("jobs", "[FILTER]", "List jobs: by options, or in words as after / in the console", -1,
+         job_options, run_jobs),
+    VERB("nodes", "", "List worker processes: heartbeats and what they hold", 0, node_options, run_nodes),
+    VERB("leases", "", "List leases: who holds what until when", 0, lease_options, run_leases),
+    VERB("failures", "", "List failed jobs by error", 0, queue_options, run_failures),
+    VERB("audit", "", "List what was changed by whom", 0, plain_options, run_audit),
+    {0},
+};
+/* clang-format on */

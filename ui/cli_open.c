@@ -1,0 +1,137 @@
+/*
+ * From a command line to a queue: connect, detect, bind the adapter. The first connection failure
+ * is the answer; nothing is retried behind the user's back.
+ */
+#include "ui/cli_open.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "model/rows.h"
+
+enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 4 };
+
+static struct db *
+connect_to(struct cli *c, bool acts)
+{
+    struct db_options o;
+
+    cli_db_options(c, &o);
+    o.schema = "pg_catalog"; /* adapters name their schema */
+    o.once = true;
+    o.read_only = !acts;
+    o.statement_timeout_ms = LOOK_TIMEOUT_MS;
+    o.lock_timeout_ms = LOCK_TIMEOUT_MS;
+    c->db = db_new(c->loop, &o);
+    return c->db;
+}
+
+static bool
+detect(struct cli_queue *q, struct err *e)
+{
+    struct db_stmt stmts[] = {{.sql = adapter_sql(q->adapter, SEC_DETECT)}};
+    struct db_reply reply;
+
+    bool ok = db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = 1}, &reply, e);
+    if (ok) {
+        ok = adapter_choose(q->adapter, reply.results[0], q->cli->schema, db_name(q->db), e);
+        if (!ok)
+            e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
+        q->source = arena_printf(q->cli->mem, "%s/%s", db_host(q->db), db_name(q->db));
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
+bool
+cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
+{
+    enum section_id role = SEC_ROLE;
+
+    *q = (struct cli_queue){.cli = c};
+    if (acts && c->read_only)
+        return fail(e, ERR_DENIED, "--read-only: nothing is changed");
+    q->adapter = adapter_load("native", e);
+    if (!q->adapter)
+        return false;
+    q->db = connect_to(c, acts);
+    if (detect(q, e) && (!acts || cli_ask(q, &role, 1, NULL, &q->role, e)))
+        return true;
+    cli_close(q);
+    return false;
+}
+
+void
+cli_close(struct cli_queue *q)
+{
+    db_free(q->cli->db);
+    q->cli->db = NULL;
+    rowset_free(&q->role);
+    adapter_free(q->adapter);
+    q->adapter = NULL;
+}
+
+const struct role_row *
+cli_role(const struct cli_queue *q)
+{
+    return q->role.n ? q->role.rows : NULL;
+}
+
+static bool
+decode(struct db_reply *reply, const enum section_id *sections, int n, struct rowset *out,
+       struct err *e)
+{
+    for (int i = 0; i < n; i++)
+        if (!record_decode(section_kinds[sections[i]].record, db_take(reply, i), &out[i], e)) {
+            while (i > 0)
+                rowset_free(&out[--i]);
+            return fail_in(e, "%s", section_kinds[sections[i]].name);
+        }
+    return true;
+}
+
+static void
+read_clock(struct cli_queue *q, struct db_reply *reply)
+{
+    struct rowset spent;
+    struct err e;
+
+    if (!record_decode(&record_spent, db_take(reply, reply->n - 1), &spent, &e))
+        return;
+    if (spent.n == 1)
+        q->now_ms = ((const struct spent_row *)spent.rows)->now_ms;
+    rowset_free(&spent);
+}
+
+bool
+cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
+        struct rowset *out, struct err *e)
+{
+    struct db_param storage[SECTIONS][ADAPTER_PARAMS];
+    struct db_stmt stmts[SECTIONS + 1];
+    struct db_reply reply;
+
+    for (int i = 0; i < n; i++)
+        stmts[i] = adapter_bind(q->adapter, sections[i], p, storage[i]);
+    stmts[n] = (struct db_stmt){.sql = console_sql("spent")};
+    bool ok = db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n + 1}, &reply, e);
+    if (ok) {
+        read_clock(q, &reply);
+        ok = decode(&reply, sections, n, out, e);
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
+bool
+cli_is_id(const char *s)
+{
+    for (int i = 0; i < 36; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i]))
+            return false;
+    }
+    return !s[36];
+}

@@ -1,0 +1,32 @@
+/* What the verbs that look or act have in common: a connection, the adapter bound to the queue that
+ * is there, and a synchronous question to one of its sections. */
+#ifndef UI_CLI_OPEN_H
+#define UI_CLI_OPEN_H
+
+#include "model/adapter.h"
+#include "ui/cli.h"
+
+struct cli_queue {
+    struct cli *cli;
+    struct db *db; /* the cli's, freed by it */
+    struct adapter *adapter;
+    char *source;   /* "host/database", for JSON; in the cli's memory */
+    int64_t now_ms; /* the server's clock at the last answer */
+    struct rowset role;
+};
+
+/* Connects and finds the queue in --schema; acts: for changing something. */
+bool cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
+    __attribute__((warn_unused_result));
+void cli_close(struct cli_queue *q);
+const struct role_row *cli_role(const struct cli_queue *q);
+
+/* The answers of n sections to the same parameters, in one transaction; rowsets are the caller's.
+ * False frees them all. */
+bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
+             struct rowset *out, struct err *e) __attribute__((warn_unused_result));
+
+/* A full id as the commands take it. */
+bool cli_is_id(const char *s);
+
+#endif
