@@ -47,12 +47,13 @@ on conflict do nothing;
 create table if not exists setting (
     name  text primary key,
     value text not null,
-    note  text not null
+    note  text not null,
+    constraint setting_limit check (name <> 'payload_limit' or value::bigint >= 1000)
 );
 comment on table setting is 'Limits and intervals of the whole installation';
 
 insert into setting (name, value, note) values
-    ('payload_limit', '10485760', 'bytes of a payload or body; more is refused (QT004)'),
+    ('payload_limit', '10485760', 'bytes of a payload or body, 1000 at least; more is refused (QT004)'),
     ('result_limit', '1048576', 'bytes of a result; more is cut'),
     ('error_limit', '8192', 'characters of an error; more is cut'),
     ('trace_limit', '65536', 'characters of a trace; more is cut'),

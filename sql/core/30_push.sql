@@ -19,15 +19,18 @@ begin
 end $$;
 comment on function queue_pushed() is 'Statement trigger of queue: writes what an INSERT added to delta';
 
-create or replace function queue_not_yet() returns trigger
+create or replace function queue_special() returns trigger
 language plpgsql set search_path from current as $$
 begin
+    if new.max_tries < 1 or new.lease_timeout <= interval '0' or new.run_timeout <= interval '0' or length(new.unique_key) > 1000 then
+        raise 'a job needs max_tries of 1 at least, timeouts above zero and a unique key of 1000 characters at most' using errcode = '23514';
+    end if;
     if new.state = 'ready' and new.run_after > now() then
         new.state := 'scheduled';
     end if;
     return new;
 end $$;
-comment on function queue_not_yet() is 'Row trigger of queue where run_after is given: a job for later is scheduled, not ready';
+comment on function queue_special() is 'Row trigger of queue where rarer columns are given: checks them; a job for later is scheduled, not ready';
 
 do $$
 begin
@@ -35,9 +38,11 @@ begin
         create trigger queue_pushed after insert on queue referencing new table as pushed
             for each statement execute function queue_pushed();
     end if;
-    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_not_yet') then
-        create trigger queue_not_yet before insert on queue for each row
-            when (new.run_after is not null) execute function queue_not_yet();
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special') then
+        create trigger queue_special before insert on queue for each row
+            when (new.run_after is not null or new.unique_key is not null or new.max_tries is not null or new.lease_timeout is not null
+                  or new.run_timeout is not null)
+            execute function queue_special();
     end if;
 end $$;
 
@@ -105,10 +110,16 @@ declare
     job   queue;
     again boolean := $11 is not null;
 begin
-    if payload is not null then
-        perform check_size(octet_length(payload::text));
+    if octet_length($2::text) > 1000 then
+        perform check_size(octet_length($2::text));
     end if;
-    if push.id is null then
+    if $11 is null and $7 is null then
+        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, max_tries, run_timeout, lease_timeout)
+        values ($1, coalesce($3, ''), coalesce($4, 5), $2, coalesce($5, now() + $6), $12, $8, $9, $10)
+        returning q.id into push.id;
+        pushed := true;
+        return;
+    elsif $11 is null then
         insert into queue as q (queue, kind, priority, payload, run_after, expires_at, unique_key, max_tries,
                                 run_timeout, lease_timeout)
         values ($1, coalesce($3, ''), coalesce($4, 5), $2, coalesce($5, now() + $6), $12, $7, $8, $9, $10)

@@ -45,13 +45,12 @@ begin
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
-create or replace function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
-returns bigint[]
+create or replace function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[],
+    out held bigint[], out done bigint[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    w    record;
-    done bigint[];
+    w record;
 begin
     delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and w.seqs <@ $4
     returning w.queue, w.priority, w.seqs, w.started, w.history into w;
@@ -60,9 +59,10 @@ begin
         where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4
         returning w.queue, w.priority, $4 as seqs, w.started, w.history into w;
         if not found then
-            return null;
+            return;
         end if;
     end if;
+    held := w.seqs;
     with j as (
         delete from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
         returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began
@@ -78,11 +78,10 @@ begin
         insert into delta (queue, priority, ready, completed, run_ms)
         select w.queue, w.priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint from j having count(*) > 0
     )
-    select coalesce(array_agg(seq), '{}') into done from j;
-    return done;
+    select array_agg(seq) into done from j;
 end $$;
 comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete() for one whole lease, or jobs that all stand in '
-    'one; which of them are done. NULL = neither, nothing changed';
+    'one; held = those that stood in it (NULL: nothing changed), done = those that are done';
 
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
@@ -95,13 +94,13 @@ declare
     held bigint[]; -- what the deleted leases named: what of it is not done is gone
 begin
     if $2[1] = all($2) and $3[1] = all($3) then
-        done := complete_lease($1, $2[1], $3[1], $4, $5, $6);
-        if done is null then
+        select c.held, c.done into held, done from complete_lease($1, $2[1], $3[1], $4, $5, $6) c;
+        if held is null then
             return query select * from complete_rest($1, $2, $3, $4, $5, $6);
         elsif cardinality(done) = cardinality($4) then
             return query select s, 'done' from unnest($4) s;
         else
-            return query select s, case when s = any(done) then 'done' else 'gone' end from unnest($4) s;
+            return query select s, case when s = any(done) then 'done' when s = any(held) then 'gone' else 'lost' end from unnest($4) s;
         end if;
         return;
     end if;
