@@ -125,7 +125,8 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
         stop(p, cli_flush(p->cli));
         return;
     }
-    memmove(p->in.data, p->in.data + p->used, p->in.len - p->used);
+    if (p->used > 0)
+        memmove(p->in.data, p->in.data + p->used, p->in.len - p->used);
     p->in.len -= p->used;
     p->used = 0;
     send_more(p);
