@@ -33,6 +33,12 @@ run_queuetop(const char *const *argv)
     assert_int_equal(status, 0);
 }
 
+const char *
+con_dsn(void)
+{
+    return con.dsn;
+}
+
 PGconn *
 con_db(void)
 {

@@ -5,7 +5,6 @@
 #include "tests/e2e/console.h"
 
 #include <ctype.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,17 +226,26 @@ acting(void **state)
     con_quit(&vt);
 }
 
+/* Under a shell with job control, as only there something can take it to the foreground again. */
 static void
 suspends(void **state)
 {
     struct vt vt;
+    const char *argv[] = {"sh",
+                          "-c",
+                          "set -m; \"$0\" \"$1\"; echo in the shell; read x; fg >/dev/null",
+                          getenv("QUEUETOP"),
+                          con_dsn(),
+                          NULL};
 
     (void)state;
-    con_start(&vt, 24, 80, NULL);
+    vt_spawn(&vt, 24, 80, argv, NULL);
+    vt_want(&vt, "live");
     press(&vt, "suspend");
-    while (vt.in_alt_screen)
-        vt_pump(&vt);
-    vt_signal(&vt, SIGCONT);
+    vt_want(&vt, "in the shell");
+    assert_false(vt.in_alt_screen);
+    assert_true(vt.is_cursor_shown);
+    vt_keys(&vt, "enter");
     vt_want(&vt, "1 Queues");
     con_quit(&vt);
 }
