@@ -195,7 +195,7 @@ add_outcome(struct buf *b, const struct action *a)
             buf_printf(b, " %s", t->rows[i].state);
         }
     if (tally_sum(t, true) == 0)
-        buf_str(b, "nothing changed");
+        buf_str(b, a->state == ACTION_READY ? "nothing would change" : "nothing changed");
     if (skipped == 0)
         return;
     buf_str(b, ", ");
@@ -217,7 +217,7 @@ add_summary(struct buf *b, const struct action *a)
     case ACTION_WAITING:
         break;
     case ACTION_READY:
-        buf_str(b, "would change: ");
+        buf_str(b, tally_sum(&a->effects, true) > 0 ? "would change: " : "");
         add_outcome(b, a);
         break;
     case ACTION_DONE:

@@ -62,18 +62,20 @@ static void
 tell_evidence(const struct act_run *r)
 {
     const struct node_row *n = action_evidence(r->action);
-    char *text;
+    struct buf b = {0};
 
     if (!n)
         return;
-    text = xasprintf("%s is %s, last heartbeat %s ago, %" PRId64 " leases, %" PRId64 " expired%s",
-                     n->node, n->state, fmt_age(r->queue.now_ms - n->heartbeat_ms).s, n->leases,
-                     n->expired,
-                     n->session_alive == 1   ? ", its database session lives"
-                     : n->session_alive == 0 ? ", its database session is gone"
-                                             : "");
-    tell("node", text);
-    free(text);
+    buf_printf(&b, "%s is %s, ", n->node, n->state);
+    if (n->heartbeat_ms == FIELD_NULL)
+        buf_str(&b, "never sent a heartbeat");
+    else
+        buf_printf(&b, "last heartbeat %s ago", fmt_age(r->queue.now_ms - n->heartbeat_ms).s);
+    buf_printf(&b, ", %s, %" PRId64 " expired", fmt_plural(n->leases, "lease").s, n->expired);
+    if (n->session_alive >= 0)
+        buf_printf(&b, ", its database session %s", n->session_alive ? "lives" : "is gone");
+    tell("node", b.data);
+    buf_free(&b);
 }
 
 static void

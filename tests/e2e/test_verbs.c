@@ -1,0 +1,392 @@
+/*
+ * The verbs that look and act, as a script uses them: the real program against a real server. Exact
+ * fields of JSON, exact bytes for pipes, exit codes, guards; and the books are checked after each
+ * act.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/proc.h"
+#include "tests/sql/core.h"
+
+static char dsn[500];
+
+/* Runs `queuetop VERB... DSN`; gives standard output, which the caller frees. */
+static char *
+run(int code, const char *fmt, ...)
+{
+    char *out, *err, *args;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_true(vasprintf(&args, fmt, ap) >= 0);
+    va_end(ap);
+    int got = proc_run(NULL, &out, &err, "%s \"%s\"", args, dsn);
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d\n%s%s", args, got, code, out, err);
+    char *both = xasprintf("%s\1%s", out, err);
+    both[strlen(out)] = 0; /* what was said on standard error stands behind the NUL */
+    free(out);
+    free(err);
+    free(args);
+    return both;
+}
+
+static const char *
+errors(const char *both)
+{
+    return both + strlen(both) + 1;
+}
+
+static void
+has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+}
+
+/* The fields of the first JSON line, in order. */
+static void
+check_fields(const char *json, const char *expected)
+{
+    struct buf names = {0};
+    bool value = false;
+
+    buf_str(&names, "");
+    for (const char *s = json; *s && *s != '\n'; s++) {
+        if (*s == '[') {
+            s += strcspn(s, "]");
+        } else if (*s == ':') {
+            value = true;
+        } else if (*s == ',') {
+            value = false;
+        } else if (*s == '"') {
+            const char *end = s + 1;
+            while (*end != '"')
+                end += *end == '\\' ? 2 : 1;
+            if (!value)
+                buf_printf(&names, "%s%.*s", names.len ? " " : "", (int)(end - s - 1), s + 1);
+            s = end;
+        }
+    }
+    assert_string_equal(names.data, expected);
+    buf_free(&names);
+}
+
+static PGconn *
+begin(const char *name)
+{
+    PGconn *conn = core_new(name);
+
+    snprintf(dsn, sizeof dsn, "%s", pg_dsn(name));
+    return conn;
+}
+
+/* n failed jobs of a queue, each with an error of its own number. */
+static void
+make_failed(PGconn *conn, const char *queue, int n)
+{
+    pg_run(conn, "select push('%s', max_tries => 1) from generate_series(1, %d)", queue, n);
+    core_settle(conn);
+    for (int i = 1; i <= n; i++)
+        pg_run(conn,
+               "select fail('n1', lease, version, seq, 'timeout after %d s') "
+               "from claim('n1', 1, queues => '{%s}')",
+               i, queue);
+    core_ten_seconds(conn);
+    core_settle(conn);
+}
+
+static void
+test_lists(void **state)
+{
+    PGconn *conn = begin("lists");
+    char *out;
+
+    (void)state;
+    make_failed(conn, "bad", 3);
+    pg_run(conn, "select push('mail', '{\"a\":1}', kind => 'k') from generate_series(1, 3)");
+    core_settle(conn);
+    pg_run(conn, "select node_start('n1', gen_random_uuid(), 'host', 7, '1', 1, '{mail,bad}', 2)");
+    pg_run(conn, "select count(*) from claim('n1', 1, queues => '{mail}')");
+
+    out = run(0, "queues --json");
+    check_fields(out, "source queue paused ready scheduled retry running failed oldest_ready_s "
+                      "pushed_per_s done_per_s failed_per_s");
+    has(out,
+        "\"queue\": \"mail\", \"paused\": false, \"ready\": 2, \"scheduled\": 0, \"retry\": 0, "
+        "\"running\": 1, \"failed\": 0");
+    free(out);
+    out = run(0, "queues --queue bad --csv");
+    has(out, "queue,paused,ready,scheduled,retry,running,failed,oldest_ready_s,");
+    has(out, "\nbad,false,0,0,0,0,3,,");
+    free(out);
+    out = run(0, "jobs --json --queue mail");
+    check_fields(out, "source id queue kind state priority tries max_tries created run_after node "
+                      "lease_until error");
+    free(out);
+    out = run(0, "jobs --state running --csv");
+    has(out, ",mail,k,running,5,0,5,");
+    has(out, ",n1,");
+    free(out);
+    out = run(0, "nodes --json");
+    check_fields(out, "source node state host pid heartbeat_s leases running expired queues");
+    has(out, "\"node\": \"n1\", \"state\": \"up\", \"host\": \"host\", \"pid\": 7");
+    has(out, "\"queues\": [\"mail\", \"bad\"]");
+    free(out);
+    out = run(0, "leases --json --node n1");
+    check_fields(out, "source lease node queue jobs started lock_timeout version");
+    free(out);
+    out = run(0, "failures --json");
+    has(out, "\"n\": 3, \"queue\": \"bad\"");
+    has(out, "\"error_key\": \"timeout after N s\"");
+    free(out);
+    free(run(1, "jobs state:failed queue:mail"));
+    free(run(1, "nodes --node nobody"));
+    free(run(1, "audit"));
+    PQfinish(conn);
+}
+
+/* Many jobs stream through in pages; limits hold; words and options say the same. */
+static void
+test_many_jobs(void **state)
+{
+    PGconn *conn = begin("many");
+    char *out, *same;
+    int lines = 0;
+
+    (void)state;
+    pg_run(conn,
+           "insert into queue (queue, kind) select 'q', 'k' || i from generate_series(1, 2500) i");
+    out = run(0, "jobs --csv");
+    for (const char *s = out; (s = strchr(s, '\n')); s++)
+        lines++;
+    assert_int_equal(lines, 2501);
+    free(out);
+    out = run(0, "jobs --csv --limit 1");
+    assert_ptr_equal(strchr(strchr(out, '\n') + 1, '\n'), out + strlen(out) - 1);
+    free(out);
+    out = run(0, "jobs --csv k2499");
+    same = run(0, "jobs --csv kind:k2499 queue:q");
+    assert_string_equal(out, same);
+    free(same);
+    same = run(0, "jobs --csv --kind k2499 --queue q --state ready");
+    assert_string_equal(out, same);
+    free(same);
+    free(out);
+    out = run(2, "jobs stat:x");
+    has(errors(out), "no such key");
+    free(out);
+    PQfinish(conn);
+}
+
+/* What jobs say goes through a pipe as it is. */
+static void
+test_exact_bytes(void **state)
+{
+    PGconn *conn = begin("bytes");
+    char *out;
+
+    (void)state;
+    pg_run(conn, "select push(E'a\\x1b[31m,\"b', '{\"re\":\"\\\\d+\",\n \"z\":1.50}')");
+    pg_run(conn, "select push_bytes('bytes', '\\x00ff10')");
+    out = run(0, "queues --csv");
+    has(out, "\"a\x1b[31m,\"\"b\",false,");
+    free(out);
+    out = run(0, "queues");
+    has(out, "a\x1b[31m,\"b");
+    free(out);
+    out = run(0, "jobs --json");
+    has(out, "\"queue\": \"a\\u001b[31m,\\\"b\"");
+    free(out);
+    out = run(0, "job %s --json", pg_value(conn, "select id from queue where payload is not null"));
+    has(out, "\"payload\": {\"re\":\"\\\\d+\",  \"z\":1.50}");
+    free(out);
+    out = run(0, "job %s --json", pg_value(conn, "select id from queue where body is not null"));
+    has(out, "\"body_base64\": \"AP8Q\", \"body_is_whole\": true");
+    has(out, "\"attempts\": []");
+    free(out);
+    free(run(1, "job 00000000-0000-7000-8000-000000000000"));
+    free(run(2, "job 12"));
+    PQfinish(conn);
+}
+
+static void
+test_requeue(void **state)
+{
+    PGconn *conn = begin("requeue");
+    char *out;
+
+    (void)state;
+    make_failed(conn, "bad", 3);
+    make_failed(conn, "other", 1);
+    pg_run(conn, "update queue set error_key = 'x', error = 'x' where queue = 'other'");
+    out = run(0, "requeue --queue bad --dry-run");
+    has(out, "would change: 3 jobs ready");
+    has(errors(out), "queue bad, state failed");
+    has(errors(out), "requeue_where");
+    free(out);
+    out = run(2, "requeue --queue bad"); /* nobody to ask */
+    has(errors(out), "--yes");
+    free(out);
+    out = run(3, "requeue --queue bad --expect 2 --yes");
+    has(errors(out), "expected 2, would change 3");
+    free(out);
+    free(run(2, "requeue --yes"));
+    free(run(2, "requeue --id 12 --yes"));
+    free(run(3, "requeue --queue bad --yes --read-only"));
+    expect(conn, "4", "select count(*) from queue where state = 'failed'");
+    expect(conn, "0", "select count(*) from audit");
+
+    out = run(0, "requeue --id %s --yes --reason 'one of them'",
+              pg_value(conn, "select id from queue where error like '%% 2 s'"));
+    assert_string_equal(out, "1 job ready\n");
+    free(out);
+    out = run(0, "requeue --error 'timeout after 77 s' --expect 2 --yes --json");
+    has(out, "\"verb\": \"requeue\"");
+    has(out, "\"changed\": 2, \"skipped\": 0");
+    free(out);
+    expect(conn, "other", "select string_agg(queue, ',') from queue where state = 'failed'");
+    expect(conn, "one of them", "select reason from audit order by at limit 1");
+    out = run(1, "requeue --error 'timeout after 77 s' --yes");
+    assert_string_equal(out, "nothing would change\n");
+    free(out);
+    out = run(0, "audit --json");
+    has(out, "\"verb\": \"requeue\"");
+    free(out);
+    PQfinish(conn);
+}
+
+static void
+test_leases(void **state)
+{
+    PGconn *conn = begin("leases");
+    char *out;
+
+    (void)state;
+    pg_run(conn, "select push('q', max_tries => 2) from generate_series(1, 4)");
+    core_settle(conn);
+    pg_run(conn, "select node_start('n1', gen_random_uuid(), 'host', 7, '1', 1, null, 2)");
+    pg_run(conn, "select count(*) from claim('n1', 2)");
+    out = run(0, "extend --node n1 --by 2h --yes");
+    has(out, "extended");
+    free(out);
+    expect(conn, "t",
+           "select bool_and(lock_timeout > now() + interval '1 h 50 min') from work_queue "
+           "where lock_key = 'n1'");
+    out = run(1, "release --node n1 --yes"); /* none has expired */
+    has(out, "its lease has not expired");
+    free(out);
+    out = run(3, "release --node n1 --all --yes");
+    has(errors(out), "looks alive");
+    free(out);
+    expect(conn, "2", "select sum(cardinality(seqs)) from work_queue where lock_key = 'n1'");
+    out = run(0, "release --node n1 --all --force --yes --no-count");
+    assert_string_equal(out, "2 jobs ready\n");
+    free(out);
+    expect(conn, "0", "select count(*) from work_queue where lock_key = 'n1'");
+    expect(conn, "0", "select sum(tries) from queue");
+    core_settle(conn);
+    pg_run(conn, "select count(*) from claim('n2', 4)");
+    core_expire(conn, "n2");
+    out = run(0, "release --node n2 --fail --yes");
+    assert_string_equal(out, "4 jobs failed\n");
+    free(out);
+    free(run(2, "release --yes"));
+    free(run(2, "extend --by 5m --yes"));
+    free(run(1, "drain nobody --yes"));
+    free(run(0, "drain n1 --yes"));
+    expect(conn, "draining", "select state from node");
+    core_check(conn);
+    PQfinish(conn);
+}
+
+static void
+test_purge_and_pause(void **state)
+{
+    PGconn *conn = begin("purge");
+    char *out;
+
+    (void)state;
+    pg_run(conn, "select push('q') from generate_series(1, 5)");
+    core_settle(conn);
+    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 3)");
+    out = run(0, "cancel --id %s --yes", pg_value(conn, "select id from queue limit 1"));
+    assert_string_equal(out, "1 job cancelled\n");
+    free(out);
+    free(run(2, "purge --yes"));
+    free(run(1, "purge --older-than 1h --yes"));
+    out = run(0, "purge --older-than 0 --state completed --yes");
+    assert_string_equal(out, "3 jobs purged\n");
+    free(out);
+    expect(conn, "cancelled", "select string_agg(state::text, ',') from history");
+    free(run(0, "pause q --yes --reason night"));
+    expect(conn, "night", "select pause_reason from queue_config where queue = 'q'");
+    out = run(0, "queues --json");
+    has(out, "\"paused\": true");
+    free(out);
+    free(run(0, "resume q --yes"));
+    expect(conn, "f", "select paused_at is not null from queue_config where queue = 'q'");
+    core_check(conn);
+    PQfinish(conn);
+}
+
+static void
+test_no_queue_no_server(void **state)
+{
+    char *out;
+
+    (void)state;
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("nothing"));
+    out = run(5, "queues");
+    has(errors(out), "no queue in schema queues of database nothing: queuetop install");
+    free(out);
+    out = run(5, "jobs --schema mine");
+    has(errors(out), "schema mine");
+    free(out);
+    snprintf(dsn, sizeof dsn, "host=/nowhere dbname=x");
+    free(run(4, "queues"));
+    free(run(4, "requeue --queue x --yes"));
+}
+
+static void
+test_roles(void **state)
+{
+    PGconn *conn = begin("roles");
+    char *out;
+
+    (void)state;
+    make_failed(conn, "bad", 2);
+    pg_run(conn, "create role anna login; grant queues_viewer to anna");
+    snprintf(dsn + strlen(dsn), sizeof dsn - strlen(dsn), " user=anna");
+    free(run(0, "queues"));
+    free(run(0, "jobs"));
+    free(run(0, "failures"));
+    free(run(0, "requeue --queue bad --dry-run"));
+    out = run(3, "requeue --queue bad --yes");
+    has(errors(out), "operator");
+    free(out);
+    pg_run(conn, "grant queues_operator to anna");
+    free(run(0, "requeue --queue bad --yes"));
+    expect(conn, "anna", "select who from audit");
+    PQfinish(conn);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_many_jobs),
+        cmocka_unit_test(test_exact_bytes),
+        cmocka_unit_test(test_requeue),
+        cmocka_unit_test(test_leases),
+        cmocka_unit_test(test_purge_and_pause),
+        cmocka_unit_test(test_no_queue_no_server),
+        cmocka_unit_test(test_roles),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
