@@ -342,6 +342,11 @@ draw_frame(struct app *a, int64_t now)
     struct rect have = grid_rect(a->grid);
     if (have.w != w || have.h != h)
         grid_resize(a->grid, w, h);
+    if (!a->ticked)
+        a->tick_ms = now + APP_TICK_MS;
+    a->ticked = false;
+    a->frames++;
+    a->stale_ms = 0;
     app_compose(a);
     a->unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
     if (a->unsent)
@@ -364,8 +369,52 @@ on_timer(void *ctx)
 void
 app_wake(struct app *a, int64_t at_ms)
 {
-    if (at_ms < a->tick_ms)
-        a->tick_ms = at_ms;
+    if (!a->wake_ms || at_ms < a->wake_ms)
+        a->wake_ms = at_ms;
+}
+
+/* When the next frame may be drawn: after a key at once; after data a moment later, because the
+ * answers to several questions come one after the other and shall be one frame. */
+static int64_t
+frame_due(const struct app *a)
+{
+    int64_t gather = a->frames < 10 ? 0 : APP_GATHER_MS;
+
+    if (a->keyed)
+        return 0;
+    return a->stale_ms + gather > a->drawn_ms + APP_FRAME_MS ? a->stale_ms + gather
+                                                             : a->drawn_ms + APP_FRAME_MS;
+}
+
+/* Ages tick: without news a frame each second; after news the next one by itself is a little later
+ * than the next news, so that a live screen is drawn once a second and not twice. */
+static void
+take_ticks(struct app *a, int64_t now)
+{
+    bool tick = now >= a->tick_ms, wake = a->wake_ms && now >= a->wake_ms;
+
+    if (tick) {
+        a->tick_ms = now + 1000 - now % 1000;
+        a->ticked = true;
+    }
+    if (wake)
+        a->wake_ms = 0;
+    if (tick || wake) {
+        a->stale = true;
+        a->stale_ms = now - APP_GATHER_MS;
+    }
+    if (a->stale && !a->stale_ms)
+        a->stale_ms = now;
+}
+
+static int64_t
+next_turn(const struct app *a)
+{
+    int64_t at = a->tick_ms;
+
+    if (a->stale && !a->unsent)
+        at = frame_due(a);
+    return a->wake_ms && a->wake_ms < at ? a->wake_ms : at;
 }
 
 void
@@ -379,16 +428,12 @@ app_before_wait(void *ctx)
         loop_stop(a->loop);
         return;
     }
-    if (now >= a->tick_ms) {
-        a->stale = true;
-        a->tick_ms = now + 1000 - now % 1000;
-    }
-    if (a->stale && !a->unsent && (a->keyed || now - a->drawn_ms >= APP_FRAME_MS))
+    take_ticks(a, now);
+    if (a->stale && !a->unsent && now >= frame_due(a))
         draw_frame(a, now);
     if (a->timer)
         loop_cancel(a->loop, a->timer);
-    int64_t next = a->stale && !a->unsent ? a->drawn_ms + APP_FRAME_MS : a->tick_ms;
-    a->timer = loop_at(a->loop, next, on_timer, a);
+    a->timer = loop_at(a->loop, next_turn(a), on_timer, a);
 }
 
 /* --- beginning and end ----------------------------------------------------------------------- */

@@ -15,7 +15,15 @@
 #include "ui/term.h"
 #include "ui/view.h"
 
-enum { APP_DEPTH = 12, APP_BOXES = 6, APP_SCREENS = 10, APP_MESSAGES = 200, APP_FRAME_MS = 16 };
+enum {
+    APP_DEPTH = 12,
+    APP_BOXES = 6,
+    APP_SCREENS = 10,
+    APP_MESSAGES = 200,
+    APP_FRAME_MS = 16,
+    APP_GATHER_MS = 40,
+    APP_TICK_MS = 1100
+};
 
 enum severity { SAY_INFO, SAY_GOOD, SAY_WARN, SAY_BAD };
 
@@ -70,6 +78,10 @@ struct app {
     int64_t frozen_ms;
     int64_t drawn_ms;      /* monotonic, of the last frame */
     int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
+    int64_t wake_ms;       /* monotonic, of one that a view has asked for; 0 = none */
+    int64_t stale_ms;      /* monotonic, since when a frame is due; 0 = none is */
+    int frames;            /* drawn so far */
+    bool ticked;           /* the coming frame is the tick's */
     int timer;             /* for it, 0 = none */
     int tty;               /* handle of the terminal in the loop */
     bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
