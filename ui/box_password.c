@@ -38,7 +38,7 @@ password_key(struct view *v, const struct key *k)
 
     switch (line_key(&p->line, k)) {
     case LINE_DONE:
-        db_password(source_watcher(a->source), p->line.text);
+        source_password(a->source, p->line.text);
         app_close_box(a, v);
         break;
     case LINE_CANCEL:
