@@ -32,7 +32,7 @@ LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid),-lncursesw -lpq -luuid) -l
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 
 # --- what there is -----------------------------------------------------------------------------
-SQL     = $(sort $(wildcard sql/console/*.sql sql/core/*.sql sql/adapters/*.sql))
+SQL     = $(sort $(wildcard sql/*/*.sql))
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 MODEL   = $(call obj,$(wildcard model/*.c)) $(BUILD)/obj/gen/sql.o
 UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c)))
@@ -71,7 +71,7 @@ BEGIN {
     for (a = 1; a < ARGC; a++) {
         split(ARGV[a], part, "/"); set = part[2]; name = part[3]; sub(/\.sql$$/, "", name)
         printf "static const char text_%d[] = {\n", a
-        head = set == "console"
+        head = set == "console" || set == "client"
         while ((getline line < ARGV[a]) > 0) {
             if (head && line ~ /^(--.*)?$$/) continue
             head = 0
@@ -82,22 +82,22 @@ BEGIN {
         print "0};"
         rows[set] = rows[set] "    {\"" name "\", text_" a "},\n"; n[set]++
     }
-    for (s = split("console core adapters", sets, " "); s > 0; s--) {
+    for (s = split("console client core adapters", sets, " "); s > 0; s--) {
         printf "const struct sql_text sql_%s[] = {\n%s    {0, 0},\n};\n", sets[s], rows[sets[s]]
         printf "const int sql_%s_n = %d;\n", sets[s], n[sets[s]]
     }
 }
 endef
 export EMBED
-$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/console sql/core sql/adapters) Makefile
+$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/*) Makefile
 	@mkdir -p $(@D)
 	$(Q)LC_ALL=C awk "$$EMBED" $(SQL) >$@
 $(BUILD)/gen/sql.h: Makefile
 	@mkdir -p $(@D)
 	@printf '%s\n' '/* Generated: the text of every file under sql/, by name, sorted; a {0, 0} row ends each. */' \
 	  '#ifndef GEN_SQL_H' '#define GEN_SQL_H' 'struct sql_text {' '    const char *name; /* file name without .sql */' \
-	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_core[], sql_adapters[];' \
-	  'extern const int sql_console_n, sql_core_n, sql_adapters_n;' '#endif' >$@
+	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_client[], sql_core[], sql_adapters[];' \
+	  'extern const int sql_console_n, sql_client_n, sql_core_n, sql_adapters_n;' '#endif' >$@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h
 	@mkdir -p $(@D)
@@ -127,7 +127,7 @@ demo: all  ## the console on a private live queue
 check: all $(TESTS) $(BUILD)/testrun  ## every test; T=name picks, UPDATE=1 renews golden screens, SAN=1
 	$(RUN) $(foreach l,fault e2e sql unit,$(call pick,$l))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
-check-sql: $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
+check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
 check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator
 check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost servers
 check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun

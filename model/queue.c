@@ -10,44 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/sql.h"
 #include "model/array.h"
 #include "model/mem.h"
 #include "model/queue_parts.h"
 #include "model/sections.h"
 
-#define MS_OF(x) "(extract(epoch from " x ") * 1000)::bigint"
-
-/* in the order of enum queue_sql */
-static const char *const statements[SQL_N] = {
-    "select n, id::text, pushed from {schema}.push_many($1::uuid[], $2::text[], $3::text[], "
-    "$4::int[], $5::text[]::timestamptz[], $6::interval[], $7::text[], $8::int[], $9::interval[], "
-    "$10::interval[], $11::text[], $12::bytea[], $13::text[], $14::boolean)",
-    "select lease, version, seq, id::text, queue, kind, priority, try, max_tries, payload::text, "
-    "body, payload_type, " MS_OF("lease_until") " as lease_until_ms, " MS_OF(
-        "lease_until - now()") " as lease_ms, " MS_OF("run_timeout") " as run_timeout_ms, cursor "
-                                                                     "from "
-                                                                     "{schema}.claim($1::text, "
-                                                                     "$2::int, $3::interval, "
-                                                                     "$4::text[], $5::boolean, "
-                                                                     "$6::bigint)",
-    "select seq, outcome from {schema}.complete($1::text, $2::bigint[], $3::int[], $4::bigint[], "
-    "$5::timestamptz[], $6::bytea[])",
-    "select seq, outcome from {schema}.fail($1::text, $2::bigint[], $3::int[], $4::bigint[], "
-    "$5::text[], $6::text[], $7::timestamptz[], $8::interval[], $9::boolean[], $10::text[])",
-    "select lease, outcome, " MS_OF("lease_until") " as lease_until_ms, " MS_OF(
-        "lease_until - now()") " as lease_ms, array_to_string(cancel, ' ') as cancel "
-                               "from {schema}.extend($1::text, $2::bigint[], $3::int[], "
-                               "$4::interval, $5::bigint[])",
-    "select seq, outcome from {schema}.give_back($1::text, $2::bigint[], $3::int[], $4::bigint[])",
-    "select null::text as state from {schema}.node_start($1::text, $2::uuid, $3::text, $4::int, "
-    "$5::text, $6::int, $7::text[], $8::int)",
-    "select state from {schema}.node_beat($1::text, $2::uuid)",
-    "select null::text as state from {schema}.node_stop($1::text, $2::uuid)",
-    "select {schema}.keep_only($1::text, $2::uuid, $3::bigint[])::text as state",
-    "select ready::text as state from {schema}.backlog($1::text[])",
-    "select active::int, cut, promoted, stolen, wait_ms from {schema}.schedule($1::text)",
-    "select {schema}.scheduler_stop($1::text)::text as state",
+/* the files in sql/client, in the order of enum queue_sql */
+static const char *const files[SQL_N] = {
+    "push",      "claim",     "complete",  "fail",    "extend",   "give_back",      "node_start",
+    "node_beat", "node_stop", "keep_only", "backlog", "schedule", "scheduler_stop",
 };
+
+static char *
+client_sql(const char *name)
+{
+    for (int i = 0; i < sql_client_n; i++)
+        if (!strcmp(sql_client[i].name, name))
+            return xstrdup(sql_client[i].text);
+    abort();
+}
 
 struct queue *
 queue_new(struct db *db, const char *schema, struct err *e)
@@ -57,7 +39,7 @@ queue_new(struct db *db, const char *schema, struct err *e)
     q->db = db;
     q->wait_ms = -1;
     for (int i = 0; i < SQL_N; i++) {
-        char *text = xstrdup(statements[i]), name[] = "queue";
+        char *text = client_sql(files[i]), name[] = "queue";
         struct section s = {.name = name, .sql = text};
         bool ok = sections_bind(&s, schema, &q->sql[i], e);
         free(text);

@@ -4,7 +4,7 @@
 
 #include "model/queue.h"
 
-enum queue_sql { /* the order of `statements` in queue.c */
+enum queue_sql { /* the order of `files` in queue.c */
                  SQL_PUSH,
                  SQL_CLAIM,
                  SQL_COMPLETE,

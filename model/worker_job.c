@@ -308,7 +308,8 @@ jobs_keep(struct worker *w)
 
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
-        if (is_held(s) && now >= s->over_ms)
+        /* one that has ended meanwhile (we were stopped) may still answer, perhaps in vain */
+        if (is_held(s) && now >= s->over_ms && !child_check(s->child))
             job_kill(s, WHY_LOST);
         if (is_held(s) && now >= s->extend_at_ms && (!first || s->over_ms < first->over_ms))
             first = s;
