@@ -1,0 +1,345 @@
+/*
+ * The other administrative acts: pause and resume, settings of a queue, draining a node, cancel,
+ * discard, delete and purge; each leaves its row in the audit, and leaves alone what runs.
+ */
+#include "tests/sql/core.h"
+
+#define ACT(n) "'00000000-0000-0000-0000-00000000000" #n "'"
+
+static const char words[] =
+    "create function t.ids(names text) returns uuid[] language sql as $$"
+    " select array_agg(id order by name) from (select id, payload->>'name' as name from queue "
+    "union all"
+    " select id, payload->>'name' from history) z where name = any(string_to_array($1, ',')) $$;"
+    "create function t.acts(verb text, act int, names text) returns text language plpgsql as $$ "
+    "declare r"
+    " text; begin execute format('select string_agg(coalesce(state, ''-'') || coalesce('' ('' || "
+    "why ||"
+    " '')'', ''''), '','' order by n, id) from %s($1, 1, $2)', verb) into r using (lpad(act::text, "
+    "8, '0')"
+    " || '-0000-0000-0000-000000000000')::uuid, t.ids(names); return r; end $$;";
+
+static PGconn *
+fresh(const char *database)
+{
+    PGconn *c = core_new(database);
+
+    pg_run(c, "%s", words);
+    return c;
+}
+
+static void
+pause_keeps_order_and_running_jobs(void **state)
+{
+    PGconn *c = fresh("pause");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c,d'); select t.push('other', 'x')");
+    core_settle(c);
+    expect(c, "x", "select t.claim('n', 1, queues => '{other}')");
+    expect(c, "a,b", "select t.claim('n', 2)");
+    expect(c, "paused 2 jobs taken back",
+           "select state || ' ' || why from pause(" ACT(1) ", 'q', 'why')");
+    expect(c, "", "select t.claim('m', 9)");
+    core_settle(c);
+    expect(c, "", "select t.claim('m', 9)");
+    expect(c, "done,done,done", "select t.done('n')"); /* what runs is finished */
+    pg_run(c, "select t.push('q', 'e')");
+    core_settle(c);
+    expect(c, "", "select t.claim('m', 9)");
+    expect(c, "postgres why",
+           "select paused_by || ' ' || pause_reason from queue_config where queue = 'q'");
+    expect(c, "- paused already",
+           "select coalesce(state, '-') || ' ' || why from pause(" ACT(2) ", 'q')");
+    core_check(c);
+    expect(c, "resumed", "select state from resume(" ACT(3) ", 'q')");
+    core_settle(c);
+    expect(c, "c,d,e", "select t.claim('m', 9)"); /* in their old order */
+    expect(c, "- not paused",
+           "select coalesce(state, '-') || ' ' || why from resume(" ACT(4) ", 'q')");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+pause_waits_for_a_claim_under_way(void **state)
+{
+    PGconn *c = fresh("pause_race"), *d = core_join("pause_race"), *e = core_join("pause_race");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b')");
+    core_settle(c);
+    pg_run(d, "begin");
+    expect(d, "a", "select t.claim('n', 1)"); /* splits the lease of two */
+    pg_send(c, "select pause(" ACT(1) ", 'q')");
+    pg_wait_blocked(e, c);
+    pg_run(d, "commit");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "", "select t.claim('m', 9)");
+    expect(d, "done", "select t.done('n')");
+    core_check(c);
+    /* a claim that is rolled back leaves nothing claimable behind in a paused queue */
+    pg_run(c, "select resume(" ACT(2) ", 'q')");
+    core_settle(c);
+    pg_run(d, "begin");
+    expect(d, "b", "select t.claim('n', 1)");
+    pg_send(c, "select pause(" ACT(3) ", 'q')");
+    pg_wait_blocked(e, c);
+    pg_run(d, "rollback");
+    assert_string_equal(pg_finish(c), "");
+    core_settle(c);
+    expect(c, "", "select t.claim('m', 9)");
+    pg_run(c, "select resume(" ACT(4) ", 'q')");
+    core_settle(c);
+    expect(c, "b", "select t.claim('m', 9)");
+    core_check(c);
+    PQfinish(c);
+    PQfinish(d);
+    PQfinish(e);
+}
+
+static void
+settings_hold_at_once(void **state)
+{
+    PGconn *c = fresh("settings");
+
+    (void)state;
+    pg_run(c, "select t.many('q', 'j', 30)");
+    core_settle(c);
+    expect(c, "set",
+           "select state from set_queue(" ACT(
+               1) ", 'q', '{\"max_running\": 2, \"max_tries\":"
+                  " 1, \"lease_timeout\": \"90 s\", \"history\": \"meta\"}')");
+    core_settle(c);
+    expect(c, "2", "select count(*) from claim('n', 9)");
+    expect(c, "t", "select bool_and(lock_timeout = started + interval '90 s') from work_queue");
+    core_check(c);
+    expect(
+        c, "null 5",
+        "select concat_ws(' ', coalesce(before->>'max_running', 'null'), before->>'max_tries') from"
+        " audit_batch");
+    expect(c, "set", "select state from set_queue(" ACT(2) ", 'q', '{\"max_running\": null}')");
+    core_settle(c);
+    expect(c, "9", "select count(*) from claim('n', 9)");
+    assert_string_equal(pg_try(c, "select set_queue(" ACT(3) ", 'q', '{\"max_runing\": 2}')"),
+                        "QT007");
+    assert_string_equal(pg_try(c, "select set_queue(" ACT(3) ", 'q', '{\"weight\": 0}')"), "23514");
+    expect(c, "2", "select count(*) from audit");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+a_draining_node_claims_nothing(void **state)
+{
+    PGconn *c = fresh("drain");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b')");
+    core_settle(c);
+    pg_run(
+        c,
+        "create table t.s as select gen_random_uuid() as s; select node_start('n', s, 'h', 1, 'v',"
+        " 1, null, 4) from t.s");
+    expect(c, "a", "select t.claim('n', 1)");
+    expect(c, "draining", "select state from drain_node(" ACT(1) ", 'n')");
+    expect(c, "", "select t.claim('n', 1)");
+    expect(c, "draining", "select state from node_beat('n', (select s from t.s))");
+    expect(c, "done", "select t.done('n')");
+    expect(c, "draining already", "select why from drain_node(" ACT(2) ", 'n')");
+    expect(c, "no such node is registered", "select why from drain_node(" ACT(3) ", 'x')");
+    expect(c, "b", "select t.claim('m', 1)");
+    PQfinish(c);
+}
+
+static void
+cancel_waiting_and_running(void **state)
+{
+    PGconn *c = fresh("cancel");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'runs,cut'); select t.push('q', 'later', delay => '1 h')");
+    core_settle(c);
+    expect(c, "runs", "select t.claim('n', 1)");
+    pg_run(c, "select t.push('q', 'uncut')");
+    expect(
+        c, "cancelled,cancelled,running (asked to end),cancelled",
+        "select string_agg(r, ',' order by k) from (values (1, t.acts('cancel', 1, 'cut')), (2,"
+        " t.acts('cancel', 2, 'later')), (3, t.acts('cancel', 3, 'runs')), (4, t.acts('cancel', 4,"
+        " 'uncut'))) v (k, r)");
+    core_check(c);
+    expect(c, "- (asked to end already)", "select t.acts('cancel', 5, 'runs')");
+    expect(c, "t",
+           "select cancel = array(select seq from t.held) from extend('n', array(select lease from"
+           " t.held), array(select version from t.held), '1 min')");
+    expect(c, "cancelled", "select t.fail('n')");
+    core_settle(c);
+    expect(c, "", "select t.claim('n', 9)");
+    expect(c, "cut cancelled,later cancelled,runs cancelled,uncut cancelled",
+           "select t.finished()");
+    expect(c, "4", "select cancelled from overview()");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+a_running_job_may_win_against_cancel(void **state)
+{
+    PGconn *c = fresh("cancel_late");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    expect(c, "running (asked to end)", "select t.acts('cancel', 1, 'a')");
+    expect(c, "done", "select t.done('n')");
+    expect(c, "a completed", "select t.finished()");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+discard_can_be_undone_delete_not(void **state)
+{
+    PGconn *c = fresh("discard");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, history) values ('q', 'none')");
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 2)");
+    pg_run(c, "select t.fail('n', 'a', final => true)");
+    expect(c, "- (failed: discard or delete it)", "select t.acts('cancel', 1, 'a')");
+    expect(c, "discarded",
+           "select t.acts('discard', 2, 'a')"); /* kept whole, whatever history says */
+    expect(c, "- (running)", "select t.acts('discard', 3, 'b')");
+    expect(c, "- (running)", "select t.acts('delete_jobs', 4, 'b')");
+    expect(c, "deleted", "select t.acts('delete_jobs', 5, 'c')");
+    core_check(c);
+    expect(c, "a failed", "select t.finished()");
+    expect(c, "0", "select count(*) from failure_groups()");
+    expect(c, "ready",
+           "select state from requeue(" ACT(9) ", 1, (select array_agg(id) from history))");
+    expect(c, "done", "select t.done('n', 'b')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9)");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Ten jobs finished each on three days, the last one today; on the oldest day one was discarded. */
+static void
+three_days(PGconn *c)
+{
+    pg_run(
+        c,
+        "do $$ begin for i in 1 .. 2 loop"
+        " execute format('create table %%I (like history including all)', 'history_2024010' || i);"
+        " execute format('alter table history attach partition %%I for values from (%%L) to (%%L)',"
+        "  'history_2024010' || i, format('2024-01-0%%s 00:00+00', i), format('2024-01-0%%s"
+        " 00:00+00', i + 1)); end loop; end $$");
+    pg_run(
+        c,
+        "insert into history (id, created, finished, state, priority, tries, queue, kind) select"
+        " gen_random_uuid(), t, t, 'completed', 5, 1, 'q' || i %% 2, '' from generate_series(1, 10)"
+        " i, unnest(array['2024-01-01 12:00+00'::timestamptz, '2024-01-02 12:00+00', now()]) t");
+}
+
+static void
+purge_by_days_and_rows(void **state)
+{
+    PGconn *c = fresh("purge");
+
+    (void)state;
+    three_days(c);
+    expect(c, "20", "select sum(n) from purge_preview(null, null, '2024-06-01')");
+    assert_string_equal(
+        pg_try(c, "select purge(" ACT(1) ", 1, null, null, '2024-06-01', 1000, 19)"), "QT005");
+    expect(
+        c, "history_20240101 10,history_20240102 10 more",
+        "select string_agg(id || ' ' || n, ',' order by id) || ' ' || max(cursor) from purge(" ACT(
+            1) ", 1, null, null, '2024-06-01', 1000, 20)");
+    expect(c, "0", "select count(*) from purge(" ACT(1) ", 2, null, null, '2024-06-01', 1000, 20)");
+    expect(c, "10", "select count(*) from history");
+    expect(c, "20 20", "select changed || ' ' || expected from audit_log");
+    /* one queue only: row by row, a few a call */
+    expect(c, "q1 3 more",
+           "select concat_ws(' ', id, n, cursor) from purge(" ACT(
+               2) ", 1, 'q1', null, now() + interval '1 h', 3)");
+    expect(c, "q1 2 ",
+           "select concat(id, ' ', n, ' ', cursor) from purge(" ACT(
+               2) ", 2, 'q1', null, now() + interval '1 h', 3)");
+    expect(c, "q0", "select string_agg(distinct queue, ',') from history");
+    assert_string_equal(pg_try(c, "select purge(" ACT(3) ", 1, null, '{ready}', now())"), "QT007");
+    PQfinish(c);
+}
+
+static void
+purge_waits_for_nobody(void **state)
+{
+    PGconn *c = fresh("purge_dump"), *d = core_join("purge_dump");
+
+    (void)state;
+    three_days(c);
+    pg_run(d, "begin isolation level repeatable read; select count(*) from history"); /* a dump */
+    /* the days stay, their rows go */
+    expect(c, "q0 10,q1 10",
+           "select string_agg(id || ' ' || n, ',' order by id) from purge(" ACT(
+               1) ", 1, null, null, '2024-06-01')");
+    expect(c, "2",
+           "select count(*) from pg_inherits where inhparent = 'history'::regclass and"
+           " inhrelid::regclass::text like '%%2024%%'");
+    expect(d, "30", "select count(*) from history");
+    PQfinish(c);
+    PQfinish(d);
+}
+
+static void
+purge_of_failed_jobs(void **state)
+{
+    PGconn *c = fresh("purge_failed");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 2); select t.fail('n', final => true)");
+    expect(c, "2", "select sum(n) from purge_preview(null, '{failed}', now() + interval '1 h')");
+    expect(c, "2",
+           "select sum(n) from purge(" ACT(1) ", 1, null, '{failed}', now() + interval '1 h')");
+    expect(c, "c", "select t.names('ready')");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+the_audit_says_who(void **state)
+{
+    PGconn *c = fresh("audit");
+
+    (void)state;
+    pg_run(c, "set application_name = 'a test'; select pause(" ACT(1) ", 'q', 'just so')");
+    expect(c, "postgres|a test|pause|q|just so|1|0|1",
+           "select concat_ws('|', who, app, verb, queue, reason, changed, skipped, batches) from"
+           " audit_log");
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pause_keeps_order_and_running_jobs),
+        cmocka_unit_test(pause_waits_for_a_claim_under_way),
+        cmocka_unit_test(settings_hold_at_once),
+        cmocka_unit_test(a_draining_node_claims_nothing),
+        cmocka_unit_test(cancel_waiting_and_running),
+        cmocka_unit_test(a_running_job_may_win_against_cancel),
+        cmocka_unit_test(discard_can_be_undone_delete_not),
+        cmocka_unit_test(purge_by_days_and_rows),
+        cmocka_unit_test(purge_waits_for_nobody),
+        cmocka_unit_test(purge_of_failed_jobs),
+        cmocka_unit_test(the_audit_says_who),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
