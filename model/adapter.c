@@ -332,6 +332,6 @@ console_sql(const char *name)
     for (int i = 0; i < sql_console_n; i++)
         if (!strcmp(sql_console[i].name, name))
             return sql_console[i].text;
-    assert(!"no such file in sql/console");
+    assert(false && "no such file in sql/console");
     return NULL;
 }

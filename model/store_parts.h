@@ -25,6 +25,7 @@ struct slot {
     struct params params; /* of what is asked for */
     bool chosen;          /* there is something to ask for */
     bool again;           /* asked for while a query was under way */
+    bool alone;           /* not in one pipeline with others: it failed or was slow */
     int serial;           /* grows when something else is asked for: older answers are void */
 };
 
@@ -81,6 +82,14 @@ struct store {
     struct rowset jobs, job, attempts, groups, nodes, leases, audit;
 };
 
+void budget_init(struct budget *b, int64_t now);
+void budget_spend(struct budget *b, int64_t now, int64_t us);
+/* How long refreshes must wait until the bucket holds something again. */
+int64_t budget_wait_ms(struct budget *b, int64_t now);
+double budget_load(const struct budget *b, int64_t now);
+
+/* Between two refreshes of a topic: max(interval, 5 x query time), more after an error. */
+int64_t store_wait_ms(const struct store *s, const struct slot *slot, enum topic t);
 void store_touch(struct store *s); /* something changed: generation */
 void store_plan(struct store *s);  /* sets the timer for what is due next */
 void store_begin_open(struct store *s);

@@ -7,11 +7,13 @@
 #define TESTS_UNIT_FAKE_DB_H
 
 #include <libpq-fe.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/db.h"
 #include "model/mem.h"
+#include "tests/harness.h"
 
 enum { FAKE_CALLS = 200, FAKE_STMTS = 5, FAKE_PARAMS = 16 };
 
@@ -70,7 +72,6 @@ fake_reply(struct db *db, struct db_reply *reply)
     assert_true(db->next < db->n);
     struct fake_call *c = &db->call[db->next++];
     c->answered = true;
-    reply->failed_at = -1;
     reply->n = c->n;
     c->fn(c->ctx, reply);
     for (int i = 0; reply->results && i < reply->n; i++)
@@ -83,7 +84,7 @@ db_free(struct db *db)
     if (!db)
         return;
     while (db->next < db->n) {
-        struct db_reply reply = {.err = {.kind = ERR_CONN}};
+        struct db_reply reply = {.failed_at = -1, .err = {.kind = ERR_CONN}};
         fake_reply(db, &reply);
     }
     for (int i = 0; i < db->n; i++)
@@ -93,11 +94,22 @@ db_free(struct db *db)
     free(db);
 }
 
-/* Answers the oldest call with an error. */
+/* Answers the oldest call with an error of one of its statements (-1 = of none). */
+static inline void
+fake_fail_at(struct db *db, int at, enum err_kind kind, const char *sqlstate)
+{
+    struct db_reply reply = {.failed_at = at, .err = {.kind = kind}};
+
+    snprintf(reply.err.sqlstate, sizeof reply.err.sqlstate, "%s", sqlstate);
+    snprintf(reply.err.text, sizeof reply.err.text, "fake %s", sqlstate);
+    fake_reply(db, &reply);
+}
+
+/* Answers the oldest call with an error of the connection, or of whatever it asked. */
 static inline void
 fake_fail(struct db *db, enum err_kind kind, const char *sqlstate, bool in_doubt)
 {
-    struct db_reply reply = {.in_doubt = in_doubt, .err = {.kind = kind}};
+    struct db_reply reply = {.failed_at = -1, .in_doubt = in_doubt, .err = {.kind = kind}};
 
     snprintf(reply.err.sqlstate, sizeof reply.err.sqlstate, "%s", sqlstate);
     snprintf(reply.err.text, sizeof reply.err.text, "fake %s", sqlstate);
@@ -108,7 +120,7 @@ fake_fail(struct db *db, enum err_kind kind, const char *sqlstate, bool in_doubt
 static inline void
 fake_answer(struct db *db, struct result **tables)
 {
-    struct db_reply reply = {.results = tables, .took_us = 1000};
+    struct db_reply reply = {.failed_at = -1, .results = tables, .took_us = 1000};
 
     fake_reply(db, &reply);
 }

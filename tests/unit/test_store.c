@@ -262,6 +262,82 @@ test_freeze(void **state)
     assert_true(is_asked(f, 1000));
 }
 
+#define NODES "node state heartbeat_ms running"
+
+static void
+answer_both(struct fixture *f, int64_t us)
+{
+    struct result *tables[] = {fake_table(QUEUES, NULL), fake_table(COUNTS, NULL),
+                               fake_table(NODES, "w|up|5|1", NULL), spent(us)};
+
+    assert_int_equal(asked(f)->n, 4);
+    fake_answer(f->db, tables);
+}
+
+/* Topics that are due together are one pipeline, unless one of them fails or is slow. */
+static void
+test_together(void **state)
+{
+    struct fixture *f = *state;
+    const struct topic_info *nodes = store_topic(f->store, TOPIC_NODES);
+    const struct topic_info *queues = store_topic(f->store, TOPIC_QUEUES);
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    store_want(f->store, TOPIC_NODES, true);
+    struct result *seeds[] = {fake_table(QUEUES, NULL), fake_table(COUNTS, NULL),
+                              fake_table(RATES, NULL), fake_table(NODES, "w|up|5|1", NULL),
+                              spent(10)};
+    asked(f);
+    fake_answer(f->db, seeds);
+    assert_true(queues->has_data && nodes->has_data);
+    assert_string_equal(store_node(f->store, "w")->state, "up");
+    answer_both(f, 100);
+    asked(f);
+    fake_fail_at(f->db, 2, ERR_SQL, "XX000"); /* the nodes' statement */
+    assert_int_equal(nodes->err.kind, ERR_SQL);
+    assert_int_equal(queues->err.kind, ERR_NONE);
+    assert_int_equal(asked(f)->n, 3); /* the queues again, at once and without it */
+    answer_queues(f, 100);
+    store_refresh(f->store, TOPIC_NODES);
+    struct result *alone[] = {fake_table(NODES, "w|up|5|1", NULL), spent(10)};
+    while (asked(f)->n != 2)
+        answer_queues(f, 100);
+    fake_answer(f->db, alone);
+    assert_int_equal(nodes->err.kind, ERR_NONE);
+    store_refresh(f->store, TOPIC_NODES);
+    store_refresh(f->store, TOPIC_QUEUES);
+    while (asked(f)->n != 4)
+        answer_queues(f, 100);
+    answer_both(f, 250 * 1000); /* too slow for one */
+    store_refresh(f->store, TOPIC_NODES);
+    store_refresh(f->store, TOPIC_QUEUES);
+    assert_int_equal(asked(f)->n, 3);
+    answer_queues(f, 100);
+    assert_int_equal(asked(f)->n, 2);
+}
+
+/* Waiting for a lock is no load: the budget hardly notices, the screen is live soon after. */
+static void
+test_locks_cost_little(void **state)
+{
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    for (int i = 0; i < 3; i++) {
+        asked(f);
+        struct db_reply late = {
+            .failed_at = 0, .took_us = 500 * 1000, .err = {.kind = ERR_TIMEOUT}};
+        fake_reply(f->db, &late);
+        store_refresh(f->store, TOPIC_QUEUES);
+    }
+    assert_false(store_is_slowed(f->store));
+    assert_true(store_load(f->store) < 0.01);
+    answer_queues(f, 100);
+    assert_false(store_is_stale(f->store, TOPIC_QUEUES));
+}
+
 /* --- jobs --------------------------------------------------------------------------------------
  */
 
@@ -421,6 +497,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_locks_cost_little, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_window, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),

@@ -1,0 +1,280 @@
+/*
+ * What is asked when. Each topic has a slot with its own schedule; one timer of the loop stands at
+ * the nearest of them. Topics that are due together go in one pipeline: one transaction, one round
+ * trip. A query costs what the server says it took (sql/console/spent.sql closes each call). What a
+ * person asked for (a screen opened, a page turned) never waits for the budget.
+ *
+ * A failed statement fails the pipeline: its topic is told and asked alone from then on, the others
+ * are asked again at once. A slow pipeline is taken apart too, until its topics are quick again.
+ */
+#include <stdlib.h>
+
+#include "model/clock.h"
+#include "model/mem.h"
+#include "model/store_parts.h"
+
+enum {
+    ERROR_WAIT_MS = 5000,
+    COST_FACTOR = 5,
+    FAILED_COST_US = 5000, /* waiting for a lock is no load */
+    SLOW_US = 200000,
+    QUICK_US = 100000,
+    STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
+};
+
+struct part { /* of a pipeline: one topic */
+    enum topic topic;
+    int serial;
+    int at, n; /* its statements */
+};
+
+struct ask { /* a pipeline under way */
+    struct store *store;
+    struct part parts[TOPIC_COUNT];
+    int n;
+};
+
+struct statements {
+    struct db_param storage[STMTS_MAX][ADAPTER_PARAMS];
+    struct db_stmt list[STMTS_MAX];
+    int n;
+};
+
+static void run_due(void *ctx);
+
+int64_t
+store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
+{
+    int64_t wait = (int64_t)s->interval_ms * topic_kinds[t].pace;
+    int64_t cost = slot->info.took_us * COST_FACTOR / 1000;
+
+    if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
+        wait < ERROR_WAIT_MS)
+        wait = ERROR_WAIT_MS;
+    return wait > cost ? wait : cost;
+}
+
+/* --- the answer ---------------------------------------------------------------------------- */
+
+/* The server's own word for what a call cost; the client's where there is none. */
+static int64_t
+read_spent(struct store *s, struct db_reply *reply)
+{
+    struct rowset rows;
+    struct err e;
+    int64_t us = reply->took_us;
+
+    if (reply->err.kind != ERR_NONE || reply->n < 1 ||
+        !record_decode(&record_spent, db_take(reply, reply->n - 1), &rows, &e))
+        return us;
+    if (rows.n == 1) {
+        const struct spent_row *row = rows.rows;
+        us = row->spent_us;
+        store_set_clock(s, row->now_ms);
+    }
+    rowset_free(&rows);
+    return us;
+}
+
+static void
+part_failed(struct slot *slot, const struct err *e, int64_t us)
+{
+    slot->info.err = *e;
+    slot->info.took_us = us;
+    slot->alone = true;
+}
+
+static void
+part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t us, int64_t now)
+{
+    struct slot *slot = &s->slots[p->topic];
+    struct db_reply own = *reply;
+    struct err e = {0};
+
+    own.results += p->at;
+    own.n = p->n;
+    slot->info.took_us = us;
+    if (!topic_kinds[p->topic].take(s, &own, &e)) {
+        part_failed(slot, &e, us);
+        return;
+    }
+    slot->info.err = (struct err){0};
+    slot->info.taken_ms = now;
+    slot->info.has_data = true;
+}
+
+static bool
+is_culprit(const struct ask *ask, const struct part *p, const struct db_reply *reply)
+{
+    return ask->n == 1 || reply->failed_at < 0 || reply->err.kind == ERR_CONN ||
+           (reply->failed_at >= p->at && reply->failed_at < p->at + p->n);
+}
+
+static void
+part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply, int64_t us,
+            int64_t now)
+{
+    struct store *s = ask->store;
+    struct slot *slot = &s->slots[p->topic];
+
+    slot->info.asking = false;
+    if (slot->serial != p->serial)
+        slot->again = true;
+    else if (reply->err.kind == ERR_NONE)
+        part_came(s, p, reply, us, now);
+    else if (is_culprit(ask, p, reply))
+        part_failed(slot, &reply->err, us);
+    else
+        slot->again = true;
+    if (ask->n == 1 && slot->info.err.kind == ERR_NONE && us < QUICK_US)
+        slot->alone = false;
+    slot->alone |= us > SLOW_US;
+    slot->info.next_ms = slot->again ? 0 : now + store_wait_ms(s, slot, p->topic);
+}
+
+static void
+answer(void *ctx, struct db_reply *reply)
+{
+    struct ask *ask = ctx;
+    struct store *s = ask->store;
+    int64_t now = clock_ms(), us = read_spent(s, reply);
+    bool failed = reply->err.kind != ERR_NONE;
+
+    budget_spend(&s->budget, now, failed && us > FAILED_COST_US ? FAILED_COST_US : us);
+    for (int i = 0; i < ask->n; i++)
+        part_answer(ask, &ask->parts[i], reply, us, now);
+    free(ask);
+    if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
+        store_lost(s, &reply->err);
+    store_touch(s);
+    store_plan(s);
+}
+
+/* --- the question -------------------------------------------------------------------------- */
+
+static void
+add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
+{
+    const struct topic_kind *kind = &topic_kinds[t];
+    struct slot *slot = &s->slots[t];
+    struct part *p = &ask->parts[ask->n++];
+
+    *p = (struct part){.topic = t, .serial = slot->serial, .at = st->n};
+    for (int i = 0; i < kind->nsections; i++) {
+        enum section_id sec = kind->sections[i];
+        if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->seeded))
+            continue;
+        st->list[st->n] = adapter_bind(s->adapter, sec, &slot->params, st->storage[st->n]);
+        st->n++;
+    }
+    p->n = st->n - p->at;
+    slot->again = false;
+    slot->info.asking = true;
+    slot->info.next_ms = 0;
+}
+
+/* The topics of a set, in one pipeline. */
+static void
+ask_topics(struct store *s, const bool *set)
+{
+    struct statements *st = xmalloc(sizeof *st);
+    struct ask *ask = xcalloc(1, sizeof *ask);
+
+    ask->store = s;
+    st->n = 0;
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        if (set[t])
+            add_topic(s, ask, st, (enum topic)t);
+    st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
+    db_ask(s->db, &(struct db_call){.stmts = st->list, .n = st->n}, -1, answer, ask);
+    free(st);
+}
+
+/* --- the timer ----------------------------------------------------------------------------- */
+
+/* When the topic is due by its plan, the budget and the freeze; -1 = never. */
+static int64_t
+due_ms(const struct store *s, enum topic t, int64_t wait_until)
+{
+    const struct slot *slot = &s->slots[t];
+
+    if (!slot->info.wanted || !slot->chosen || slot->info.unavailable || slot->info.asking)
+        return -1;
+    if (slot->again || !slot->info.has_data)
+        return slot->again ? 0 : slot->info.next_ms;
+    if (s->frozen)
+        return -1;
+    return slot->info.next_ms > wait_until ? slot->info.next_ms : wait_until;
+}
+
+void
+store_plan(struct store *s)
+{
+    int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->budget, now);
+
+    if (!s->alive)
+        return;
+    s->budget.slowed = false;
+    if (!s->open && s->open_at_ms)
+        next = s->open_at_ms;
+    for (int t = 0; s->open && t < TOPIC_COUNT; t++) {
+        int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
+        if (due < 0)
+            continue;
+        s->budget.slowed |= wait > 0 && due == now + wait;
+        if (next < 0 || due < next)
+            next = due;
+    }
+    if (s->timer)
+        loop_cancel(s->loop, s->timer);
+    s->timer = next < 0 ? 0 : loop_at(s->loop, next, run_due, s);
+}
+
+/* Due now, or so soon that it may as well go along. */
+static void
+ask_due(struct store *s, int64_t now, int64_t wait)
+{
+    bool together[TOPIC_COUNT] = {false}, any = false;
+
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
+        if (due < 0 || due > now + (s->slots[t].alone ? 0 : s->interval_ms / 4))
+            continue;
+        if (s->slots[t].alone) {
+            bool one[TOPIC_COUNT] = {false};
+            one[t] = true;
+            ask_topics(s, one);
+        } else {
+            together[t] = any = true;
+        }
+    }
+    if (any)
+        ask_topics(s, together);
+}
+
+static void
+run_due(void *ctx)
+{
+    struct store *s = ctx;
+    int64_t now = clock_ms();
+
+    s->timer = 0;
+    if (!s->open && s->open_at_ms && s->open_at_ms <= now)
+        store_begin_open(s);
+    if (s->open)
+        ask_due(s, now, budget_wait_ms(&s->budget, now));
+    store_plan(s);
+}
+
+void
+store_lost(struct store *s, const struct err *e)
+{
+    bool was_open = s->open;
+
+    s->open = false;
+    s->error = *e;
+    if (was_open && s->alive) {
+        s->open_at_ms = clock_ms();
+        store_plan(s);
+    }
+}
