@@ -53,29 +53,34 @@ add_count(struct buf *b, int64_t n, const char *noun)
     buf_printf(b, " %s%s", noun, n == 1 ? "" : "s");
 }
 
+static void
+add_effect(struct buf *b, const struct effect_row *row, const char *noun)
+{
+    if (b->len > 0)
+        buf_str(b, "\n");
+    add_count(b, row->n, noun);
+    if (!*row->state)
+        buf_printf(b, " left alone: %s", *row->why ? row->why : "not in a state for this");
+    else if (*row->why)
+        buf_printf(b, " → %s (%s)", row->state, row->why);
+    else
+        buf_printf(b, " → %s", row->state);
+}
+
 /* One line an effect: what becomes of how many, then what is left alone. */
 static char *
 make_what(const struct action *a)
 {
-    const struct act_info *info = &act_infos[a->act];
+    const struct tally *t = &a->effects;
     struct buf b = {0};
 
     buf_str(&b, "");
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < a->effects.n; i++) {
-            const struct effect_row *row = &a->effects.rows[i];
-            bool skipped = !*row->state;
-            if (skipped != (pass == 1))
-                continue;
-            if (b.len > 0)
-                buf_str(&b, "\n");
-            add_count(&b, row->n, info->noun);
-            if (skipped)
-                buf_printf(&b, " left alone: %s", *row->why ? row->why : "not in a state for this");
-            else
-                buf_printf(&b, " → %s%s%s%s", row->state, *row->why ? " (" : "", row->why,
-                           *row->why ? ")" : "");
-        }
+    for (int i = 0; i < t->n; i++)
+        if (*t->rows[i].state)
+            add_effect(&b, &t->rows[i], act_infos[a->act].noun);
+    for (int i = 0; i < t->n; i++)
+        if (!*t->rows[i].state)
+            add_effect(&b, &t->rows[i], act_infos[a->act].noun);
     if (b.len == 0)
         buf_str(&b, "nothing matches");
     return b.data;
@@ -181,31 +186,57 @@ action_make_texts(struct action *a)
 /* --- the outcome
  * -------------------------------------------------------------------------------------- */
 
-static void
-add_outcome(struct buf *b, const struct action *a)
+/* Rows that came into this state, whatever the reason; 0 when an earlier row was counted for it. */
+static int64_t
+sum_of_state(const struct tally *t, int i)
 {
-    const struct tally *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
-    int64_t skipped = tally_sum(t, false);
+    int64_t sum = 0;
+
+    for (int k = 0; k < t->n; k++)
+        if (!strcmp(t->rows[k].state, t->rows[i].state)) {
+            if (k < i)
+                return 0;
+            sum += t->rows[k].n;
+        }
+    return sum;
+}
+
+static void
+add_reasons(struct buf *b, const struct tally *t)
+{
     const char *sign = ": ";
 
-    for (int i = 0, n = 0; i < t->n; i++)
-        if (*t->rows[i].state) {
-            buf_str(b, n++ ? ", " : "");
-            add_count(b, t->rows[i].n, act_infos[a->act].noun);
-            buf_printf(b, " %s", t->rows[i].state);
-        }
-    if (tally_sum(t, true) == 0)
-        buf_str(b, a->state == ACTION_READY ? "nothing would change" : "nothing changed");
-    if (skipped == 0)
-        return;
-    buf_str(b, ", ");
-    add_count(b, skipped, act_infos[a->act].noun);
-    buf_str(b, " left alone");
     for (int i = 0; i < t->n; i++)
         if (!*t->rows[i].state && *t->rows[i].why) {
             buf_printf(b, "%s%" PRId64 " %s", sign, t->rows[i].n, t->rows[i].why);
             sign = ", ";
         }
+}
+
+static void
+add_outcome(struct buf *b, const struct action *a)
+{
+    const struct tally *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
+    const char *noun = act_infos[a->act].noun, *sign = "";
+    int64_t skipped = tally_sum(t, false);
+
+    for (int i = 0; i < t->n; i++) {
+        int64_t n = *t->rows[i].state ? sum_of_state(t, i) : 0;
+        if (n == 0)
+            continue;
+        buf_str(b, sign);
+        add_count(b, n, noun);
+        buf_printf(b, " %s", t->rows[i].state);
+        sign = ", ";
+    }
+    if (!*sign)
+        buf_str(b, a->state == ACTION_READY ? "nothing would change" : "nothing changed");
+    if (skipped > 0) {
+        buf_str(b, ", ");
+        add_count(b, skipped, noun);
+        buf_str(b, " left alone");
+        add_reasons(b, t);
+    }
 }
 
 static void

@@ -365,6 +365,19 @@ needs_quotes(const char *value)
     return !*value;
 }
 
+static void
+add_value(struct buf *b, const char *value)
+{
+    if (!needs_quotes(value)) {
+        buf_str(b, value);
+        return;
+    }
+    buf_str(b, "\"");
+    for (const char *s = value; *s; s++)
+        buf_printf(b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+    buf_str(b, "\"");
+}
+
 char *
 filter_with(const char *text, const char *key, const char *value)
 {
@@ -382,14 +395,7 @@ filter_with(const char *text, const char *key, const char *value)
             buf_printf(&b, "%s%.*s", b.len ? " " : "", t.len, text + t.start);
     if (value) {
         buf_printf(&b, "%s%s:", b.len ? " " : "", key);
-        if (!needs_quotes(value)) {
-            buf_str(&b, value);
-        } else {
-            buf_str(&b, "\"");
-            for (const char *s = value; *s; s++)
-                buf_printf(&b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-            buf_str(&b, "\"");
-        }
+        add_value(&b, value);
     }
     return b.data;
 }

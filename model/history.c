@@ -28,7 +28,7 @@ struct track { /* one queue */
 
 struct history {
     int step_ms, steps;
-    struct track **tracks; /* sorted by name */
+    struct track *tracks; /* sorted by name */
     int n, cap;
 };
 
@@ -44,12 +44,11 @@ history_new(int step_ms, int steps)
 }
 
 static void
-track_free(struct track *t)
+track_done(struct track *t)
 {
     free(t->queue);
     free(t->last);
     free(t->at_ms);
-    free(t);
 }
 
 void
@@ -58,7 +57,7 @@ history_free(struct history *h)
     if (!h)
         return;
     for (int i = 0; i < h->n; i++)
-        track_free(h->tracks[i]);
+        track_done(&h->tracks[i]);
     free(h->tracks);
     free(h);
 }
@@ -77,7 +76,7 @@ place(const struct history *h, const char *queue, bool *found)
 
     while (low < high) {
         int mid = low + (high - low) / 2;
-        int order = strcmp(h->tracks[mid]->queue, queue);
+        int order = strcmp(h->tracks[mid].queue, queue);
         if (order == 0) {
             *found = true;
             return mid;
@@ -98,8 +97,8 @@ forget_old(struct history *h, int64_t step)
     int kept = 0;
 
     for (int i = 0; i < h->n; i++)
-        if (h->tracks[i]->step + h->steps < step)
-            track_free(h->tracks[i]);
+        if (h->tracks[i].step + h->steps < step)
+            track_done(&h->tracks[i]);
         else
             h->tracks[kept++] = h->tracks[i];
     h->n = kept;
@@ -109,19 +108,16 @@ static struct track *
 track_add(struct history *h, const char *queue, int64_t step)
 {
     bool found;
-    struct track *t = xcalloc(1, sizeof *t);
 
     forget_old(h, step);
     if (h->n == h->cap) {
         h->cap = h->cap ? h->cap * 2 : 16;
         h->tracks = xreallocarray(h->tracks, (size_t)h->cap, sizeof *h->tracks);
     }
-    int at = place(h, queue, &found);
-    memmove(h->tracks + at + 1, h->tracks + at, (size_t)(h->n - at) * sizeof *h->tracks);
-    h->tracks[at] = t;
+    struct track *t = h->tracks + place(h, queue, &found);
+    memmove(t + 1, t, (size_t)(h->tracks + h->n - t) * sizeof *t);
     h->n++;
-    t->queue = xstrdup(queue);
-    t->step = t->first_step = step;
+    *t = (struct track){.queue = xstrdup(queue), .step = step, .first_step = step};
     t->last = xcalloc((size_t)h->steps, sizeof *t->last);
     t->at_ms = xcalloc((size_t)h->steps, sizeof *t->at_ms);
     return t;
@@ -172,7 +168,7 @@ history_add(struct history *h, const char *queue, const struct sample *s)
     bool found;
     int64_t step = s->at_ms / h->step_ms;
     int at = place(h, queue, &found);
-    struct track *t = found ? h->tracks[at] : track_add(h, queue, step);
+    struct track *t = found ? &h->tracks[at] : track_add(h, queue, step);
     const struct sample *old = newest(t);
 
     if (s->at_ms <= 0 || (old && s->at_ms <= old->at_ms))
@@ -191,7 +187,7 @@ find(const struct history *h, const char *queue)
     bool found;
     int at = place(h, queue, &found);
 
-    return found ? h->tracks[at] : NULL;
+    return found ? &h->tracks[at] : NULL;
 }
 
 static double

@@ -452,8 +452,8 @@ static const struct cli_option id_options[] = {ID, COMMON, {0}};
 static const struct cli_option plain_options[] = {COMMON, {0}};
 
 #define VERB(n, w, h, words_n, o, r)                                                               \
-    {.name = n, .words = w, .help = h, .min_words = words_n, .max_words = words_n, .options = o,   \
-     .size = sizeof(struct act_words), .defaults = &act_defaults, .run = r}
+    {.name = (n), .words = (w), .help = (h), .min_words = (words_n), .max_words = (words_n), .options = (o),   \
+     .size = sizeof(struct act_words), .defaults = &act_defaults, .run = (r)}
 const struct cli_verb verbs_act[] = {
     VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
     VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),

@@ -332,28 +332,34 @@ read_filter(const struct cli *c, const struct list_words *w, struct params *p, s
     return ok;
 }
 
-/* One page; *more: there may be another, from the cursor that p has then. */
+struct job_pages {
+    struct cli_queue queue;
+    struct params params;
+    struct out out;
+    int most, printed;
+    bool more; /* there may be another page, from the cursor that params has */
+};
+
 static bool
-print_page(struct cli_queue *q, struct out *out, struct params *p, int most, int *printed,
-           bool *more, struct err *e)
+print_page(struct job_pages *j, struct err *e)
 {
     enum section_id section = SEC_JOBS;
     struct rowset rows;
-    int limit = most - *printed < PAGE ? most - *printed : PAGE;
+    int left = j->most - j->printed, limit = left < PAGE ? left : PAGE;
 
-    params_set_int(p, PARAM_LIMIT, limit);
-    params_set_int(p, PARAM_N, SCAN);
-    if (!cli_ask(q, &section, 1, p, &rows, e))
+    params_set_int(&j->params, PARAM_LIMIT, limit);
+    params_set_int(&j->params, PARAM_N, SCAN);
+    if (!cli_ask(&j->queue, &section, 1, &j->params, &rows, e))
         return false;
     const struct job_row *row = rows.rows, *last = rows.n ? row + rows.n - 1 : NULL;
-    bool marked = last && !*last->id;
+    bool marked = last && !*last->id; /* the search stopped early */
     int n = rows.n - marked;
-    out->now_ms = q->now_ms;
-    out_rows(out, row, n, rows.size);
-    *printed += n;
-    *more = last && *last->cursor && (marked || n == limit) && *printed < most;
-    if (*more)
-        params_set(p, PARAM_CURSOR, last->cursor);
+    j->out.now_ms = j->queue.now_ms;
+    out_rows(&j->out, row, n, rows.size);
+    j->printed += n;
+    j->more = last && *last->cursor && (marked || n == limit) && j->printed < j->most;
+    if (j->more)
+        params_set(&j->params, PARAM_CURSOR, last->cursor);
     rowset_free(&rows);
     return true;
 }
@@ -362,25 +368,22 @@ static int
 run_jobs(struct cli *c, const void *options)
 {
     const struct list_words *w = options;
-    struct cli_queue q;
     struct err e = {0};
-    struct params p = {0};
-    struct out out;
-    int printed = 0, most = w->limit == 0 ? INT_MAX : limit_of(w);
+    struct job_pages j = {.most = w->limit == 0 ? INT_MAX : limit_of(w), .more = true};
     bool ok = true;
 
-    if (!read_filter(c, w, &p, &e))
+    if (!read_filter(c, w, &j.params, &e))
         return cli_usage(c, "%s", e.text);
-    if (!cli_open(c, false, &q, &e)) {
-        params_done(&p);
+    if (!cli_open(c, false, &j.queue, &e)) {
+        params_done(&j.params);
         return cli_fail(c, &e);
     }
-    out_begin(&out, form_of(w), q.source, job_columns);
-    for (bool more = true; ok && more;)
-        ok = print_page(&q, &out, &p, most, &printed, &more, &e);
-    params_done(&p);
-    cli_close(&q);
-    return end(c, ok, printed, &e);
+    out_begin(&j.out, form_of(w), j.queue.source, job_columns);
+    while (ok && j.more)
+        ok = print_page(&j, &e);
+    params_done(&j.params);
+    cli_close(&j.queue);
+    return end(c, ok, j.printed, &e);
 }
 
 /* --- the table
@@ -406,8 +409,8 @@ static const struct cli_option job_options[] = {
     FORMS, {0}};
 
 #define VERB(n, w, h, most, o, r)                                                                  \
-    {.name = n, .words = w, .help = h, .max_words = most, .options = o,                            \
-     .size = sizeof(struct list_words), .defaults = &list_defaults, .run = r}
+    {.name = (n), .words = (w), .help = (h), .max_words = (most), .options = (o),                            \
+     .size = sizeof(struct list_words), .defaults = &list_defaults, .run = (r)}
 const struct cli_verb verbs_list[] = {
     VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues),
     VERB("jobs", "[FILTER]", "List jobs: by options, or in words as after / in the console", -1,
