@@ -187,6 +187,8 @@ take_lines(struct push *p, struct queue_push *jobs, int *n, struct err *e)
         const char *text = p->in.data + p->used;
         p->used = next;
         p->line++;
+        if (*n == 0)
+            p->first_line = p->line;
         if (!p->o->type && is_blank(text, len))
             continue;
         describe(p, &jobs[*n]);

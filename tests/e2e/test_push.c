@@ -1,0 +1,213 @@
+/*
+ * `queuetop push` and `install` as a user types them: what is printed, what is in the database, and
+ * the exit codes.
+ */
+#include "tests/harness.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/proc.h"
+#include "tests/server.h"
+
+static char dsn[400];
+static PGconn *conn;
+
+/* Runs it; both outputs must be what they should (NULL = not looked at). */
+static void
+check_run(const char *input, const char *words, int code, const char *out, const char *err)
+{
+    char *got_out, *got_err;
+    int got = proc_run(input, &got_out, &got_err, "-d \"%s\" %s", dsn, words);
+
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d: %s", words, got, code, got_err);
+    if (out)
+        assert_string_equal(got_out, out);
+    if (err && !strstr(got_err, err))
+        fail_msg("%s: said '%s', not '%s'", words, got_err, err);
+    free(got_out);
+    free(got_err);
+}
+
+static void
+check(const char *sql, const char *expected)
+{
+    assert_string_equal(pg_value(conn, "%s", sql), expected);
+}
+
+static int
+clear(void **state)
+{
+    (void)state;
+    pg_run(conn, "delete from queues.queue");
+    return 0;
+}
+
+static void
+all_that_a_job_can_say(void **state)
+{
+    (void)state;
+    check_run(
+        NULL,
+        "push mail --kind welcome --payload '{\"b\":1, \"a\" : 1}' --priority 2 --max-tries 7 "
+        "--run-timeout 90s --lease-timeout 2m --unique k1 --delay 5m "
+        "--id 01a1fd3f-5d66-7dab-ac0d-78c4a62b213e",
+        0, "01a1fd3f-5d66-7dab-ac0d-78c4a62b213e\n", NULL);
+    check("select concat_ws('|', queue, kind, state, payload, priority, max_tries, run_timeout, "
+          "lease_timeout, unique_key, run_after > now() + interval '4 min') from queues.queue",
+          "mail|welcome|scheduled|{\"b\":1, \"a\" : 1}|2|7|00:01:30|00:02:00|k1|t");
+}
+
+static void
+a_payload_comes_from_anywhere(void **state)
+{
+    FILE *f = fopen("payload", "we");
+
+    (void)state;
+    assert_non_null(f);
+    fputs("a\tb\n", f);
+    assert_int_equal(fclose(f), 0);
+    check_run(NULL, "push none", 0, NULL, NULL);
+    check_run("[1]\n", "push input -", 0, NULL, NULL);
+    check_run("[2]", "push input2 --payload-file -", 0, NULL, NULL);
+    check_run("", "push empty - --type text/plain", 0, NULL, NULL);
+    check_run(NULL, "push file --payload-file payload --type text/tsv", 0, NULL, NULL);
+    unlink("payload");
+    check("select string_agg(concat_ws('|', queue, payload, encode(body, 'escape'), payload_type), "
+          "' ' "
+          "order by queue) from queues.queue",
+          "empty||text/plain file|a\tb\n|text/tsv input|[1]\n input2|[2] none");
+    check_run(NULL, "push q --payload-file nowhere", 2, "", "nowhere: No such file");
+    check_run(NULL, "push q - --payload 1", 2, "", "one of --payload");
+}
+
+static void
+pushed_twice_is_one_job(void **state)
+{
+    const char *id = "01a1fd3f-0000-7dab-ac0d-78c4a62b213e";
+    char words[100], line[40];
+
+    (void)state;
+    snprintf(words, sizeof words, "push q --id %s", id);
+    snprintf(line, sizeof line, "%s\n", id);
+    check_run(NULL, words, 0, line, "");
+    check_run(NULL, words, 0, line, "there is such a job already");
+    pg_run(conn, "update queues.queue set unique_key = 'k'");
+    check_run(NULL, "push q --unique k", 0, line, "there is such a job already");
+    check("select count(*) from queues.queue", "1");
+}
+
+static void
+lines_are_jobs(void **state)
+{
+    size_t size = 3000 * 8;
+    char *lines = calloc(1, size), *out;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0, at = 0; i < 3000; i++)
+        at += snprintf(lines + at, size - (size_t)at, "%d\n", i);
+    lines[strlen(lines) - 1] = 0; /* the last line without its end */
+    assert_int_equal(proc_run(lines, &out, NULL, "-d \"%s\" push many - --lines", dsn), 0);
+    for (const char *at = out; *at; at++)
+        n += *at == '\n';
+    assert_int_equal(n, 3000);
+    check("select count(distinct payload::text) from queues.queue", "3000");
+    /* in the order of the lines */
+    check("select count(*) from (select payload::text::int as p, row_number() over (order by seq) "
+          "as r "
+          "from queues.queue) z where p <> r - 1",
+          "0");
+    char first[37] = "";
+    snprintf(first, sizeof first, "%s", out);
+    check("select id from queues.queue order by seq limit 1", first);
+    free(lines);
+    free(out);
+}
+
+static void
+a_bad_line_is_named(void **state)
+{
+    (void)state;
+    check_run("1\n\n{\"a\":\n4\n", "push q - --lines", 6, NULL, "line 3: ");
+    check("select string_agg(payload::text, ' ') from queues.queue", "1");
+    check_run("{\n", "push q - --lines", 5, "", "line 1: ");
+    check_run("1\n", "push q - --lines --unique k", 2, "", "--unique");
+    check_run(NULL, "push q --lines", 2, "", "push q - --lines");
+}
+
+static void
+what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    check_run(NULL, "push q --payload {", 5, "", "22P02");
+    check_run(NULL, "push q --id 123", 2, "", "not a uuid");
+    check_run(NULL, "push q --at soon", 5, "", "soon");
+    check_run(NULL, "push q --at 2026-01-01 --delay 5m", 2, "", "exclude each other");
+    check_run(NULL, "--schema nix push q", 5, "", "queuetop install");
+    check_run(NULL, "--read-only push q", 3, "", "");
+    check_run(NULL, "push '' --payload 1", 2, "", "1 to 200");
+    pg_run(conn, "update queues.setting set value = '1000' where name = 'payload_limit'");
+    char large[1100];
+    snprintf(large, sizeof large, "\"%01040d\"", 7);
+    check_run(large, "push q -", 3, "", "QT004");
+    pg_run(conn, "update queues.setting set value = '10485760' where name = 'payload_limit'");
+    check("select count(*) from queues.queue", "0");
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"host=/nowhere\" push q"), 4);
+}
+
+static void
+a_second_install_changes_nothing(void **state)
+{
+    (void)state;
+    check_run(NULL, "install", 0, NULL, NULL);
+    check_run(NULL, "migrate", 0, NULL, NULL);
+    check_run(NULL, "--schema 'My \"Other\" Queue' install --dry-run", 0, NULL, NULL);
+    check("select count(*) from pg_namespace where nspname like 'My%'", "0");
+    check_run(NULL, "--schema 'My Queue' install", 0, NULL, NULL);
+    check_run(NULL, "--schema 'My Queue' push q", 0, NULL, NULL);
+    check("select count(*) from \"My Queue\".queue", "1");
+    check("select count(*) from queues.queue", "0");
+    check_run(NULL, "--schema nix migrate", 3, NULL, "install");
+}
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    if (chdir(getenv("TMPDIR")) != 0)
+        return -1;
+    pg_start(NULL);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("push"));
+    conn = pg_connect(dsn);
+    return proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn);
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    PQfinish(conn);
+    pg_stop();
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(all_that_a_job_can_say, clear),
+        cmocka_unit_test_setup(a_payload_comes_from_anywhere, clear),
+        cmocka_unit_test_setup(pushed_twice_is_one_job, clear),
+        cmocka_unit_test_setup(lines_are_jobs, clear),
+        cmocka_unit_test_setup(a_bad_line_is_named, clear),
+        cmocka_unit_test_setup(what_is_wrong_is_said, clear),
+        cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
