@@ -148,7 +148,8 @@ seed(struct store *s, struct rowset *rates)
         0, {0, 0, 0, FIELD_NULL, FIELD_NULL}
     };
 
-    qsort(rates->rows, (size_t)rates->n, rates->size, by_time);
+    if (rates->n > 0)
+        qsort(rates->rows, (size_t)rates->n, rates->size, by_time);
     for (int i = 0; i < rates->n; i++) {
         struct sample one = {
             r[i].at_ms, {r[i].pushed, r[i].completed, r[i].fails, FIELD_NULL, FIELD_NULL}
@@ -182,8 +183,10 @@ take_queues(struct store *s, struct db_reply *reply, struct err *e)
         rowset_free(&counts);
         return false;
     }
-    qsort(config.rows, (size_t)config.n, config.size, by_queue);
-    qsort(counts.rows, (size_t)counts.n, counts.size, by_queue);
+    if (config.n > 0)
+        qsort(config.rows, (size_t)config.n, config.size, by_queue);
+    if (counts.n > 0)
+        qsort(counts.rows, (size_t)counts.n, counts.size, by_queue);
     replace(&s->queues, &config);
     replace(&s->counts, &counts);
     if (with_rates)
