@@ -5,12 +5,13 @@
  */
 #include "model/worker.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "model/clock.h"
@@ -153,8 +154,11 @@ check_end(struct worker *w, int64_t now)
         stop_claiming(w, "error");
     if (w->o.drain && w->is_empty && !is_busy)
         stop_claiming(w, "nothing is ready");
-    if (w->o.max_idle_ms > 0 && !is_busy && now - w->idle_since_ms >= w->o.max_idle_ms)
+    if (w->o.max_idle_ms > 0 && !is_busy && now - w->idle_since_ms >= w->o.max_idle_ms) {
+        if (!w->is_registered && w->fatal.kind == ERR_NONE && db_last_error(w->db)->kind)
+            w->fatal = *db_last_error(w->db);
         stop_claiming(w, "idle");
+    }
     if (w->stop == STOP_NOW && now >= w->stop_at_ms) {
         w->is_dirty = true;
         w->has_left = true;
@@ -233,12 +237,30 @@ worker_pump(struct worker *w)
         set_timer(w, now);
 }
 
+/* Each command takes four descriptors. */
+static bool
+allow_files(int jobs, struct err *e)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)jobs * 4 + 64;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+        return true;
+    if (limit.rlim_max < needed)
+        return fail(e, ERR_USAGE, "%d commands at a time need %ju open files, the limit is %ju",
+                    jobs, (uintmax_t)needed, (uintmax_t)limit.rlim_max);
+    limit.rlim_cur = needed;
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        return fail(e, ERR_SYS, "open files: %s", strerror(errno));
+    return true;
+}
+
 struct worker *
 worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct err *e)
 {
     char *path = NULL, host[256] = "";
 
-    if (!child_find(o->argv[0], &path, e))
+    if (!allow_files(o->jobs, e) || !child_find(o->argv[0], &path, e))
         return NULL;
     struct queue *queue = queue_new(db, o->schema, e);
     if (!queue) {
@@ -271,6 +293,7 @@ worker_run(struct worker *w, struct err *e)
     loop_on_signal(w->loop, SIGCHLD, on_signal, w);
     loop_on_signal(w->loop, SIGTERM, on_signal, w);
     loop_on_signal(w->loop, SIGINT, on_signal, w);
+    loop_on_signal(w->loop, SIGHUP, on_signal, w);
     worker_pump(w);
     if (!loop_run(w->loop, e))
         return false;

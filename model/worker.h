@@ -37,8 +37,8 @@ struct worker;
 /* ERR_USAGE when the command can't be found, so that no job fails for that. */
 struct worker *worker_new(struct loop *l, struct db *db, const struct worker_options *o,
                           struct err *e);
-/* Turns the loop until the worker has ended: drained, idle, told to by SIGTERM or SIGINT (the first
- * finishes what runs, the second kills and gives back at once), or refused (false). */
+/* Turns the loop until the worker has ended: drained, idle, told to by SIGTERM, SIGINT or SIGHUP
+ * (the first finishes what runs, the second kills and gives back at once), or refused (false). */
 bool worker_run(struct worker *w, struct err *e) __attribute__((warn_unused_result));
 /* False after worker_run: jobs were killed, or answers could not be delivered. */
 bool worker_is_clean(const struct worker *w);
