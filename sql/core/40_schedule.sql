@@ -73,9 +73,11 @@ begin
         select q.id, q.queue, q.priority, q.state from queue q join c using (id)
         where q.state in ('scheduled', 'retry') and q.run_after <= now()
         order by q.run_after, q.seq for update of q skip locked
+    ), k as materialized ( -- numbers in the order of l: an update joins in any order
+        select id, queue, priority, state, nextval('job_seq') as new_seq from l
     ), u as (
-        update queue q set state = 'ready', seq = nextval('job_seq'), changed = now(), run_after = null
-        from l where q.id = l.id returning l.queue, l.priority, l.state, q.seq
+        update queue q set state = 'ready', seq = l.new_seq, changed = now(), run_after = null
+        from k l where q.id = l.id returning l.queue, l.priority, l.state, q.seq
     ), d as (
         insert into delta (queue, priority, ready, scheduled, retry) -- no min_seq: under this lock nothing is late
         select queue, priority, count(*), -count(*) filter (where state = 'scheduled'),

@@ -34,7 +34,8 @@ select add_days();
 
 create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
 returns table (id uuid, seq bigint, state text)
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -47,7 +48,7 @@ declare
 begin
     with w as materialized ( -- the caller has locked these rows, and the scheduler's
         select lease, queue, priority, lock_key, started, started_seqs, max_tries, history,
-               case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part)) end as seqs,
+               case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part) order by 1) end as seqs,
                case when part is null then '{}' else array(select unnest(seqs) except select unnest(part) order by 1) end as rest
         from work_queue where lease = any(leases)
     ), wd as (
@@ -63,18 +64,22 @@ begin
                case when q.cancel_asked is not null and w.lock_key is not null then 'cancelled'
                     when take_back.fail or z.counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'failed'
                     else 'ready' end as becomes
-        from w join queue q on q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        from w cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
+            select q.* from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+            and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) q
         cross join lateral (select take_back.count and w.lock_key is not null
                                    and q.seq = any(coalesce(w.started_seqs, '{}')) as counted) z
+    ), k as materialized ( -- the old order; an update joins in any order
+        select j.*, nextval('job_seq') as new_seq from (select * from j where becomes <> 'cancelled' order by was) j
     ), u as (
-        update queue q set seq = nextval('job_seq'), tries = j.now_tries, changed = case when j.becomes = 'ready' then q.changed else now() end,
+        update queue q set seq = j.new_seq, tries = j.now_tries, changed = case when j.becomes = 'ready' then q.changed else now() end,
                state = j.becomes::job_state,
                error = case when j.counted or j.becomes = 'failed' then why else q.error end,
                error_key = case when j.counted or j.becomes = 'failed' then error_key(why) else q.error_key end
-        from (select * from j where becomes <> 'cancelled' order by was) j where q.id = j.id
-        returning q.id, q.queue, q.priority, q.seq, q.state, q.error_key, j.counted, j.was, j.lock_key, j.now_tries
+        from k j where q.id = any(array(select id from j)) and q.id = j.id
+        returning q.id, q.queue, q.priority, q.seq, q.state, q.error_key, q.lease_timeout, j.counted, j.was, j.lock_key, j.now_tries
     ), x as (
-        delete from queue q using j where q.id = j.id and j.becomes = 'cancelled'
+        delete from queue q using j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes = 'cancelled'
         returning q.*, j.lock_key, j.started as began, j.history, j.counted, j.now_tries
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
@@ -96,9 +101,9 @@ begin
     ), n as ( -- back in line as leases of one job each; where the queue is paused they stay uncut
         insert into work_queue (lease, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
         select nextval('lease_seq'), queue, priority, array[seq], lease_time, max_tries, history, run_timeout
-        from (select u.queue, u.priority, u.seq, coalesce(q.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time,
+        from (select u.queue, u.priority, u.seq, coalesce(u.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time,
                      nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history, c.run_timeout
-              from u join queue q using (id) left join queue_config c on c.queue = u.queue
+              from u left join queue_config c on c.queue = u.queue
               where u.state = 'ready' and c.paused_at is null order by u.seq) z
         returning queue, priority, seqs[1] as seq
     ), r as (
@@ -118,7 +123,8 @@ comment on function take_back(bigint[], boolean, boolean, text, bigint[]) is 'En
     'with new numbers in new leases, or as failed; count = it counts as a try for those that had started. Under the scheduler lock';
 
 create or replace function steal() returns int
-language plpgsql set search_path from current set enable_seqscan = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     leases bigint[];
     n      int;
@@ -233,7 +239,7 @@ begin
     end if;
     if t.day_at < clock_timestamp() then
         perform add_days();
-        new.day_at := clock_timestamp() + interval '1 h';
+        new.day_at := clock_timestamp() + retain();
         write := true;
     end if;
     if t.more then

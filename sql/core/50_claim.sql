@@ -7,7 +7,8 @@
 -- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
 
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
-language plpgsql set search_path from current as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     r bigint[];
     m int;
@@ -39,7 +40,8 @@ create or replace function claim(node text, n int default 1, timeout interval de
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
     cursor bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -101,7 +103,10 @@ begin
           union all
           select p.lease, p.version, p.queue, p.priority, p.seqs, p.max_tries, p.lock_timeout, p.run_timeout
           from work_queue p where p.lease = part) w
-    join queue j on j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+    cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
+        select j.* from queue j
+        where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) j
     order by w.lease, j.seq;
     get diagnostics rows = row_count;
     if rows < jobs then
@@ -113,7 +118,8 @@ comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leas
     'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
 
 create or replace function split(node text, lease bigint, n int, timeout interval, start boolean) returns bigint
-language plpgsql set search_path from current set enable_seqscan = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
     w work_queue;
@@ -130,10 +136,12 @@ end $$;
 comment on function split(text, bigint, int, interval, boolean) is 'Claims the first n jobs of a free lease as a lease of their own';
 
 create or replace function drop_missing(leases bigint[]) returns void
-language sql set search_path from current set enable_seqscan = off as $$
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
     with r as materialized (
         select w.lease, array(select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
-                              and j.state = 'ready' and j.seq = any(w.seqs) order by j.seq) as seqs
+                              and j.state = 'ready' and j.seq = any(w.seqs)
+                              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
     ), d as (
         delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')

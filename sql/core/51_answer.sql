@@ -4,7 +4,8 @@
 
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns table (seq bigint, outcome text)
-language plpgsql set search_path from current set enable_seqscan = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 begin
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
@@ -13,7 +14,7 @@ begin
         select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
         group by lease, version, seq
     ), m as materialized (
-        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history
+        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
         from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
     ), r as materialized (
         select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
@@ -23,8 +24,9 @@ begin
     ), wu as (
         update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
     ), j as (
-        delete from queue q using m, work_queue w
-        where w.lease = m.lease and m.seq = any(w.seqs)
+        delete from queue q using m
+        where m.inside and q.id = any(array(select q.id from m cross join lateral (select q.id from queue q where q.queue = m.queue
+                      and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq offset 0) q))
           and q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
         returning q.*, m.o, coalesce($5[m.o], m.started) as began, m.history
     ), h as (
@@ -57,14 +59,16 @@ begin
     if not found then
         update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all($4))
         where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4
-        returning w.queue, w.priority, $4 as seqs, w.started, w.history into w;
+        returning w.queue, w.priority, (select array_agg(s order by s) from unnest($4) s) as seqs, w.started, w.history into w;
         if not found then
             return;
         end if;
     end if;
     held := w.seqs;
     with j as (
-        delete from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        delete from queue q
+        where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+          and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] -- however small the planner believes the queue to be
         returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
@@ -86,7 +90,8 @@ comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], b
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -112,7 +117,10 @@ begin
         returning w.queue, w.priority, w.seqs, w.started, w.history
     ), j as (
         delete from queue q using w
-        where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        where q.id = any(array(select q.id from w cross join lateral (select q.id from queue q where q.queue = w.queue
+                and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+                and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) q))
+          and q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
         returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began, w.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
@@ -153,7 +161,8 @@ create or replace function fail(node text, leases bigint[], versions int[], seqs
     traces text[] default null, started timestamptz[] default null, retry_in interval[] default null,
     final boolean[] default null, outcomes text[] default null)
 returns table (seq bigint, outcome text, run_after timestamptz)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -185,16 +194,17 @@ begin
                now() + coalesce($8[m.o], make_interval(secs => (0.8 + 0.4 * random()) * -- in seconds, as an interval would overflow
                    least(extract(epoch from coalesce(c.backoff_max, interval '1 h'))::float8,
                          extract(epoch from coalesce(c.backoff_base, interval '5 s'))::float8 * power(2, least(q.tries, 40))))) as due
-        from m join queue q on q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
+        from m cross join lateral (select q.* from queue q where q.queue = m.queue and q.priority = m.priority and q.state = 'ready'
+                                   and q.seq = m.seq offset 0) q -- one by one, whatever the planner believes
         left join queue_config c on c.queue = m.queue
         where m.inside
     ), u as (
         update queue q set seq = nextval('job_seq'), state = j.becomes::job_state, changed = now(), tries = j.now_tries,
                error = j.error, error_key = error_key(j.error), run_after = case when j.becomes = 'retry' then j.due end
-        from j where q.id = j.id and j.becomes <> 'cancelled'
+        from j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes <> 'cancelled'
         returning q.id, q.queue, q.priority, q.state, q.error_key, j.o, q.run_after
     ), x as (
-        delete from queue q using j where q.id = j.id and j.becomes = 'cancelled'
+        delete from queue q using j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes = 'cancelled'
         returning q.*, j.o, j.began, j.history, j.now_tries, j.error as last_error
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
@@ -226,7 +236,8 @@ comment on function fail(text, bigint[], int[], bigint[], text[], text[], timest
 
 create or replace function extend(node text, leases bigint[], versions int[], by interval, started_seqs bigint[] default null)
 returns table (lease bigint, outcome text, lease_until timestamptz, cancel bigint[])
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
@@ -242,7 +253,7 @@ begin
         returning w.lease, w.lock_timeout, w.queue, w.priority, w.seqs)
     select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
            array(select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
-                 and q.seq = any(u.seqs) and q.cancel_asked is not null)
+                 and q.seq = any(u.seqs) and q.seq between u.seqs[1] and u.seqs[cardinality(u.seqs)] and q.cancel_asked is not null)
     from unnest($2) with ordinality v (lease, o) left join u on u.lease = v.lease order by v.o;
 end $$;
 comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases hold until now + by, never shorter than before. '
@@ -250,7 +261,8 @@ comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases
 
 create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (seq bigint, outcome text)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

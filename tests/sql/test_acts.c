@@ -324,6 +324,26 @@ the_audit_says_who(void **state)
     PQfinish(c);
 }
 
+static void
+nobody_adds_to_the_action_of_another(void **state)
+{
+    PGconn *c = fresh("audit_of_another");
+    static const char release[] = "select release(" ACT(1) ", %d, '%s', false)";
+
+    (void)state;
+    pg_run(c, "create role eve; grant queues_operator to eve");
+    pg_run(c, release, 1, "n");
+    assert_string_equal(pg_try(c, release, 2, "m"), "QT007"); /* another node */
+    assert_string_equal(pg_try(c, "select drain_node(" ACT(1) ", 'n')"), "QT007");
+    pg_run(c, "set session authorization eve");
+    assert_string_equal(pg_try(c, release, 2, "n"), "QT007");
+    assert_string_equal(pg_try(c, release, 1, "n"), "QT007"); /* asked again, but not by her */
+    pg_run(c, "reset session authorization");
+    pg_run(c, release, 2, "n");
+    expect(c, "postgres n 2", "select concat_ws(' ', who, node, batches) from audit_log");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -339,6 +359,7 @@ main(void)
         cmocka_unit_test(purge_waits_for_nobody),
         cmocka_unit_test(purge_of_failed_jobs),
         cmocka_unit_test(the_audit_says_who),
+        cmocka_unit_test(nobody_adds_to_the_action_of_another),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -28,14 +28,14 @@ a_trickle_beside_a_mountain(void **state)
     pg_run(c, "select t.many('big', 'b', 20000)");
     for (int i = 0; i < 20; i++)
         work_off(c, 20, "big");
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 20; round++) {
         char small[16];
         snprintf(small, sizeof small, "small%d", round % 10);
         core_settle(c);
         allowed =
             pg_int(c, "select sum(cardinality(seqs)) from work_queue where lock_key is null") + 10;
         pg_run(c, "select t.push('%s', 's')", small);
-        for (waited = 0; work_off(c, 5, small) == 0; waited += 5)
+        for (waited = 0; work_off(c, 10, small) == 0; waited += 10)
             assert_true(waited <= allowed);
     }
     assert_in_range(allowed, 11, 200); /* and a round is short while workers are slow */

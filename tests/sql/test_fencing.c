@@ -140,6 +140,17 @@ answers_one_by_one(void **state)
     expect(c, "done", "select t.done('n', 'b')");
     expect(c, "gone", "select t.done('n', 'b')");
     expect(c, "done,gone,done", "select t.done('n', 'a,b,c')");
+    /* parts in any order */
+    pg_run(c, "select t.push('r', 'f,g,h,i')");
+    core_settle(c);
+    expect(c, "f,g,h,i", "select t.claim('o', 9)");
+    expect(c, "done,done,done",
+           "select string_agg(r.outcome, ',') from (select array_agg(lease) l, array_agg(version)"
+           " v, array_agg(seq order by seq desc) s from t.last where name in ('f', 'g', 'h')) h,"
+           " complete('o', l, v, s) r");
+    expect(c, "given back", "select t.back('o', 'i')");
+    expect(c, "i", "select t.claim('o', 9)");
+    expect(c, "done", "select t.done('o', 'i')");
     expect(c, "retry", "select t.fail('n', 'd', 'x', '1 h')");
     expect(c, "gone", "select t.done('n', 'd')");
     expect(c, "gone", "select t.fail('n', 'a')");
@@ -148,7 +159,10 @@ answers_one_by_one(void **state)
            "select string_agg(outcome, ',') from t.last h, complete('n', array[lease, lease],"
            " array[version, version], array[seq, seq]) where name = 'e'");
     expect(c, "0", "select count(*) from work_queue");
-    expect(c, "a completed,b completed,c completed,e completed", "select t.finished()");
+    expect(c,
+           "a completed,b completed,c completed,e completed,f completed,g completed,h completed,i "
+           "completed",
+           "select t.finished()");
     core_check(c);
     PQfinish(c);
 }

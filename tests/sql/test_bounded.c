@@ -1,0 +1,130 @@
+/*
+ * Speed that lasts, counted in pages touched and never in time: no call wades through other jobs or
+ * through the dead rows of finished ones, whatever the planner knows about the tables, however long
+ * somebody holds a snapshot; no job row is updated between push and done (rule 6).
+ */
+#include "tests/sql/core.h"
+
+static void
+make_probe(PGconn *c)
+{
+    pg_run(c, "create function t.pages(ask text) returns bigint language plpgsql as $$ declare j "
+              "json; begin"
+              " execute 'explain (analyze, buffers, format json) ' || ask into j;"
+              " return (j->0->'Plan'->>'Shared Hit Blocks')::bigint + (j->0->'Plan'->>'Shared Read "
+              "Blocks')::bigint;"
+              " end $$");
+}
+
+/* The pages that a call touches once its session is warm: the least of some calls. */
+static int64_t
+pages(PGconn *c, const char *before, const char *ask)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < 4; i++) {
+        pg_run(c, "%s", *before ? before : "select 1");
+        int64_t n = pg_int(c, "select t.pages($x$%s$x$)", ask);
+        least = n < least ? n : least;
+    }
+    return least;
+}
+
+static void
+no_job_row_is_updated(void **state)
+{
+    PGconn *c = core_new("no_update");
+
+    (void)state;
+    pg_run(
+        c,
+        "create function t.no() returns trigger language plpgsql as $$ begin raise 'a job row is "
+        "updated';"
+        " end $$; create trigger no before update on queue for each row execute function t.no()");
+    pg_run(c,
+           "select t.push('q', 'a,b,c'), t.push('q', 'd', 0), push('q', lease_timeout => '1 h')");
+    core_settle(c);
+    pg_run(c, "begin");
+    expect(c, "5", "select count(*) from claim('n', 5)");
+    expect(c, "0",
+           "select pg_stat_get_xact_tuples_updated('work_queue'::regclass) -"
+           " pg_stat_get_xact_tuples_hot_updated('work_queue'::regclass)");
+    expect(c, "t", "select pg_stat_get_xact_tuples_updated('work_queue'::regclass) > 0");
+    pg_run(c, "rollback");
+    pg_run(c, "select t.claim('n', 5); select t.extend('n'); select t.done('n')");
+    expect(c, "5", "select count(*) from history");
+    core_settle(c);
+    PQfinish(c);
+}
+
+/* Each call beside 20,000 waiting jobs, most of them leased, and beside none. */
+static const struct probe {
+    const char *name, *before, *ask;
+    int64_t most;
+} probes[] = {
+    {"claim",     "",                                           "select * from claim('n', 1)",                  40  },
+    {"claim of",  "",                                           "select * from claim('n', 1, queues => '{q}')", 160 },
+    {"complete",  "select t.claim('c', 1)",                     "select t.done('c')",                           50  },
+    {"complete2", "select t.claim('c', 2)",
+     "select t.done('c', (select name from"
+     " t.held where node = 'c' order by n desc limit 1))",                                                      60  },
+    {"fail",      "delete from t.held; select t.claim('f', 1)", "select t.fail('f')",                           90  },
+    {"extend",    "delete from t.held; select t.claim('e', 1)", "select t.extend('e')",                         30  },
+    {"back",      "delete from t.held; select t.claim('b', 1)", "select t.back('b')",                           110 },
+    {"push",      "",                                           "select push('q', '1')",                        30  },
+    {"step",      "select push('q', '1')",                      "select t.step()",                              900 },
+    {"steal",
+     "select t.claim('s', 1, '1 us'); update tick set mark_at = '-infinity' where tick = (select "
+     "max(tick) from"
+     " tick)",                                                  "select t.step()",                              1800},
+};
+
+static void
+beside(PGconn *c, const char *what)
+{
+    int wading = 0;
+
+    for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
+        int64_t n = pages(c, probes[i].before, probes[i].ask);
+        print_message("%s: %s touches %d pages, at most %d\n", what, probes[i].name, (int)n,
+                      (int)probes[i].most);
+        wading += n > probes[i].most;
+    }
+    assert_int_equal(wading, 0);
+}
+
+static void
+small_work_beside_many_jobs(void **state)
+{
+    PGconn *c = core_new("beside");
+
+    (void)state;
+    make_probe(c);
+    pg_run(c, "alter table queue set (autovacuum_enabled = off); alter table work_queue set "
+              "(autovacuum_enabled ="
+              " off)");
+    pg_run(c, "select t.push('q', 'first,second')");
+    core_settle(c);
+    beside(c, "empty");
+    pg_run(
+        c,
+        "select t.many('q', 'j', 20000), t.many('big', 'j', 20000); update tick set want = 20000");
+    core_settle(c);
+    beside(c, "never analyzed");
+    pg_run(c, "analyze");
+    PQfinish(c);
+    c = core_join("beside");
+    beside(c, "analyzed");
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_job_row_is_updated),
+        cmocka_unit_test(small_work_beside_many_jobs),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
