@@ -127,10 +127,9 @@ put_time(struct pen *p, const char *label, int64_t ms, const struct job_look *lo
 static void
 put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
 {
-    int64_t left = r->lease_until_ms - look->now_ms;
-
     if (r->lease_until_ms == FIELD_NULL)
         return;
+    int64_t left = r->lease_until_ms - look->now_ms;
     put(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
         left < 0 ? "expired " : fmt_duration(left).s);
     pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");

@@ -57,10 +57,10 @@ static void
 draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct lease_line *l = row;
-    int64_t left = l->l.lease_until_ms - c->now_ms;
 
     if (l->l.lease_until_ms == FIELD_NULL)
         return;
+    int64_t left = l->l.lease_until_ms - c->now_ms;
     if (left >= 0)
         grid_right(g, r, ROLE_TEXT, fmt_age(left).s);
     else
