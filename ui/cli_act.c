@@ -421,9 +421,9 @@ run_drain(struct cli *c, const void *options)
     {"reason", 'r', "TEXT", CLI_TEXT, F(reason), "why, for the audit", 0, 0},                      \
     {"expect", 0, "N", CLI_BIG, F(expect), "refuse unless exactly N would change", 0, INT64_MAX},  \
     {"json", 0, NULL, CLI_FLAG, F(json), "the outcome as one JSON object", 0, 0}
-#define ID {"id", 'i', "ID,..", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0}
+#define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0}
 #define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
-#define STATE {"state", 's', "S,..", CLI_LIST, F(states), "in these states", 0, 0}
+#define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
 #define NODE {"node", 0, "NAME", CLI_TEXT, F(node), "of this node", 0, 0}
 
 static const struct cli_option requeue_options[] = {

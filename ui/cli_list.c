@@ -403,7 +403,7 @@ static const struct cli_option node_options[] = {NODE, FORMS, {0}};
 static const struct cli_option lease_options[] = {QUEUE, NODE, FORMS, {0}};
 static const struct cli_option job_options[] = {
     QUEUE, NODE,
-    {"state", 's', "S,..", CLI_LIST, F(states), "in these states (ready, failed, ...)", 0, 0},
+    {"state", 's', "STATES", CLI_LIST, F(states), "in these states (ready, failed, ...)", 0, 0},
     {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
     {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
     FORMS, {0}};

@@ -10,6 +10,7 @@
 #include "model/mem.h"
 #include "tests/proc.h"
 #include "tests/sql/core.h"
+#include "tests/term.h"
 
 static char dsn[500];
 
@@ -374,6 +375,90 @@ test_roles(void **state)
     PQfinish(conn);
 }
 
+/* --- at a terminal -------------------------------------------------------------------------------
+ */
+
+static void
+spawn(struct vt *vt, const char *verb, const char *option, const char *value)
+{
+    const char *argv[] = {getenv("QUEUETOP"), verb, option, value, dsn, NULL};
+
+    vt_spawn(vt, 24, 80, argv, NULL);
+}
+
+/* A person is asked: y for what is small and harmless, the count for what cannot be taken back. */
+static void
+test_prompts(void **state)
+{
+    PGconn *conn = begin("prompts");
+    struct vt vt;
+
+    (void)state;
+    make_failed(conn, "bad", 3);
+    spawn(&vt, "requeue", "--queue", "bad");
+    vt_want(&vt, "3 jobs → ready");
+    vt_want(&vt, "Go on? [y/N]");
+    vt_type(&vt, "\n");
+    vt_want(&vt, "nothing was changed");
+    assert_int_equal(vt_exit_status(&vt), 3);
+    vt_done(&vt);
+    expect(conn, "3", "select count(*) from queue where state = 'failed'");
+    spawn(&vt, "requeue", "--queue", "bad");
+    vt_want(&vt, "[y/N]");
+    vt_type(&vt, "y\n");
+    vt_want(&vt, "3 jobs ready");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+
+    core_settle(conn);
+    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 2)");
+    spawn(&vt, "purge", "--older-than", "0");
+    vt_want(&vt, "Type 2 to go on:");
+    vt_type(&vt, "y\n");
+    vt_want(&vt, "nothing was changed");
+    assert_int_equal(vt_exit_status(&vt), 3);
+    vt_done(&vt);
+    spawn(&vt, "purge", "--older-than", "0");
+    vt_want(&vt, "Type 2 to go on:");
+    vt_type(&vt, "2\n");
+    vt_want(&vt, "2 jobs purged");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+    PQfinish(conn);
+}
+
+/* What jobs say never reaches a terminal raw, in any form of output. */
+static void
+test_hostile_words(void **state)
+{
+    PGconn *conn = begin("hostile");
+    static const char *const bad[] = {"\x1b", "\x07", "\xe2\x80\xae", "\xc2\x9b"};
+    static const char *const words[][2] = {
+        {"queues", "--limit=5"},
+        {"queues", "--json"   },
+        {"queues", "--csv"    },
+        {"jobs",   "--limit=5"},
+        {"jobs",   "--json"   },
+        {"jobs",   "--csv"    }
+    };
+
+    (void)state;
+    pg_run(conn, "select push(E'evil\\x1b]0;owned\\x07\\x1b[2J\\u202e\\u009b31m', "
+                 "kind => E'k\\r\\x1b[1;1H')");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *argv[] = {getenv("QUEUETOP"), words[i][0], words[i][1], dsn, NULL};
+        struct vt vt;
+        vt_spawn(&vt, 24, 200, argv, NULL);
+        vt_want(&vt, "evil");
+        assert_int_equal(vt_exit_status(&vt), 0);
+        assert_int_equal(vt.unknown + vt.titles, 0);
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+            assert_null(memmem(vt.raw, vt.raw_len, bad[k], strlen(bad[k])));
+        vt_done(&vt);
+    }
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -386,6 +471,8 @@ main(void)
         cmocka_unit_test(test_purge_and_pause),
         cmocka_unit_test(test_no_queue_no_server),
         cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_hostile_words),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
