@@ -154,7 +154,7 @@ fuzz: $(FUZZERS)  ## each fuzzer for FUZZ_SECONDS (30)
 	for f in $(FUZZERS); do n=$${f##*/fuzz_}; mkdir -p $(BUILD)/fuzz/found/$$n tests/corpus/$$n; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=5 -print_final_stats=1 \
 	  -artifact_prefix=$(BUILD)/fuzz/found/$$n- $(BUILD)/fuzz/found/$$n tests/corpus/$$n || exit 1; done
-screenshots: all  ## draw screenshots/*.svg and *.png anew
+screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 	QUEUETOP=$(abspath $(BUILD)/queuetop) VSHOT=$(abspath $(BUILD)/vshot) tests/screenshots.sh
 
 # --- installing ------------------------------------------------------------------------------------
@@ -172,10 +172,11 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	  'Requires.private: libpq uuid' 'Cflags: -I$(PREFIX)/include/queuetop' 'Libs: -L$(PREFIX)/lib -lqueuetop' \
 	  'Libs.private: -lpthread' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
+	install -D -m 644 ui/dist/queuetop.1 $(DESTDIR)$(PREFIX)/share/man/man1/queuetop.1
 PUBLIC = $(addprefix model/,queue.h db.h loop.h rows.h err.h)
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
-	  include/queuetop share/doc/queuetop
+	  include/queuetop share/doc/queuetop share/man/man1/queuetop.1
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list

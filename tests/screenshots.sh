@@ -1,20 +1,59 @@
 #!/bin/bash
 # Draws every picture in screenshots/ anew (`make screenshots`): SVG from the cells of a terminal, PNG
-# from the SVG at twice the size. The same data, clock and keys each time give the same SVG bytes.
-# QUEUETOP and VSHOT are the two programs.
+# from the SVG at twice the size. The data are tests/screens/fixture.sql, told at a clock that stands
+# still, so the same program draws the same SVG bytes each time. QUEUETOP and VSHOT are the two
+# programs; OUT is where to put the pictures.
 set -eu
 cd "$(dirname "$0")/.."
-mkdir -p screenshots
+out=${OUT:-screenshots}
+mkdir -p "$out"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
 
-# shot ROWSxCOLS STEP... : the steps of vshot (tests/shot.c) on a console with the fixture
-shot() {
-    "$VSHOT" "$@" -- "$QUEUETOP"
-}
+# the server may run as another user: it reads and moves the clock
+chmod 711 "$tmp"
+${CC:-cc} -O1 -shared -fPIC -o "$tmp/clock.so" tests/screens/clock.c
+echo 1795237000000000 >"$tmp/clock"
+chmod 666 "$tmp/clock"
 
-# --- scenarios: one call a terminal, several shot: steps in it ---------------------------------------
-shot 24x80 'want:queuetop' 'settle:300' 'shot:screenshots/80_queues.svg' 'key:q'
+# A transaction that holds one row: the action that comes to it waits, and its progress stands still.
+cat >"$tmp/hold" <<'END'
+export PGUSER=postgres
+psql -qX -c begin -c "select from queues.queue where seq = (select seq from queues.queue where state = 'failed' and
+    error like 'connect%' order by seq offset 3100 limit 1) for update" -c 'select pg_sleep(20)' >/dev/null 2>&1 &
+for _ in {1..200}; do
+    psql -AtX -c "select query from pg_stat_activity" | grep -q '^select pg_sleep' && exit
+done
+exit 1
+END
 
-# --- pictures ------------------------------------------------------------------------------------------
-for svg in screenshots/*.svg; do
+[ ! -f "$out/80_progress.svg" ] || cp "$out/80_progress.svg" "$tmp/old.svg"
+env LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 24x80 \
+    env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
+    server:shop "run:'$QUEUETOP' install >/dev/null" \
+    "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
+    env:PGUSER=bob want:report.daily \
+    'run:psql -qX -U postgres -f tests/screens/fixture_live.sql' \
+    'key:+ +' 'want:live 1s' key:g settle:1500 "shot:$out/80_queues.svg" \
+    resize:45x140 settle:1200 "shot:$out/140_queues.svg" \
+    'key:j enter' want:LAST key:/ want:words 'type: state:failed,retry' key:enter 'want:1 of 12' \
+    'key:space j space j j space' 'want:3 marked' settle:300 "shot:$out/140_jobs.svg" \
+    resize:24x80 settle:300 "shot:$out/80_jobs.svg" \
+    'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \
+    key:4 want:HOST 'key:j j j' settle:300 "shot:$out/80_nodes.svg" \
+    key:3 want:groups settle:300 "shot:$out/80_failed.svg" \
+    "run:bash '$tmp/hold'" key:r want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
+    type:0 key:enter 'want:3,000 of' 'want:1,024 failed' settle:600 "shot:$out/80_progress.svg" key:esc \
+    'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \
+    -- "$QUEUETOP" --interval 250ms
+
+# How fast an action ran is measured, not told: that line alone is no reason for a new picture.
+same() { cmp -s <(grep -vE 'jobs/s|slowest batch|s left' "$1") <(grep -vE 'jobs/s|slowest batch|s left' "$2"); }
+if [ -f "$tmp/old.svg" ] && same "$tmp/old.svg" "$out/80_progress.svg"; then
+    cp "$tmp/old.svg" "$out/80_progress.svg"
+fi
+
+for svg in "$out"/*.svg; do
     rsvg-convert -z 2 -o "${svg%.svg}.png" "$svg"
 done

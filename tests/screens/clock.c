@@ -1,12 +1,14 @@
 /*
  * A clock that stands still, for pictures that must come out the same each time. Preloaded into a
- * PostgreSQL server and into the program (LD_PRELOAD), it answers every question for the time of day
- * with the number in the file QUEUETOP_CLOCK (microseconds since 1970), which the fixture moves on
- * by COPY TO. The monotonic clock, and so every timer, goes on. Used by tests/screenshots.sh only.
+ * PostgreSQL server and into the program (LD_PRELOAD), it answers every question for the time of
+ * day with the number in the file QUEUETOP_CLOCK (microseconds since 1970), which the fixture moves
+ * on by COPY TO. The monotonic clock, and so every timer, goes on. Used by tests/screenshots.sh
+ * only.
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,4 +51,16 @@ time(time_t *out)
     if (out)
         *out = t;
     return t;
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    int64_t us = clock == CLOCK_REALTIME ? now_us() : 0;
+
+    if (clock != CLOCK_REALTIME)
+        return (int)syscall(SYS_clock_gettime, clock, ts);
+    ts->tv_sec = us / 1000000;
+    ts->tv_nsec = us % 1000000 * 1000;
+    return 0;
 }

@@ -1,11 +1,15 @@
 -- The data behind the pictures: nine hours of a small company's queues, told with the real functions
 -- at a clock that stands still between the statements (tests/screens/clock.c). psql runs it as owner
--- after `queuetop install`, with the variable clock = path of the clock's file.
+-- after `queuetop install`, with the variable clock = path of the clock's file. It ends ten minutes
+-- before the end of the story; fixture_live.sql tells those while the console is watching.
 -- Only the rates are made up: a delta row says "so many done", for jobs that never were.
 \set ON_ERROR_STOP on
 \set QUIET on
 set client_min_messages = warning;
 set synchronous_commit = off;
+set search_path = queues, pg_temp;
+alter system set autovacuum = off; -- it goes by the clock
+select pg_reload_conf() \g /dev/null
 select setseed(0.5) \g /dev/null
 
 create schema fixture;
@@ -27,13 +31,13 @@ create function fixture.id() returns uuid language sql as $$
         || substr(md5(n::text), 1, 3) || 'a' || substr(md5(n::text), 4, 15))::uuid from nextval('fixture.number') n
 $$;
 
--- n jobs, the oldest ready for `oldest` at the end of the story, the youngest just then. # is a number that differs.
+-- n jobs, the oldest ready for `oldest` at the end of the story, the youngest for `youngest`. # is a number that differs.
 create function fixture.push(queue text, n int, payload text, oldest interval default '0', kind text default '', priority int default 5,
-    max_tries int default 5, unique_key text default null) returns void language sql as $$
+    max_tries int default 5, unique_key text default null, youngest interval default '0') returns void language sql as $$
     insert into queue (id, queue, kind, priority, max_tries, unique_key, created, changed, payload)
     select fixture.id(), $1, $5, $6, $7, $8 || i, since, since, replace($3, '#', (88000 + i * 7)::text)::json
     from generate_series(1, $2) i,
-        lateral (select case when $4 = '0' then now() else timestamptz '2026-11-21 14:02:11+00' - $4 * ((n - i + 1.0) / n) end) s (since)
+        lateral (select case when $4 = '0' then now() else timestamptz '2026-11-21 14:02:11+00' - $9 - ($4 - $9) * ((n - i + 1.0) / n) end) s (since)
 $$;
 
 -- A node claims n jobs of a queue; the scheduler cuts in between.
@@ -46,6 +50,8 @@ begin
         select $1, c.queue, c.lease, c.version, c.seq, c.id from claim($1, $3 - found, $4, array[$2]) c;
         select count(*) into found from fixture.held h where h.node = $1 and h.queue = $2;
         exit when found >= $3;
+        commit;
+        perform fixture.at(timestamptz '2026-11-21 14:02:11+00' - clock_timestamp() - interval '60 ms'); -- it cuts by time
         commit;
         perform schedule('db1');
         commit;
@@ -75,32 +81,42 @@ begin
     commit;
 end $$;
 
--- How many were done in ten seconds, t seconds before the end: a mean rate that swings.
-create procedure fixture.done(queue text, rate numeric, t int) language sql as $$
+-- How many were done in some seconds, t seconds before the end: mean rates that swing.
+create procedure fixture.done(seconds numeric, t int) language sql as $$
     insert into delta (queue, priority, pushed, completed, run_ms)
-    select $1, 5, n, n, n * 40 from (select (rate * (10 + 6 * sin(t / (30.0 + length(queue) * 9)) + 4 * abs(hashtext(queue || t)::bigint) / 2147483648.0 - 2))::int) r (n)
+    select queue, 5, n, n, n * 40 from (values ('image.resize', 96), ('search.index', 18), ('thumb.video', 4), ('mail.send', 412),
+        ('webhook.out', 51), ('billing.sync', 7), ('sms.send', 22), ('invoice.pdf', 3), ('audit.ship', 30)) r (queue, rate),
+        lateral (select (rate * seconds / 10 * (10 + 6 * sin(t / (30.0 + length(queue) * 9)) + 4 * abs(hashtext(queue || t)::bigint) / 2147483648.0 - 2))::int) d (n)
 $$;
 
+-- Lets a console that watches as bob see what is so now.
+create procedure fixture.seen() language plpgsql as $$
+begin
+    commit;
+    for round in 1 .. 200000 loop
+        perform pg_stat_clear_snapshot();
+        exit when not exists (select from pg_stat_activity where usename = 'bob' and (state <> 'idle' or query_start < now()));
+    end loop;
+end $$;
+
 -- Time goes by from one moment to another, ten seconds a step.
-create procedure fixture.live(since int, until int) language plpgsql as $$
+create procedure fixture.live(since int, until int, failing boolean) language plpgsql as $$
 begin
     for t in reverse since .. until by 10 loop
-        perform fixture.at(t * interval '1.0001 s'); -- a fold is kept for rates when more than ten seconds have passed
+        -- a fold is kept for the rates when more than ten seconds have passed
+        perform fixture.at(t * interval '1.0001 s');
         commit;
-        call fixture.done('image.resize', 96, t);
-        call fixture.done('search.index', 18, t);
-        call fixture.done('thumb.video', 4, t);
-        call fixture.done('mail.send', 412, t);
-        call fixture.done('webhook.out', 51, t);
-        call fixture.done('billing.sync', 7, t);
-        call fixture.done('sms.send', 22, t);
-        call fixture.done('invoice.pdf', 3, t);
-        call fixture.done('audit.ship', 30, t);
+        call fixture.done(10, t);
         perform schedule('db1');
         commit;
-        if t % 60 = 0 then
-            call fixture.failed('worker-2', 'search.index', 20, '{"doc": #, "index": "products-v7"}',
+        if failing and t % 60 = 0 then
+            call fixture.failed('worker-2', 'search.index', 200, '{"doc": #, "index": "products-v7"}',
                 'connect() to es-3:9200: Connection refused', '  at index_doc  worker/search.c:142');
+        elsif not failing then
+            perform fixture.push('image.resize', 80 + t % 70, '{"bucket": "acme-media", "key": "2026/11/#.jpg", "sizes": [320, 640]}',
+                kind => 'upload');
+            perform fixture.push('search.index', 20 + t % 30, '{"doc": #, "index": "products-v7"}', kind => 'product');
+            call fixture.seen();
         end if;
     end loop;
 end $$;
@@ -108,7 +124,7 @@ end $$;
 select fixture.at('9 h') \g /dev/null
 create role alice login in role queues_operator;
 create role bob login in role queues_operator;
-insert into queue_config (queue, max_running) values ('image.resize', 32), ('search.index', 32), ('thumb.video', 12),
+insert into queue_config (queue, max_running) values ('image.resize', 32), ('thumb.video', 12),
     ('mail.send', 16), ('webhook.out', 8), ('billing.sync', 4), ('sms.send', 2), ('report.daily', 4), ('invoice.pdf', 4), ('audit.ship', 2)
 on conflict (queue) do update set max_running = excluded.max_running;
 select schedule('db1') \g /dev/null
@@ -119,7 +135,6 @@ select fixture.at('3 h') \g /dev/null
 call fixture.failed('worker-2', 'search.index', 6, '{"doc": #, "index": "products-v6"}', 'mapping conflict: field "price" of doc # is text');
 
 select fixture.at('2 h 14 min') \g /dev/null
-select fixture.push('report.daily', 3, '{"report": "revenue", "day": "2026-11-20"}') \g /dev/null
 set session authorization alice;
 select from queues.pause('a11ce000-0000-4000-8000-000000000001', 'report.daily', 'month close') \g /dev/null
 reset session authorization;
@@ -128,76 +143,40 @@ call fixture.failed('worker-1', 'thumb.video', 1, '{"video": "v#"}', 'ffmpeg: mo
 call fixture.failed('worker-5', 'image.resize', 3, '{"bucket": "acme-media", "key": "2026/11/#.jpg"}', 'ENOSPC: no space left on device');
 select fixture.at('1 h') \g /dev/null
 call fixture.failed('worker-5', 'image.resize', 3, '{"bucket": "acme-media", "key": "2026/11/#.jpg"}', 'timeout after 30s', e'  at fetch  worker/http.c:88');
-select fixture.at('41 min') \g /dev/null
+select fixture.at('52 min') \g /dev/null
 call fixture.failed('worker-2', 'search.index', 3, '{"doc": #, "index": "products-v6"}', 'mapping conflict: field "price" of doc # is text');
 
 -- The job that the detail shows: a lost lease, an image that is none, two time-outs.
-select fixture.at('40 min 31 s') \g /dev/null
+select fixture.at('50 min 31 s') \g /dev/null
 select fixture.push('image.resize', 1, e'{\n  "bucket": "acme-media",\n  "key": "2026/11/beach \u202egpj.exe",\n  "sizes": [320, 640, 1280],\n'
     '  "notify": {"url": "https://api.acme.example/hook", "tries": 3}\n}', '0', 'upload', 0, 5, 'img:884') \g /dev/null
 call fixture.claim('worker-4', 'image.resize', 1, '20 s');
 delete from fixture.held;
-select fixture.at('40 min') \g /dev/null
+select fixture.at('50 min') \g /dev/null
 select schedule('db1') \g /dev/null
-select fixture.at('34 min 1 s') \g /dev/null
+select fixture.at('44 min 1 s') \g /dev/null
 call fixture.claim('worker-2', 'image.resize', 1);
 select fixture.fail('worker-2', 'image.resize', e'invalid JPEG: bad marker \x1b[31m at 0x1c', null, false, '30 s') \g /dev/null
-select fixture.at('28 min 40 s') \g /dev/null
+select fixture.at('38 min 40 s') \g /dev/null
 call fixture.claim('worker-2', 'image.resize', 1);
 select fixture.fail('worker-2', 'image.resize', 'timeout after 30s', e'  at resize  worker/image.c:211\n  at fetch  worker/http.c:88', false, '30 s') \g /dev/null
-select fixture.at('21 min 9 s') \g /dev/null
+select fixture.at('31 min 9 s') \g /dev/null
 call fixture.claim('worker-3', 'image.resize', 1);
 select fixture.fail('worker-3', 'image.resize', 'timeout after 30s', e'  at resize  worker/image.c:211\n  at fetch  worker/http.c:88', true) \g /dev/null
 call fixture.failed('worker-5', 'image.resize', 2, '{"bucket": "acme-media", "key": "2026/11/#.jpg"}', 'ENOSPC: no space left on device');
 
--- Twenty minutes in which a search server is down; six minutes before the end a node dies.
-call fixture.live(1200, 440);
-select fixture.at('7 min 3 s') \g /dev/null
-select fixture.push('image.resize', 8, '{"bucket": "acme-media", "key": "2026/11/#.jpg", "sizes": [320, 640, 1280]}') \g /dev/null
-select fixture.push('search.index', 6, '{"doc": #, "index": "products-v7"}') \g /dev/null
-select fixture.push('search.index', 2, '{"doc": #, "index": "products-v7"}', max_tries => 1) \g /dev/null
-call fixture.claim('worker-4', 'image.resize', 8, '7 min');
-call fixture.claim('worker-4', 'search.index', 8, '30 min');
-call fixture.live(420, 10);
-
--- Some jobs that wait for another try, some for their time.
-select fixture.at('9 s') \g /dev/null
-select fixture.push('image.resize', 3, '{"bucket": "acme-media", "key": "2026/11/#.jpg", "sizes": [320, 640, 1280]}', '6 min') \g /dev/null
-call fixture.claim('worker-1', 'image.resize', 3);
-select fixture.fail('worker-1', 'image.resize', 'ENOSPC: no space left on device', null, false, '2 min') \g /dev/null
-select fixture.push('webhook.out', 3, '{"url": "https://hooks.acme.example/in", "order": #}', '5 min') \g /dev/null
-call fixture.claim('worker-5', 'webhook.out', 3);
-select fixture.fail('worker-5', 'webhook.out', 'HTTP 503 from hooks.acme.example', null, true) \g /dev/null
-insert into queue (id, queue, kind, payload, run_after)
-select fixture.id(), 'mail.send', 'newsletter', json_build_object('to', 'user' || i || '@mail.example', 'edition', '2026-11'),
-    now() + i * interval '1 min' from generate_series(1, 240) i;
-
--- The backlog, and what the living nodes hold of it.
-select fixture.at('5 s') \g /dev/null
-select fixture.push('image.resize', 18000, '{"bucket": "acme-media", "key": "2026/11/#.jpg", "sizes": [320, 640, 1280]}', '4 min 10 s', 'upload') \g /dev/null
-select fixture.push('search.index', 5029, '{"doc": #, "index": "products-v7"}', '38 min 2 s', 'product') \g /dev/null
-select fixture.push('thumb.video', 646, '{"video": "v#", "at_s": [1, 5, 30]}', '11 min 40 s') \g /dev/null
-select fixture.push('mail.send', 128, '{"to": "user#@mail.example", "template": "receipt"}', '2 s') \g /dev/null
-select fixture.push('webhook.out', 81, '{"url": "https://hooks.acme.example/in", "order": #}', '9 s') \g /dev/null
-select fixture.push('billing.sync', 43, '{"customer": #}', '6 s') \g /dev/null
-select fixture.push('sms.send', 10, '{"to": "+4917012345#"}', '1 s') \g /dev/null
-select fixture.push('invoice.pdf', 2, '{"invoice": #}') \g /dev/null
-select fixture.push('audit.ship', 1, '{"from": #, "count": 100}') \g /dev/null
-call fixture.claim('worker-1', 'image.resize', 8);
-call fixture.claim('worker-2', 'image.resize', 8);
-call fixture.claim('worker-1', 'mail.send', 8);
-call fixture.claim('worker-2', 'thumb.video', 6);
-call fixture.claim('worker-3', 'invoice.pdf', 2);
-call fixture.claim('worker-3', 'audit.ship', 1);
-call fixture.claim('worker-5', 'search.index', 8);
-call fixture.claim('worker-5', 'webhook.out', 4);
-call fixture.claim('worker-5', 'billing.sync', 2);
-call fixture.claim('worker-6', 'sms.send', 1);
-analyze;
+-- Twenty minutes in which a search server is down, and what piles up meanwhile.
+call fixture.live(1800, 620, true);
+select fixture.at('10 min 5 s') \g /dev/null
+select fixture.push('search.index', 3300, '{"doc": #, "index": "products-v7"}', '38 min 2 s', 'product', youngest => '11 min') \g /dev/null
+select fixture.push('image.resize', 11200, '{"bucket": "acme-media", "key": "2026/11/#.jpg", "sizes": [320, 640, 1280]}',
+    '14 min 10 s', 'upload', youngest => '11 min') \g /dev/null
+select fixture.push('report.daily', 3, '{"report": "revenue", "day": "2026-11-20"}') \g /dev/null
+select schedule('db1') \g /dev/null
 
 insert into node (lock_key, session, host, pid, version, protocol, slots, started, heartbeat, state)
 select 'worker-' || n, md5(n::text)::uuid, 'app-' || (n + 1) / 2, 4000 + 31 * n, v, 1, 16, end_at - up, end_at - beat, state
 from (select timestamptz '2026-11-21 14:02:11+00') t (end_at), (values
-    (1, interval '4 d 2 h', interval '3 s', '0.1.0', 'up'), (2, '4 d 2 h', '4 s', '0.1.0', 'up'), (3, '3 d 6 h', '4 s', '0.1.0', 'draining'),
+    (1, interval '4 d 2 h', interval '3 s', '0.1.0', 'up'), (2, '4 d 2 h', '4 s', '0.1.0', 'up'), (3, '3 d 6 h', '4 s', '0.1.0', 'up'),
     (4, '4 d 2 h', '6 min 12 s', '0.1.0', 'up'), (5, '1 h 10 min', '1 s', '0.1.0', 'up'), (6, '9 d 20 h', '21 s', '0.1.0', 'up')) v (n, up, beat, v, state);
-select fixture.at('0') \g /dev/null
+analyze;

@@ -1,0 +1,52 @@
+-- The last ten minutes of the story that fixture.sql begins. A node dies in them; at the end the other
+-- nodes hold some jobs. psql runs it as owner; a console that bob runs is waited for at every step.
+\set ON_ERROR_STOP on
+\set QUIET on
+set client_min_messages = warning;
+set synchronous_commit = off;
+set search_path = queues, pg_temp;
+
+call fixture.live(600, 440, false);
+select fixture.at('7 min 3 s') \g /dev/null
+call fixture.claim('worker-4', 'image.resize', 8, '7 min');
+select fixture.push('search.index', 2, '{"doc": #, "index": "products-v7"}', max_tries => 1) \g /dev/null
+call fixture.claim('worker-4', 'search.index', 8, '30 min');
+call fixture.live(420, 10, false);
+
+-- Some jobs that wait for another try, some for their time.
+select fixture.at('9 s') \g /dev/null
+call fixture.done(1, 9);
+call fixture.claim('worker-1', 'image.resize', 3);
+select fixture.fail('worker-1', 'image.resize', 'ENOSPC: no space left on device', null, false, '2 min') \g /dev/null
+select fixture.push('webhook.out', 3, '{"url": "https://hooks.acme.example/in", "order": #}', '5 min') \g /dev/null
+call fixture.claim('worker-5', 'webhook.out', 3);
+select fixture.fail('worker-5', 'webhook.out', 'HTTP 503 from hooks.acme.example', null, true) \g /dev/null
+insert into queue (id, queue, kind, payload, run_after)
+select fixture.id(), 'mail.send', 'newsletter', json_build_object('to', 'user' || i || '@mail.example', 'edition', '2026-11'),
+    now() + i * interval '1 min' from generate_series(1, 240) i;
+
+-- What comes in the last moments, and what the living nodes hold.
+select fixture.at('5 s') \g /dev/null
+call fixture.done(4, 5);
+call fixture.seen();
+select fixture.push('thumb.video', 646, '{"video": "v#", "at_s": [1, 5, 30]}', '11 min 40 s') \g /dev/null
+select fixture.push('mail.send', 128, '{"to": "user#@mail.example", "template": "receipt"}', '2 s') \g /dev/null
+select fixture.push('webhook.out', 81, '{"url": "https://hooks.acme.example/in", "order": #}', '9 s') \g /dev/null
+select fixture.push('billing.sync', 43, '{"customer": #}', '6 s') \g /dev/null
+select fixture.push('sms.send', 10, '{"to": "+4917012345#"}', '1 s') \g /dev/null
+select fixture.push('invoice.pdf', 2, '{"invoice": #}') \g /dev/null
+select fixture.push('audit.ship', 1, '{"from": #, "count": 100}') \g /dev/null
+call fixture.claim('worker-1', 'image.resize', 8);
+call fixture.claim('worker-2', 'image.resize', 8);
+call fixture.claim('worker-1', 'mail.send', 8);
+call fixture.claim('worker-2', 'thumb.video', 6);
+call fixture.claim('worker-3', 'invoice.pdf', 2);
+call fixture.claim('worker-3', 'audit.ship', 1);
+call fixture.claim('worker-5', 'search.index', 8);
+call fixture.claim('worker-5', 'webhook.out', 4);
+call fixture.claim('worker-5', 'billing.sync', 2);
+call fixture.claim('worker-6', 'sms.send', 1);
+update node set state = 'draining' where lock_key = 'worker-3';
+select fixture.at('0') \g /dev/null
+call fixture.done(5, 0);
+call fixture.seen();
