@@ -34,9 +34,9 @@ begin
     end if;
     insert into scheduler (holder, until) values ($1, clock_timestamp() + interval '3 s');
     delete from scheduler where term = last.term and term > 0;
-    return case when last.holder = $1 then 'held' else 'taken' end;
+    return case when last.holder = $1 and last.until > clock_timestamp() then 'held' else 'taken' end;
 end $$;
-comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over';
+comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over, or slept';
 
 -- Living leases, however many dead rows lie around: from the mark on, and the listed older ones with the parts that
 -- were split off them (base + 1 to base + 99).

@@ -162,7 +162,9 @@ declare
     made bigint;
 begin
     select fold into last from fold order by fold desc limit 1;
-    with h as (
+    with o as ( -- all that this snapshot sees is counted below, whatever its xid was
+        delete from delta
+    ), h as (
         insert into fold (snapshot, xid, keep) values (pg_current_snapshot(), pg_current_xact_id(), true) returning fold
     ), d as (
         select queue, priority, ready, scheduled, retry, failed from queue q
@@ -192,7 +194,6 @@ begin
            array(select max(s) from generate_series(0, 9) p left join (select unnest(seqs) as s, priority from work_queue w
                  where w.queue = c.queue) w on w.priority = p group by p order by p)
     from (select distinct queue from queue) c;
-    delete from delta where pg_visible_in_snapshot(xid, (select snapshot from fold where fold = made)) and xid <> pg_current_xact_id();
     insert into mark (mark, older) values (0, '{}');
     insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at)
     select snapshot, 20, 1, 0, 0, true, '-infinity', now(), '-infinity' from fold where fold = made;

@@ -83,10 +83,10 @@ begin
         returning q.*, j.lock_key, j.started as began, j.history, j.counted, j.now_tries
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, error, unique_key, origin_id, last_action, kept)
+                             payload_type, error, unique_key, origin_id, last_action, kept, lease_timeout, run_timeout)
         select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, lock_key,
                case when history is null then payload end, case when history is null then body end, payload_type, error,
-               unique_key, origin_id, last_action, history is null
+               unique_key, origin_id, last_action, history is null, lease_timeout, run_timeout
         from x where history is distinct from 'n'
     ), a as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error)
@@ -142,10 +142,15 @@ begin
 end $$;
 comment on function steal() is 'Takes back expired leases; one that its worker is just answering for is left alone';
 
+create or replace function moved() returns boolean
+language sql stable set search_path from current as
+$$ select (select system_identifier from meta) <> (select system_identifier from pg_control_system()) $$;
+comment on function moved() is 'Whether this is another cluster than the one that the counters were made in';
+
 create or replace function settle() returns void
 language plpgsql set search_path from current as $$
 begin
-    if (select system_identifier from meta) <> (select system_identifier from pg_control_system()) then
+    if moved() then
         perform recount();
         return;
     end if;
@@ -207,7 +212,8 @@ begin
         return;
     end if;
     select * into t from tick order by tick desc limit 1;
-    if held = 'taken' then
+    if held = 'taken' or held = 'once' and moved() then
+        held := 'taken';
         perform settle();
         select * into t from tick order by tick desc limit 1;
         t.more := true;

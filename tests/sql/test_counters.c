@@ -1,0 +1,203 @@
+/*
+ * Counts are exact at every moment, and folding them costs the same whatever is open elsewhere:
+ * late committers, writers in other databases, old snapshots; in another cluster they are made anew
+ * (rule 6, decisions 5, 13 and 20).
+ */
+#include "tests/sql/core.h"
+
+static void
+fold(PGconn *c)
+{
+    core_ten_seconds(c);
+    pg_run(c, "select schedule('test')");
+}
+
+/* Every kind of change, with folds between them: equal to count(*) each time, also while some are
+ * open. */
+static void
+equal_to_the_truth(void **state)
+{
+    PGconn *c = core_new("truth"), *a = core_join("truth"), *b = core_join("truth");
+
+    (void)state;
+    core_check(c);
+    pg_run(a, "begin; select t.push('q', 'late,later')");
+    for (int round = 0; round < 12; round++) {
+        pg_run(c,
+               "select t.push('q', 'a' || i || ',b' || i || ',c' || i || ',d' || i), t.push('r', "
+               "'e' || i, 2),"
+               " t.push('q', 'f' || i, 5, '1 h') from generate_series(%d, %d) i",
+               round, round);
+        core_check(c);
+        core_settle(c);
+        pg_run(c, "delete from t.held; select t.claim('n', 5)");
+        core_check(c);
+        pg_run(c, "select t.done('n', name), t.fail('n', name, 'bad ' || name, '1 h') from (select "
+                  "min(name) from t.held)"
+                  " z (name)");
+        pg_run(c, "select t.fail('n', name, 'bad ' || name, null, true) from (select max(name) "
+                  "from t.held) z (name)");
+        core_check(c);
+        if (round % 3 == 0) {
+            pg_run(b, "begin");
+            expect(b, "given back",
+                   "select t.back('n', name) from (select name from t.held order by name offset 1 "
+                   "limit 1) z");
+            core_check(c);
+            fold(c);
+            pg_run(b, "%s", round % 2 ? "commit" : "rollback");
+        }
+        core_check(c);
+        core_expire(c, "n");
+        core_second(c);
+        fold(c);
+        core_check(c);
+    }
+    pg_run(a, "commit");
+    core_check(c);
+    fold(c);
+    core_check(c);
+    expect(c, "t",
+           "select sum(pushed) = (select count(*) from queue) + sum(completed) + sum(cancelled) "
+           "from t.counts");
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+/* Deltas that are summed go away, although a transaction that writes has been open since long
+ * before. */
+static int64_t
+deltas_after(PGconn *c, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        pg_run(c, "select t.push('q', 'x') from generate_series(1, 10)");
+        core_settle(c);
+        pg_run(c, "delete from t.held; select t.claim('n', 10); select t.done('n')");
+        fold(c);
+    }
+    return pg_int(c, "select count(*) from delta");
+}
+
+static void
+a_writer_elsewhere_stretches_nothing(void **state)
+{
+    PGconn *c = core_new("here"), *far = core_new("elsewhere"), *near = core_join("here");
+
+    (void)state;
+    int64_t before = deltas_after(c, 5);
+    pg_run(far, "begin; create table t.open (x int)");
+    pg_run(near, "begin; select t.push('q', 'late')");
+    int64_t after = deltas_after(c, 15);
+    assert_in_range(after, 1, before + 5);
+    core_check(c);
+    /* what a reader adds to the newest fold is bounded, too */
+    assert_in_range(
+        pg_int(
+            c,
+            "select count(*) from delta d, (select * from fold order by fold desc limit 1) f where"
+            " d.xid >= pg_snapshot_xmax(f.snapshot) or d.xid = any(array(select"
+            " pg_snapshot_xip(f.snapshot)))"),
+        0, 20);
+    pg_run(far, "commit");
+    pg_run(near, "commit");
+    core_settle(c);
+    expect(c, "late", "select t.claim('n', 9)");
+    fold(c);
+    core_check(c);
+    PQfinish(far);
+    PQfinish(near);
+    PQfinish(c);
+}
+
+/* The books do not grow with what is finished. */
+static void
+books_stay_small(void **state)
+{
+    PGconn *c = core_new("small_books");
+
+    (void)state;
+    deltas_after(c, 10);
+    pg_run(c, "create view t.rows as select (select count(*) from delta) d, (select count(*) from "
+              "tick) t, (select count(*) from"
+              " cursor) c, (select count(*) from mark) m, (select count(*) from scheduler) s, "
+              "(select count(*) from"
+              " counter where fold < (select max(fold) from fold) and error_key is null) f");
+    int64_t before = pg_int(c, "select d + t + c + m + s from t.rows");
+    deltas_after(c, 20);
+    assert_in_range(pg_int(c, "select d + t + c + m + s from t.rows"), 1, before + 20);
+    /* kept folds: ten minutes of them */
+    pg_run(c, "update fold set at = at - interval '11 min'");
+    deltas_after(c, 2);
+    assert_in_range(pg_int(c, "select count(*) from fold"), 1, 5);
+    assert_in_range(pg_int(c, "select f from t.rows"), 0, 5);
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Restored into another cluster: transaction ids of the old one mean nothing. */
+static void
+moved(PGconn *c)
+{
+    pg_run(c, "update meta set system_identifier = 1;"
+              " update fold set snapshot = '900000000000:900000000010:900000000001', xid = "
+              "'900000000005';"
+              " update tick set snapshot = '900000000000:900000000010:900000000001', xid = "
+              "'900000000005';"
+              " update delta set xid = '900000000003';"
+              " update scheduler set until = now() - interval '1 h' where term > 0");
+}
+
+static void
+another_cluster(void **state)
+{
+    PGconn *c = core_new("moved");
+
+    (void)state;
+    for (int who = 0; who < 3; who++) {
+        deltas_after(c, 2);
+        pg_run(c, "select t.push('q', 'a,b,c,d'), t.push('r', 'e', 3), t.push('r', 'f', 5, '1 h')");
+        core_settle(c);
+        expect(c, "a,b", "select t.claim('n', 2, queues => '{q}')");
+        pg_run(c, "select t.fail('n', 'a', 'bad 1', null, true)");
+        pg_run(c, "select t.push('q', 'g')");
+        moved(c);
+        pg_run(c, "select t.push('q', 'h')"); /* before anybody looked */
+        /* another scheduler, the same one, or a claim where there is none */
+        pg_run(c, "%s",
+               who == 0   ? "select schedule('another')"
+               : who == 1 ? "select schedule('test')"
+                          : "select count(*) from claim('x', 1, queues => '{none}')");
+        expect(c, "f", "select system_identifier = 1 from meta");
+        core_check(c);
+        pg_run(c, "update scheduler set until = now() - interval '1 h' where term > 0");
+        core_settle(c);
+        core_check(c);
+        expect(c, "done", "select t.done('n', 'b')"); /* it ran on */
+        expect(c, "c,d,e,g,h",
+               "select string_agg(n, ',' order by n) from unnest(string_to_array(t.claim('m', 9), "
+               "',')) n");
+        pg_run(c, "select t.done('m')");
+        fold(c);
+        core_check(c);
+        pg_run(c, "delete from t.held; select t.push('q', 'z')");
+        core_settle(c);
+        expect(c, "z", "select t.claim('n', 9)");
+        pg_run(c, "select t.done('n')");
+        core_check(c);
+    }
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_to_the_truth),
+        cmocka_unit_test(a_writer_elsewhere_stretches_nothing),
+        cmocka_unit_test(books_stay_small),
+        cmocka_unit_test(another_cluster),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
