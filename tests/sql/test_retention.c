@@ -1,0 +1,128 @@
+/*
+ * What is finished goes when its queue's time is up, by itself: whole days by dropping their
+ * partitions, queues that keep less by batches, and nothing that somebody is reading (decision 16).
+ */
+#include "tests/sql/core.h"
+
+/* Partitions of the last ten days, and one finished job of two queues at each noon. */
+static void
+ten_days(PGconn *c)
+{
+    pg_run(
+        c,
+        "set timezone = 'UTC';"
+        "insert into queue_config (queue, retention) values ('long', '3 days'), ('short', '1 day');"
+        "do $$ declare d date; p text; begin"
+        "  foreach p in array '{history,attempt}'::text[] loop"
+        "    for i in 1..10 loop"
+        "      d := current_date - i;"
+        "      execute format('create table %%1$I partition of %%2$I for values from (%%3$L) to "
+        "(%%4$L)',"
+        "        p || to_char(d, '_YYYYMMDD'), p, d::timestamptz, (d + 1)::timestamptz);"
+        "    end loop;"
+        "  end loop;"
+        "end $$;"
+        "insert into history (id, created, finished, state, priority, tries, queue, kind)"
+        "  select uuid_v7(), now(), current_date - i + interval '12 h', 'completed', 5, 1, q, ''"
+        "  from generate_series(1, 10) i, unnest('{long,short}'::text[]) q;"
+        "insert into attempt (job, number, queue, ended, outcome)"
+        "  select uuid_v7(), 1, 'long', current_date - i + interval '12 h', 'failed'"
+        "  from generate_series(1, 10) i");
+}
+
+/* The next steps look after retention, until one has nothing more to do there. */
+static void
+retain(PGconn *c)
+{
+    pg_run(c, "update tick set day_at = '-infinity'");
+    core_settle(c);
+}
+
+static const char *
+days_left(PGconn *c, const char *table)
+{
+    return pg_value(c,
+                    "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid"
+                    " where i.inhparent = '%s'::regclass"
+                    " and to_date(right(relname, 8), 'YYYYMMDD') < current_date",
+                    table);
+}
+
+static void
+whole_days_are_dropped(void **state)
+{
+    PGconn *c = core_new("whole_days");
+
+    (void)state;
+    ten_days(c);
+    assert_string_equal(days_left(c, "history"), "10");
+    retain(c);
+    /* three days back from this instant: parts of the third day are still wanted */
+    assert_string_equal(days_left(c, "history"), "3");
+    assert_string_equal(days_left(c, "attempt"), "3");
+    expect(c, "3", "select count(*) from history where queue = 'long'");
+    PQfinish(c);
+}
+
+static void
+short_ones_are_trimmed(void **state)
+{
+    PGconn *c = core_new("trimmed");
+
+    (void)state;
+    ten_days(c);
+    retain(c);
+    expect(c, "t",
+           "select bool_and(finished >= now() - interval '1 day') is not false from history"
+           " where queue = 'short'");
+    expect(c, "3", "select count(*) from history where queue = 'long'");
+    /* more than one batch: the next step comes at once, and the one after it a minute later */
+    pg_run(c, "insert into history (id, created, finished, state, priority, tries, queue, kind)"
+              " select uuid_v7(), now(), now() - interval '30 h', 'completed', 5, 1, 'short', ''"
+              " from generate_series(1, 4500)");
+    pg_run(c, "update tick set day_at = '-infinity'; select schedule('test')");
+    expect(c, "2500",
+           "select count(*) from history where finished = (select max(finished) from "
+           "history where queue = 'short' and finished < now() - interval '29 h')");
+    expect(c, "t", "select day_at <= clock_timestamp() from tick order by tick desc limit 1");
+    pg_run(c, "select schedule('test'); select schedule('test')");
+    expect(c, "0",
+           "select count(*) from history where queue = 'short'"
+           " and finished < now() - interval '1 day'");
+    expect(c, "t", "select day_at > clock_timestamp() from tick order by tick desc limit 1");
+    PQfinish(c);
+}
+
+static void
+a_reader_is_not_waited_for(void **state)
+{
+    PGconn *c = core_new("reader"), *reader = core_join("reader");
+
+    (void)state;
+    ten_days(c);
+    pg_run(reader, "begin; select * from only history_%s limit 1",
+           pg_value(c, "select to_char(current_date - 6, 'YYYYMMDD')"));
+    pg_run(c, "set statement_timeout = '5s'"); /* waiting for the reader would run into this */
+    retain(c);
+    assert_string_equal(days_left(c, "history"), "4");
+    expect(c, "t",
+           "select day_at < clock_timestamp() + interval '10 s' from tick"
+           " order by tick desc limit 1");
+    pg_run(reader, "commit");
+    retain(c);
+    assert_string_equal(days_left(c, "history"), "3");
+    PQfinish(reader);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_days_are_dropped),
+        cmocka_unit_test(short_ones_are_trimmed),
+        cmocka_unit_test(a_reader_is_not_waited_for),
+    };
+
+    return cmocka_run_group_tests_name("retention", tests, core_setup, core_teardown);
+}
