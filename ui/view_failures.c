@@ -78,8 +78,7 @@ failures_init(struct view *view, const char *arg)
     struct err e;
 
     v->list = list_new(&list_of_groups);
-    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e) &&
-        !filter_parse("", &v->filter, NULL, &e))
+    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
         app_say(view->app, SAY_BAD, "%s", e.text);
 }
 
@@ -237,8 +236,10 @@ failures_set_filter(struct view *view, const char *text, struct filter_mark *mar
     struct failures *v = (struct failures *)view;
     struct filter f;
 
-    if (!filter_parse(text, &f, mark, e))
+    if (!filter_parse(text, &f, mark, e)) {
+        filter_done(&f);
         return false;
+    }
     filter_done(&v->filter);
     v->filter = f;
     failures_show(view);

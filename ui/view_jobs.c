@@ -46,8 +46,7 @@ jobs_init(struct view *view, const char *arg)
     struct err e;
 
     v->list = list_new(&jobs_def);
-    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e) &&
-        !filter_parse("", &v->filter, NULL, &e))
+    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
         app_say(view->app, SAY_BAD, "%s", e.text);
     v->home = xstrdup(v->filter.text);
     list_column_show(v->list, JOBS_QUEUE_COLUMN, !v->filter.terms.value[PARAM_QUEUE]);
@@ -317,8 +316,10 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     struct jobs *v = (struct jobs *)view;
     struct filter f;
 
-    if (!filter_parse(text, &f, mark, e))
+    if (!filter_parse(text, &f, mark, e)) {
+        filter_done(&f);
         return false;
+    }
     if (!strcmp(f.text, v->filter.text)) {
         filter_done(&f);
         return true;
