@@ -1,0 +1,237 @@
+/*
+ * The scheduler: one is active, another takes over when it stops, nothing is cut twice and nothing
+ * is forgotten; nodes: names, heartbeats, draining.
+ */
+#include "tests/sql/core.h"
+
+#include <stdio.h>
+
+/* Its lease of three seconds is over. */
+static void
+three_seconds_later(PGconn *c)
+{
+    pg_run(c, "update scheduler set until = until - interval '3 s' where term > 0");
+}
+
+static void
+fails_over(void **state)
+{
+    PGconn *c = core_new("failover"), *a = core_join("failover"), *b = core_join("failover");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    expect(a, "3 0 0", "select t.step('A')");
+    expect(b, "no", "select t.step('B')");
+    expect(c, "t",
+           "select until - clock_timestamp() between interval '2 s' and interval '3 s' from "
+           "scheduler where"
+           " holder = 'A'");
+    pg_run(c, "select t.push('q', 'd')");
+    expect(b, "no", "select t.step('B')");
+    three_seconds_later(c);
+    expect(b, "1 0 0", "select t.step('B')");
+    expect(a, "no", "select t.step('A')"); /* it comes back: too late */
+    pg_run(c, "select t.push('q', 'e')");
+    expect(a, "no", "select t.step('A')");
+    expect(b, "1 0 0", "select t.step('B')");
+    expect(c, "a,b,c,d,e", "select t.claim('n', 9)");
+    /* the active one renews while it steps */
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '1 s' where term > 0");
+    pg_run(b, "select t.step('B')");
+    expect(c, "t", "select max(until) - clock_timestamp() > interval '2 s' from scheduler");
+    expect(c, "2", "select count(*) from scheduler");
+    /* and may let go */
+    expect(b, "f", "select scheduler_stop('A')");
+    expect(b, "t", "select scheduler_stop('B')");
+    expect(a, "0 0 0", "select t.step('A')");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+/* Who takes over looks at everything again: no hint is trusted. */
+static void
+takeover_rescans(void **state)
+{
+    PGconn *c = core_new("takeover");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c'), t.push('r', 'x', 2)");
+    core_settle(c);
+    expect(c, "2", "select cardinality(string_to_array(t.claim('n', 2, queues => '{q}'), ','))");
+    /* jobs that no delta tells of, behind a cursor that is too high */
+    pg_run(c, "alter table queue disable trigger queue_pushed; select t.push('q', 'd,e'), "
+              "t.push('r', 'y', 2);"
+              " alter table queue enable trigger queue_pushed; update cursor set seq = "
+              "array(select case when s is not null"
+              " then 1000000 end from unnest(seq) s)");
+    core_settle(c);
+    expect(c, "c,x",
+           "select string_agg(n, ',' order by n) from unnest(string_to_array(t.claim('n', 9), "
+           "',')) n");
+    three_seconds_later(c);
+    expect(c, "3 0 0", "select t.step('other')");
+    expect(c, "d,e,y",
+           "select string_agg(n, ',' order by n) from unnest(string_to_array(t.claim('n', 9), "
+           "',')) n");
+    expect(c, "7", "select count(distinct s) from work_queue, unnest(seqs) s");
+    PQfinish(c);
+}
+
+/* A step that dies halfway changes nothing, and the next one does its work. */
+static void
+a_step_is_all_or_nothing(void **state)
+{
+    PGconn *c = core_new("halfway"), *a = core_join("halfway");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b'), t.push('q', 'c', delay => '-1 s')");
+    pg_run(a, "begin");
+    expect(a, "3 0 0", "select t.step('A')");
+    PQfinish(a);
+    pg_wait(c, "select count(*) from pg_stat_activity where datname = current_database()", "1",
+            5000);
+    expect(c, "0", "select count(*) from work_queue");
+    expect(c, "3 0 0", "select t.step('B')");
+    expect(c, "a,b,c", "select t.claim('n', 9)");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Nothing new: a step writes nothing, and says how long to wait. */
+static void
+an_idle_step_writes_nothing(void **state)
+{
+    PGconn *c = core_new("idle");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a', delay => '1 h')");
+    core_settle(c);
+    core_ten_seconds(c);
+    core_settle(c);
+    pg_run(c, "begin; select schedule('test')");
+    expect(c, "t",
+           "select pg_current_xact_id_if_assigned() is null or not exists (select from tick where "
+           "xid ="
+           " pg_current_xact_id())");
+    pg_run(c, "commit");
+    expect(c, "t", "select wait_ms between 1 and 1000 from schedule('test')");
+    expect(c, "t", "select wait_ms between 100 and 5000 and not active from schedule('other')");
+    PQfinish(c);
+}
+
+static void
+node_start(PGconn *c, const char *expected, const char *session, const char *more)
+{
+    assert_string_equal(
+        pg_try(c, "select node_start('n', '%s', 'host', 1, '0.1', %s, null, 4)", session, more),
+        expected);
+}
+
+static const char one[] = "00000000-0000-4000-8000-000000000001",
+                  two[] = "00000000-0000-4000-8000-000000000002";
+
+static void
+a_name_is_one_process(void **state)
+{
+    PGconn *c = core_new("names");
+
+    (void)state;
+    node_start(c, "", one, "1");
+    node_start(c, "QT002", two, "1");
+    node_start(c, "", one, "1"); /* a reconnect */
+    expect(c, "up", "select node_beat('n', '%s')", one);
+    expect(c, "gone", "select node_beat('n', '%s')", two);
+    expect(c, "gone", "select node_beat('m', '%s')", one);
+    pg_run(c, "update node set heartbeat = now() - interval '29 s'");
+    node_start(c, "QT002", two, "1");
+    pg_run(c, "update node set heartbeat = now() - interval '31 s'");
+    node_start(c, "", two, "1"); /* the first is dead */
+    expect(c, "gone", "select node_beat('n', '%s')", one);
+    pg_run(c, "select node_stop('n', '%s')", one);
+    expect(c, "up", "select node_beat('n', '%s')", two);
+    pg_run(c, "select node_stop('n', '%s')", two);
+    expect(c, "0", "select count(*) from node");
+    node_start(c, "QT003", one, "0");
+    node_start(c, "", one, "99"); /* a newer worker speaks the older protocol */
+    assert_string_equal(pg_try(c, "select node_start('', '%s', 'h', 1, '', 1, null, 1)", one),
+                        "23514");
+    assert_string_equal(pg_try(c, "select node_start(null, '%s', 'h', 1, '', 1, null, 1)", one),
+                        "23502");
+    assert_string_equal(
+        pg_try(c, "select node_start(repeat('x', 201), '%s', 'h', 1, '', 1, null, 1)", one),
+        "23514");
+    PQfinish(c);
+}
+
+static void
+two_of_a_name_at_once(void **state)
+{
+    PGconn *c = core_new("names_race"), *a = core_join("names_race"), *b = core_join("names_race");
+    char ask[200];
+
+    (void)state;
+    pg_run(a, "begin; select node_start('n', '%s', 'host', 1, '0.1', 1, null, 4)", one);
+    snprintf(ask, sizeof ask, "select node_start('n', '%s', 'host', 1, '0.1', 1, null, 4)", two);
+    pg_send(b, ask);
+    pg_wait_blocked(c, b);
+    pg_run(a, "commit");
+    assert_string_equal(pg_finish(b), "QT002");
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+static void
+only_a_living_node_claims(void **state)
+{
+    PGconn *c = core_new("claims_of_nodes");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    node_start(c, "", one, "1");
+    expect(c, "a", "select t.claim('n', 1)");
+    pg_run(c, "select drain_node(gen_random_uuid(), 'n', 'test')");
+    expect(c, "draining", "select node_beat('n', '%s')", one);
+    expect(c, "", "select t.claim('n', 1)");
+    node_start(c, "", one, "1");
+    expect(c, "draining", "select node_beat('n', '%s')", one); /* a reconnect does not end it */
+    expect(c, "done", "select t.done('n')");                   /* what runs is finished */
+    pg_run(c, "select node_stop('n', '%s')", one);
+    node_start(c, "", two, "1");
+    expect(c, "b", "select t.claim('n', 1)");
+    pg_run(c, "update node set heartbeat = now() - interval '31 s'");
+    expect(c, "", "select t.claim('n', 1)"); /* taken for dead: it must show itself first */
+    expect(c, "up", "select node_beat('n', '%s')", two);
+    expect(c, "c", "select t.claim('n', 1)");
+    /* dead nodes are forgotten after a day, but not while they hold leases */
+    pg_run(c, "update node set heartbeat = now() - interval '2 days'");
+    core_ten_seconds(c);
+    pg_run(c, "select t.push('q', 'd')");
+    core_settle(c);
+    expect(c, "1", "select count(*) from node");
+    expect(c, "done,done", "select t.done('n')");
+    core_ten_seconds(c);
+    core_settle(c);
+    expect(c, "0", "select count(*) from node");
+    core_check(c);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fails_over),
+        cmocka_unit_test(takeover_rescans),
+        cmocka_unit_test(a_step_is_all_or_nothing),
+        cmocka_unit_test(an_idle_step_writes_nothing),
+        cmocka_unit_test(a_name_is_one_process),
+        cmocka_unit_test(two_of_a_name_at_once),
+        cmocka_unit_test(only_a_living_node_claims),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
