@@ -53,8 +53,8 @@ create table if not exists setting (
 comment on table setting is 'Limits and intervals of the whole installation';
 
 insert into setting (name, value, note) values
-    ('payload_limit', '10485760', 'bytes of a payload or body, 1000 at least; more is refused (QT004)'),
-    ('result_limit', '1048576', 'bytes of a result; more is cut'),
+    ('payload_limit', '10485760', 'bytes of a payload or body, 1000 at least; the push functions refuse more (QT004), a plain INSERT is not checked'),
+    ('result_limit', '1048576', 'bytes of a result; complete refuses more (QT004)'),
     ('error_limit', '8192', 'characters of an error; more is cut'),
     ('trace_limit', '65536', 'characters of a trace; more is cut'),
     ('node_late', '15 seconds', 'a node is late when its last heartbeat is older'),

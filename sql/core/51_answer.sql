@@ -87,6 +87,16 @@ end $$;
 comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete() for one whole lease, or jobs that all stand in '
     'one; held = those that stood in it (NULL: nothing changed), done = those that are done';
 
+create or replace function check_result(size bigint) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    if size > setting_int('result_limit') then
+        raise 'result of % bytes is more than the limit of %', size, setting_int('result_limit')
+            using errcode = 'QT004', hint = 'table setting, result_limit';
+    end if;
+end $$;
+comment on function check_result(bigint) is 'Raises QT004 where a result is larger than the setting result_limit';
+
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
@@ -98,6 +108,9 @@ declare
     done bigint[];
     held bigint[]; -- what the deleted leases named: what of it is not done is gone
 begin
+    if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
+        perform check_result((select max(octet_length(r)) from unnest($6) r));
+    end if;
     if $2[1] = all($2) and $3[1] = all($3) then
         select c.held, c.done into held, done from complete_lease($1, $2[1], $3[1], $4, $5, $6) c;
         if held is null then

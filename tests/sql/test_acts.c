@@ -344,6 +344,31 @@ nobody_adds_to_the_action_of_another(void **state)
     PQfinish(c);
 }
 
+static void
+a_result_has_a_limit(void **state)
+{
+    PGconn *c = fresh("result");
+
+    (void)state;
+    pg_run(
+        c,
+        "update setting set value = '2000' where name = 'result_limit'; select t.push('q', 'a,b')");
+    core_settle(c);
+    expect(c, "a,b", "select t.claim('n', 2)");
+    const char *before = pg_value(c, "select t.picture()");
+    assert_string_equal(
+        pg_try(c, "select complete('n', lease, version, seq, repeat('x', 2001)) from t.held"
+                  " where name = 'a'"),
+        "QT004");
+    expect(c, before, "select t.picture()");
+    expect(c, "done",
+           "select complete('n', lease, version, seq, repeat('x', 2000)) from t.held where name"
+           " = 'a'");
+    expect(c, "2000", "select length(result) from history");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -359,6 +384,7 @@ main(void)
         cmocka_unit_test(purge_waits_for_nobody),
         cmocka_unit_test(purge_of_failed_jobs),
         cmocka_unit_test(the_audit_says_who),
+        cmocka_unit_test(a_result_has_a_limit),
         cmocka_unit_test(nobody_adds_to_the_action_of_another),
     };
 

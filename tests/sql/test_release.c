@@ -205,12 +205,14 @@ a_job_asked_to_end_is_cancelled(void **state)
 
     (void)state;
     holds_three(c);
+    pg_run(c, "update queue set run_timeout = '7 s' where payload->>'name' = 'b'");
     pg_run(c, "select cancel(" ACT(1) ", 1, array[id]) from queue where payload->>'name' = 'b'");
     core_expire(c, "n");
     expect(c, "1 cancelled (its end was asked for), 1 failed (last try), 1 ready (had not started)",
            "select t.look('release_preview(''n'')')");
     expect(c, "1 cancelled, 1 failed, 1 ready", "select t.released('n', 2)");
     expect(c, "b cancelled", "select t.finished()");
+    expect(c, "00:00:07", "select run_timeout from history"); /* requeued, it is the same job */
     core_check(c);
     PQfinish(c);
 }
