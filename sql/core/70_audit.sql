@@ -48,26 +48,25 @@ returns boolean
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    was text;
+    a audit;
 begin
     if $1 is null or $2 is null or $2 < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;
     perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || $1, 0));
-    if exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
-        return false;
-    end if;
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)
     values ($1, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), $3, $4, $5,
             jsonb_strip_nulls($6), $7, $8)
     on conflict do nothing;
-    select a.verb into was from audit a where a.action = $1;
-    if was <> $3 then
-        raise 'action % was a "%": use a new uuid for another action', $1, was using errcode = 'QT007';
+    select * into a from audit x where x.action = $1;
+    if (a.who, a.verb, a.queue, a.node) is distinct from (session_user::text, $3, $4, $5) then
+        raise 'action % is a "%" of %: use a new uuid for another action', $1,
+            concat_ws(' ', a.verb, coalesce(a.node, a.queue)), a.who using errcode = 'QT007';
     end if;
-    return true;
+    return not exists (select from audit_batch b where b.action = $1 and b.batch = $2);
 end $$;
-comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action stands in the audit now';
+comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action stands in the audit now. '
+    'QT007 where its uuid is another''s action, or one on another queue or node: nobody adds to what stands in the audit';
 
 create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null, cursor text default null) returns void
 language sql set search_path from current as $$
