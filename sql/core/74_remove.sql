@@ -27,7 +27,7 @@ begin
         where q.id = o.id and o.runs and verb = 'cancel' and o.cancel_asked is null returning q.id
     ), gone as (
         delete from queue q using o
-        where q.id = o.id and not o.runs and case verb when 'cancel' then o.state <> 'failed' when 'discard' then true else true end
+        where q.id = o.id and not o.runs and (verb <> 'cancel' or o.state <> 'failed')
         returning q.*
     ), h as (
         insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
@@ -118,27 +118,37 @@ comment on function purge_preview(text, text[], timestamptz) is 'How many finish
 create or replace function purge_days(states text[], before timestamptz) returns jsonb
 language plpgsql set search_path from current set timezone = 'UTC' as $$
 declare
-    p    record;
+    part text;
+    day  date;
+    days text[] := '{}';
+    ns   bigint[] := '{}';
     rows jsonb := '[]';
     n    bigint;
     keep bigint;
     wait text := current_setting('lock_timeout');
 begin
-    for p in select c.oid::regclass as name, c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-             where i.inhparent = 'history'::regclass and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= (before at time zone 'UTC')
-               and to_date(right(c.relname, 8), 'YYYYMMDD') < (now() at time zone 'UTC')::date loop
-        execute format('select count(*), count(*) filter (where state::text <> all($1)) from %s', p.name) into n, keep using states;
-        continue when keep > 0;
+    -- All are counted before the first is dropped: from then on every completion waits until we commit. What was counted stands
+    -- still, as new rows go to today's.
+    for part, day in select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                     where i.inhparent = 'history'::regclass order by 2 loop
+        continue when day + 1 > (before at time zone 'UTC') or day >= (now() at time zone 'UTC')::date;
+        execute format('select count(*), count(*) filter (where state::text <> all($1)) from %I', part) into n, keep using states;
+        if keep = 0 then
+            days := days || part;
+            ns := ns || n;
+        end if;
+    end loop;
+    perform set_config('lock_timeout', '50ms', true);
+    for i in 1 .. cardinality(days) loop
         begin
-            perform set_config('lock_timeout', '50ms', true);
-            execute format('drop table %s', p.name);
-            rows := rows || case when n = 0 then '[]' else jsonb_build_array(jsonb_build_object(
-                'id', p.relname, 'state', 'purged', 'why', 'the whole day', 'n', n)) end;
+            execute format('drop table %I', days[i]);
+            rows := rows || case when ns[i] = 0 then '[]' else jsonb_build_array(jsonb_build_object(
+                'id', days[i], 'state', 'purged', 'why', 'the whole day', 'n', ns[i])) end;
         exception when lock_not_available then
             null; -- somebody reads it, a dump perhaps: its rows go one by one
         end;
-        perform set_config('lock_timeout', wait, true);
     end loop;
+    perform set_config('lock_timeout', wait, true);
     return rows;
 end $$;
 comment on function purge_days(text[], timestamptz) is 'Drops whole days of history, where that waits for nobody';
