@@ -10,14 +10,16 @@ comment on function error_matches(text, text, text) is 'Whether an error is in t
 create or replace function requeue_live(action uuid, ids uuid[], reset boolean) returns setof uuid
 language sql set search_path from current as $$
     with o as materialized (
-        select q.id, q.queue, q.priority, q.state, q.error_key from queue q
+        select q.id, q.queue, q.priority, q.state, q.error_key, q.seq from queue q
         where q.id = any(ids) and q.state in ('failed', 'retry', 'scheduled') for update
+    ), s as materialized ( -- they keep their order
+        select id, nextval('job_seq') as seq from (select id from o order by seq) z
     ), u as (
-        update queue q set state = 'ready', seq = nextval('job_seq'), changed = now(), run_after = null, last_action = action,
+        update queue q set state = 'ready', seq = s.seq, changed = now(), run_after = null, last_action = action,
                tries = case when reset then 0 else q.tries end,
                max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then q.tries + 1 else q.max_tries end,
                cancel_asked = null
-        from o left join queue_config c on c.queue = o.queue
+        from o join s using (id) left join queue_config c on c.queue = o.queue
         where q.id = o.id
         returning q.id, q.queue, q.priority, q.seq, o.state as was, o.error_key
     ), d as (
@@ -64,7 +66,7 @@ declare
     h     record;
 begin
     rows := '[]';
-    perform from queue q where q.id = any(ids) order by q.id for update;
+    perform from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update; -- ready ones are their workers' to lock
     select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries, 'run_after', q.run_after)),
            array_agg(q.id) filter (where q.unique_key is null or q.state <> 'failed')
     into before, plain

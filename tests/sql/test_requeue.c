@@ -42,6 +42,8 @@ fresh(const char *database)
     return c;
 }
 
+static const char in_order[] = "select string_agg(payload->>'name', ',' order by seq) from queue";
+
 static void
 tries_are_kept_and_one_is_added(void **state)
 {
@@ -50,17 +52,19 @@ tries_are_kept_and_one_is_added(void **state)
     (void)state;
     pg_run(c, "select t.failed('q', 'a,b', 'broken')");
     pg_run(c, "update queue set tries = 5 where payload->>'name' = 'b'");
+    const char *order = pg_value(c, in_order);
     expect(c, "2 ready", "select t.look('requeue_preview(t.ids(''a,b''))')");
     expect(c, "a ready,b ready",
-           "select string_agg(t.said(id, state, why), ',' order by 1) from requeue(" ACT(
-               1) ", 1,"
-                  " t.ids('a,b'), false, 'again')");
+           "select string_agg(t.said(id, state, why), ',' order by t.said(id, state, why)) from "
+           "requeue(" ACT(1) ", 1,"
+                             " t.ids('a,b'), false, 'again')");
     expect(c, "a 1 null,b 5 6",
            "select string_agg(concat_ws(' ', payload->>'name', tries, coalesce(max_tries::text,"
-           " 'null')), ',' order by 1) from queue where state = 'ready'");
+           " 'null')), ',' order by payload->>'name') from queue where state = 'ready'");
+    expect(c, order, in_order);
     core_check(c);
     core_settle(c);
-    expect(c, "a,b", "select t.claim('n', 2)");
+    expect(c, order, "select t.claim('n', 2)");
     expect(c, "6 of 6", "select try || ' of ' || max_tries from t.held where name = 'b'");
     pg_run(c, "select t.fail('n', 'b')"); /* its one more try */
     expect(c, "failed", "select state from queue where payload->>'name' = 'b'");
@@ -113,9 +117,9 @@ a_newer_key_is_never_overwritten(void **state)
     expect(c, "3 - (a newer job has its unique key)",
            "select t.look('requeue_preview(t.ids(''a,b,c''))')");
     expect(c, "a - (a newer job has its unique key),b - (a newer job has its unique key)",
-           "select string_agg(t.said(id, state, why), ',' order by 1) from requeue(" ACT(
-               1) ", 1,"
-                  " t.ids('a,b'), false, null)");
+           "select string_agg(t.said(id, state, why), ',' order by t.said(id, state, why)) from "
+           "requeue(" ACT(1) ", 1,"
+                             " t.ids('a,b'), false, null)");
     pg_run(c, "delete from queue where payload->>'name' = 'new'; select recount()");
     expect(c, "1 of 3",
            "select count(*) filter (where state = 'ready') || ' of ' || count(*) from "
@@ -261,7 +265,7 @@ asked_twice_changes_once(void **state)
     expect(c, seqs, "select string_agg(seq::text, ',') from queue");
     expect(c, "1 2", "select count(*) || ' ' || max(changed) from audit_log");
     /* another verb under the same uuid is a mistake; no uuid at all, too */
-    assert_string_equal(pg_try(c, "select pause(" ACT(1) ", 'q')"), "");
+    assert_string_equal(pg_try(c, "select pause(" ACT(1) ", 'q')"), "QT007");
     assert_string_equal(pg_try(c, "select cancel(" ACT(1) ", 2, '{}')"), "QT007");
     assert_string_equal(pg_try(c, "select requeue(null, 1, '{}')"), "QT007");
     assert_string_equal(pg_try(c, "select requeue(" ACT(3) ", 0, '{}')"), "QT007");
