@@ -21,7 +21,8 @@ struct filter_mark { /* the part of the text that is wrong: bytes, for underlini
     int start, len;
 };
 
-/* An empty text matches all. On failure *f is empty and *mark (may be NULL) is the culprit. */
+/* An empty text matches all. On failure *f is the empty filter and *mark (may be NULL) is the
+ * culprit. filter_done either way. */
 bool filter_parse(const char *text, struct filter *f, struct filter_mark *mark, struct err *e)
     __attribute__((warn_unused_result));
 void filter_done(struct filter *f);
