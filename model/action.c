@@ -224,10 +224,20 @@ ask_batch(void *ctx)
     action_touch(a);
 }
 
+bool
+action_can_hold_count(const struct action *a)
+{
+    bool is_one_batch = !a->ids || a->nids <= a->batch_size;
+
+    return is_one_batch && adapter_takes(a->adapter, a->section, PARAM_EXPECTED);
+}
+
 void
 action_start(struct action *a, bool force)
 {
     assert(a->state == ACTION_READY);
+    if (!action_can_hold_count(a)) /* the preview has compared it */
+        params_set(&a->params, PARAM_EXPECTED, NULL);
     if (force)
         params_set_bool(&a->params, PARAM_FORCE, true);
     a->started_ms = clock_ms();
@@ -243,7 +253,8 @@ action_start(struct action *a, bool force)
 void
 action_hold_count(struct action *a)
 {
-    params_set_int(&a->params, PARAM_EXPECTED, tally_sum(&a->effects, true));
+    if (action_can_hold_count(a))
+        params_set_int(&a->params, PARAM_EXPECTED, tally_sum(&a->effects, true));
 }
 
 void

@@ -117,7 +117,10 @@ const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
 
-/* From now on the first batch is refused when the count is not the preview's any more. */
+/* Whether the server can check the count as it changes the rows. Not where ids go in several
+ * batches, or the act takes no count: then each row is named, and looked at for itself. */
+bool action_can_hold_count(const struct action *a);
+/* Where it can: the first batch is refused when the count is not the preview's any more. */
 void action_hold_count(struct action *a);
 /* Begins the batches. From the console the typed challenge of a live node sets force. */
 void action_start(struct action *a, bool force);

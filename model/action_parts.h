@@ -56,9 +56,9 @@ struct action {
 
     int batch, at, tries; /* batch under way, first id of it, how often it was asked */
     int chunk;            /* ids in it */
-    bool stop, in_doubt, hold_count;
+    bool stop, in_doubt;
     struct tally outcome;
-    int64_t started_ms, asked_ms, lost_ms, slowest_us;
+    int64_t started_ms, lost_ms, slowest_us;
 };
 
 void action_touch(struct action *a);

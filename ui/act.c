@@ -382,6 +382,9 @@ extend_done(struct app *a, const struct form *f)
 
     if (t.kind == TARGET_NODE) {
         i.node = form_subject(f);
+    } else if (strcmp(t.name, form_subject(f)) != 0) { /* the job went away under the form */
+        app_say(a, SAY_WARN, "extend: the row is another by now; nothing was changed");
+        return;
     } else {
         i.ids = t.ids;
         i.nids = t.nids;

@@ -62,7 +62,7 @@ ask_ladder(struct confirm_box *c)
     case CONFIRM_DIALOG:
         break;
     case CONFIRM_TYPE:
-        if (digits)
+        if (digits && action_can_hold_count(c->action))
             ask_say(&c->ask, ROLE_WARN, NULL, "If the count is no longer %s, nothing is changed.",
                     challenge);
         ask_typed(&c->ask, digits ? "the number" : "the name", challenge);
@@ -127,6 +127,8 @@ start(struct confirm_box *c)
 
     c->action = NULL;
     bool force = action_looks_alive(act);
+    if (action_confirm(act, a->options.production) == CONFIRM_TYPE)
+        action_hold_count(act);
     app_close_box(a, &c->view);
     app_action_run(a, act, force);
 }

@@ -302,6 +302,26 @@ guards_against_change(void **state)
     con_quit(&vt);
 }
 
+static void
+holds_the_count_that_was_typed(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 120, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "R");
+    vt_want(&vt, "If the count is no longer 120, nothing is changed.");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from "
+                     "(select id from queue where state = 'failed' order by seq limit 1) x");
+    vt_keys(&vt, "1 2 0 enter");
+    vt_want(&vt, "expected 120, but 119 would change");
+    assert_int_equal(con_count("state = 'ready'"), 1);
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -318,6 +338,7 @@ main(void)
         cmocka_unit_test_setup(cancels, con_empty),
         cmocka_unit_test_setup(drains_a_node, con_empty),
         cmocka_unit_test_setup(guards_against_change, con_empty),
+        cmocka_unit_test_setup(holds_the_count_that_was_typed, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -289,6 +289,27 @@ test_nothing(void **state)
     assert_string_equal(action_what(f->action), "nothing matches");
 }
 
+/* No batch of several sees all, so none is given the count that the preview was compared with. */
+static void
+test_count_of_ids(void **state)
+{
+    struct fixture *f = *state;
+    struct intent extend = {
+        .act = ACT_EXTEND, .ids = ids, .nids = 3, .by_ms = 1000, .expected = 3, .batch_size = 2};
+
+    begin(f, &extend);
+    preview(f, fake_table(EFFECTS, "extended|3|~", NULL));
+    assert_false(action_can_hold_count(f->action));
+    action_start(f->action, false);
+    assert_string_equal(asked(f)->param[0][2], "{\"a\",\"b\"}");
+    assert_null(asked(f)->param[0][4]);
+    batch(f, fake_table(ROWS, "a|extended|~|~|1", "b|extended|~|~|1", NULL));
+    wait_asked(f);
+    assert_null(asked(f)->param[0][4]);
+    batch(f, fake_table(ROWS, "c|extended|~|~|1", NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+}
+
 static void
 test_stop(void **state)
 {
@@ -388,6 +409,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_count_of_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_release_of_the_living, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freed_early, set_up, tear_down),
