@@ -29,7 +29,7 @@ exit 1
 END
 
 [ ! -f "$out/80_progress.svg" ] || cp "$out/80_progress.svg" "$tmp/old.svg"
-env LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 24x80 \
+env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 24x80 \
     env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
     server:shop "run:'$QUEUETOP' install >/dev/null" \
     "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
@@ -44,7 +44,7 @@ env LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHO
     key:4 want:HOST 'key:j j j' settle:300 "shot:$out/80_nodes.svg" \
     key:3 want:groups settle:300 "shot:$out/80_failed.svg" \
     "run:bash '$tmp/hold'" key:r want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
-    type:0 key:enter 'want:3,000 of' 'want:1,024 failed' settle:600 "shot:$out/80_progress.svg" key:esc \
+    type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" key:esc \
     'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \
     -- "$QUEUETOP" --interval 250ms
 

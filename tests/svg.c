@@ -187,12 +187,14 @@ draw_braille(FILE *out, double x, double y, unsigned dots, unsigned colour)
         {1, 3}
     };
 
+    if (dots == 0)
+        return;
+    fputs("<path d=\"", out); /* one for all dots: charts have thousands */
     for (int i = 0; i < 8; i++)
-        if (dots >> i & 1) {
-            const double box[4] = {x + 0.75 + places[i][0] * cell_w / 2,
-                                   y + 0.75 + places[i][1] * 4.5, 3, 3};
-            rect(out, box, colour, " rx=\"1\"");
-        }
+        if (dots >> i & 1)
+            fprintf(out, "M%g %gh3v3h-3z", x + 0.75 + places[i][0] * cell_w / 2,
+                    y + 0.75 + places[i][1] * 4.5);
+    fprintf(out, "\" fill=\"#%06x\"/>\n", colour);
 }
 
 static uint32_t
