@@ -61,10 +61,9 @@ draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     if (l->l.lease_until_ms == FIELD_NULL)
         return;
     int64_t left = l->l.lease_until_ms - c->now_ms;
-    if (left >= 0)
-        grid_right(g, r, ROLE_TEXT, fmt_age(left).s);
-    else
-        grid_printf(g, r, ROLE_BAD, "exp %s", fmt_age(-left).s);
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", left < 0 ? "exp " : "", fmt_age(left < 0 ? -left : left).s);
+    grid_right(g, r, left < 0 ? ROLE_BAD : ROLE_TEXT, text);
 }
 
 static void

@@ -212,9 +212,12 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
     pen_put(&p, ROLE_STRONG, fmt_count(t->running).s);
     pen_put(&p, ROLE_DIM, " failed ");
     pen_put(&p, t->failed ? ROLE_BAD : ROLE_GOOD, fmt_count(t->failed).s);
-    pen_put(&p, ROLE_DIM, " done/s ");
-    pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
-    say_nodes(&p, a->store);
+    if (p.r.w >= 14) { /* never a number cut short */
+        pen_put(&p, ROLE_DIM, " done/s ");
+        pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
+    }
+    if (p.r.w >= 10)
+        say_nodes(&p, a->store);
 }
 
 static void
