@@ -234,7 +234,7 @@ begin
         which := which || p.queues;
         write := true;
     end if;
-    if t.mark_at < clock_timestamp() and (t.want > 20 or exists (select from live)) then
+    if t.mark_at < clock_timestamp() and (d.n > 0 or t.want > 20 or exists (select from live)) then
         stolen := steal();
         perform mark_leases();
         new.mark_at := clock_timestamp() + interval '1 s';

@@ -287,7 +287,8 @@ core_second(PGconn *conn)
 void
 core_ten_seconds(PGconn *conn)
 {
-    pg_run(conn, "update fold set at = at - interval '11 s'");
+    pg_run(conn, "update fold set at = at - interval '11 s' where fold >= (select max(fold) from "
+                 "fold where keep)");
 }
 
 void

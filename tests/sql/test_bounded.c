@@ -118,12 +118,75 @@ small_work_beside_many_jobs(void **state)
     PQfinish(c);
 }
 
+/* One round of the straight path: ten jobs pushed, cut, claimed, done; the pages of each call. */
+struct costs {
+    int64_t push, step, claim, done;
+};
+
+static struct costs
+rounds(PGconn *c, int n)
+{
+    struct costs k = {0};
+
+    for (int i = 0; i < n; i++) {
+        k.push += pg_int(c, "select t.pages('select t.many(''q'', ''j'', 10)')");
+        k.step += pg_int(c, "select t.pages('select t.step()')");
+        k.claim += pg_int(c, "select t.pages('select count(*) from claim(''n'', 10)')");
+        const char *held =
+            pg_value(c, "select format('%%L,%%L,%%L', array_agg(lease), array_agg(version),"
+                        " array_agg(seq)) from (select lease, version, unnest(seqs) seq from live"
+                        " where lock_key = 'n') z");
+        k.done += pg_int(
+            c, "select t.pages($x$select count(*) from complete('n', %s, null::timestamptz[])$x$)",
+            held);
+        if (i % 10 == 0) {
+            core_second(c);
+            core_ten_seconds(c);
+        }
+    }
+    return k;
+}
+
+static void
+hardly_more(const char *what, int64_t before, int64_t after, int n)
+{
+    if (after > before * 3 / 2)
+        fail_msg("%s: %d pages a call, %d before", what, (int)(after / n), (int)(before / n));
+}
+
+/* A snapshot held open for long: dead rows pile up, and no call meets them. */
+static void
+a_held_snapshot_slows_nothing(void **state)
+{
+    enum { N = 20, BETWEEN = 250 };
+    PGconn *c = core_new("held_snapshot"), *old = core_join("held_snapshot");
+
+    (void)state;
+    make_probe(c);
+    rounds(c, N);
+    struct costs before = rounds(c, N);
+    pg_run(old, "begin isolation level repeatable read; select count(*) from queue");
+    rounds(c, BETWEEN);
+    struct costs after = rounds(c, N);
+    expect(old, "0", "select count(*) from queue");
+    hardly_more("push", before.push, after.push, N);
+    hardly_more("step", before.step, after.step, N);
+    hardly_more("claim", before.claim, after.claim, N);
+    hardly_more("complete", before.done, after.done, N);
+    pg_run(old, "commit");
+    core_check(c);
+    expect(c, "3100", "select count(*) from history");
+    PQfinish(old);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_job_row_is_updated),
         cmocka_unit_test(small_work_beside_many_jobs),
+        cmocka_unit_test(a_held_snapshot_slows_nothing),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
