@@ -19,7 +19,7 @@
 
 enum { BATCH = 500, CHUNK = 65536 };
 static const size_t batch_bytes = 4 << 20;    /* about what one statement carries */
-static const size_t ahead_bytes = 16 << 20;   /* read but not sent: then reading waits */
+static const size_t ahead_bytes = 16 << 20;   /* read while a push is out: then reading waits */
 static const size_t input_bytes = 256u << 20; /* one job's payload */
 
 struct push_options {
@@ -55,6 +55,12 @@ stop(struct push *p, int code)
 }
 
 static void
+say_pushed(const struct push *p)
+{
+    cli_say(p->cli, "%" PRId64 " job%s pushed", p->pushed, p->pushed == 1 ? " was" : "s were");
+}
+
+static void
 stop_on(struct push *p, const struct err *e)
 {
     char where[64] = "";
@@ -70,7 +76,7 @@ stop_on(struct push *p, const struct err *e)
     if (queue_in_doubt(p->queue) && !p->o->lines)
         cli_say(p->cli, "perhaps it was pushed: to push it once, say --id %s", p->id);
     if (p->o->lines)
-        cli_say(p->cli, "%" PRId64 " jobs were pushed", p->pushed);
+        say_pushed(p);
     stop(p, p->pushed > 0 ? CLI_PART : code);
 }
 
@@ -90,6 +96,16 @@ describe(const struct push *p, struct queue_push *job)
                                .priority = o->priority,
                                .max_tries = o->max_tries,
                                .check_id = o->id != NULL};
+}
+
+/* Reads on, unless that is for later: while nothing is out, only more input makes a job. */
+static void
+watch_input(const struct push *p)
+{
+    bool is_ahead = p->is_sending && p->in.len - p->used >= ahead_bytes;
+
+    if (p->fd >= 0)
+        loop_rewatch(p->cli->loop, p->watch, is_ahead || p->at_end ? -1 : p->fd, POLLIN);
 }
 
 static void send_more(struct push *p);
@@ -130,6 +146,7 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
     p->in.len -= p->used;
     p->used = 0;
     send_more(p);
+    watch_input(p);
 }
 
 /* Sends one job; its payload is `len` bytes, NULL = none. */
@@ -185,19 +202,21 @@ take_lines(struct push *p, struct queue_push *jobs, int *n, struct err *e)
     p->first_line = p->line + 1;
     for (*n = 0; *n < most && p->used < batch_bytes && next_line(p, p->used, &len, &next);) {
         const char *text = p->in.data + p->used;
+        bool is_job = p->o->type || !is_blank(text, len);
+        describe(p, &jobs[*n]);
+        jobs[*n].payload = text;
+        jobs[*n].payload_len = len;
+        if (is_job && !queue_push_check(&jobs[*n], e)) {
+            if (*n > 0)
+                return true; /* those before it first */
+            return fail_in(e, "line %" PRId64, p->line + 1);
+        }
         p->used = next;
         p->line++;
         if (*n == 0)
             p->first_line = p->line;
-        if (!p->o->type && is_blank(text, len))
-            continue;
-        describe(p, &jobs[*n]);
-        jobs[*n].payload = text;
-        jobs[*n].payload_len = len;
         p->lines[*n] = (int)(p->line - p->first_line);
-        if (!queue_push_check(&jobs[*n], e))
-            return fail_in(e, "line %" PRId64, p->line);
-        ++*n;
+        *n += is_job;
     }
     return true;
 }
@@ -212,7 +231,7 @@ send_lines(struct push *p)
 
     if (!take_lines(p, jobs, &n, &e)) {
         int code = cli_usage(p->cli, "%s", e.text);
-        cli_say(p->cli, "%" PRId64 " jobs were pushed", p->pushed);
+        say_pushed(p);
         stop(p, p->pushed > 0 ? CLI_PART : code);
     } else if (n > 0) {
         p->is_sending = true;
@@ -225,8 +244,6 @@ send_lines(struct push *p)
 static void
 send_more(struct push *p)
 {
-    bool is_full = p->in.len >= ahead_bytes;
-
     if (p->is_done || p->is_sending)
         return;
     if (p->o->lines)
@@ -235,10 +252,6 @@ send_more(struct push *p)
         stop(p, CLI_DONE);
     else if (p->at_end)
         send_one(p, p->fd >= 0 ? p->in.data ? p->in.data : "" : p->o->payload, p->in.len);
-    if (p->fd >= 0 && !p->at_end && is_full && p->o->lines)
-        is_full = p->in.len - p->used >= ahead_bytes;
-    if (p->fd >= 0)
-        loop_rewatch(p->cli->loop, p->watch, is_full || p->at_end ? -1 : p->fd, POLLIN);
 }
 
 static void
@@ -258,7 +271,9 @@ on_input(void *ctx, short revents)
     }
     p->at_end = n == 0;
     buf_add(&p->in, data, (size_t)n);
-    send_more(p);
+    if (p->at_end || memchr(data, '\n', (size_t)n))
+        send_more(p);
+    watch_input(p);
 }
 
 /* --- the verb --- */
@@ -276,6 +291,8 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
         return fail(e, ERR_USAGE, "--lines reads standard input: push %s - --lines", c->words[0]);
     if (o->lines && (o->id || o->unique))
         return fail(e, ERR_USAGE, "--lines makes many jobs: --id and --unique name one");
+    if (o->id && strlen(o->id) != QUEUE_ID_LEN)
+        return fail(e, ERR_USAGE, "--id: '%s' is not a uuid", o->id);
     if (o->at && o->delay_ms)
         return fail(e, ERR_USAGE, "--at and --delay exclude each other");
     return true;
@@ -298,6 +315,20 @@ open_input(struct push *p, struct err *e)
 }
 
 static void
+stop_at_size(struct push *p)
+{
+    struct err e = {0};
+
+    fail(&e, ERR_USAGE, "%zu MiB is the most that a payload may have", input_bytes >> 20);
+    if (p->o->lines)
+        fail_in(&e, "line %" PRId64, p->line + 1);
+    int code = cli_usage(p->cli, "%s", e.text);
+    if (p->o->lines)
+        say_pushed(p);
+    stop(p, p->pushed > 0 ? CLI_PART : code);
+}
+
+static void
 run(struct push *p, struct err *e)
 {
     if (p->at_end)
@@ -307,8 +338,8 @@ run(struct push *p, struct err *e)
             stop(p, cli_fail(p->cli, e));
             return;
         }
-        if (!p->o->lines && p->in.len > input_bytes)
-            stop(p, cli_usage(p->cli, "the payload has more than %zu MiB", input_bytes >> 20));
+        if (!p->is_sending && p->in.len > input_bytes)
+            stop_at_size(p);
     }
 }
 
@@ -328,7 +359,7 @@ push_run(struct cli *c, const void *options)
         return cli_fail(c, &e);
     }
     if (o->id)
-        snprintf(p.id, sizeof p.id, "%s", strlen(o->id) == QUEUE_ID_LEN ? o->id : "?");
+        snprintf(p.id, sizeof p.id, "%s", o->id);
     else
         queue_make_id(p.id);
     run(&p, &e);

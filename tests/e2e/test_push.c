@@ -136,8 +136,36 @@ a_bad_line_is_named(void **state)
     check_run("1\n\n{\"a\":\n4\n", "push q - --lines", 6, NULL, "line 3: ");
     check("select string_agg(payload::text, ' ') from queues.queue", "1");
     check_run("{\n", "push q - --lines", 5, "", "line 1: ");
+    pg_run(conn, "delete from queues.queue");
+    check_run("1\n2\n\"\xff\"\n4\n", "push q - --lines", 6, NULL, "line 3: ");
+    check("select string_agg(payload::text, ' ' order by seq) from queues.queue", "1 2");
     check_run("1\n", "push q - --lines --unique k", 2, "", "--unique");
     check_run(NULL, "push q --lines", 2, "", "push q - --lines");
+}
+
+/* More than what is read ahead while a push is out: on its own, as a line, and before a line. */
+static void
+a_large_payload_ends(void **state)
+{
+    const size_t size = 20u << 20;
+    char *text = malloc(size + 8);
+
+    (void)state;
+    assert_non_null(text);
+    pg_run(conn, "update queues.setting set value = '30000000' where name = 'payload_limit'");
+    memset(text, '7', size);
+    text[0] = '"';
+    memcpy(text + size - 1, "\"\n8\n", 5);
+    check_run(text, "push q - --lines", 0, NULL, "");
+    check("select string_agg(octet_length(payload::text)::text, ' ' order by seq) "
+          "from queues.queue",
+          "20971520 1");
+    text[size] = 0;
+    check_run(text, "push one -", 0, NULL, "");
+    check("select octet_length(payload::text) from queues.queue where queue = 'one'", "20971520");
+    pg_run(conn, "update queues.setting set value = '10485760' where name = 'payload_limit'");
+    check_run(text, "push one -", 3, "", "QT004");
+    free(text);
 }
 
 static void
@@ -145,7 +173,7 @@ what_is_wrong_is_said(void **state)
 {
     (void)state;
     check_run(NULL, "push q --payload {", 5, "", "22P02");
-    check_run(NULL, "push q --id 123", 2, "", "not a uuid");
+    check_run(NULL, "push q --id 123", 2, "", "'123' is not a uuid");
     check_run(NULL, "push q --at soon", 5, "", "soon");
     check_run(NULL, "push q --at 2026-01-01 --delay 5m", 2, "", "exclude each other");
     check_run(NULL, "--schema nix push q", 5, "", "queuetop install");
@@ -205,6 +233,7 @@ main(void)
         cmocka_unit_test_setup(pushed_twice_is_one_job, clear),
         cmocka_unit_test_setup(lines_are_jobs, clear),
         cmocka_unit_test_setup(a_bad_line_is_named, clear),
+        cmocka_unit_test_setup(a_large_payload_ends, clear),
         cmocka_unit_test_setup(what_is_wrong_is_said, clear),
         cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
     };
