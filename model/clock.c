@@ -65,6 +65,9 @@ static const struct unit units[] = {
     {"d",  86400000},
 };
 
+/* So that a duration may be added to any time, and a server can take it as an interval. */
+static const int64_t longest_ms = 100 * 365 * INT64_C(86400000);
+
 /* The unit whose name is the letters at *s, which it steps over; NULL = unknown. */
 static const struct unit *
 take_unit(const char **s)
@@ -95,7 +98,8 @@ duration_parse(const char *s, int64_t *ms, struct err *e)
         const struct unit *u = *after == 0 && at == s ? &units[1] : take_unit(&after);
         if (!u || u->ms >= last_unit)
             return fail(e, ERR_USAGE, "\"%s\" is not a duration: units are ms, s, m, h, d", s);
-        if (__builtin_mul_overflow(n, u->ms, &part) || __builtin_add_overflow(total, part, &total))
+        if (__builtin_mul_overflow(n, u->ms, &part) ||
+            __builtin_add_overflow(total, part, &total) || total > longest_ms)
             return fail(e, ERR_USAGE, "duration \"%s\" is too long", s);
         last_unit = u->ms;
         at = after;

@@ -14,7 +14,8 @@ int64_t clock_ms(void);      /* monotonic */
 int64_t clock_us(void);      /* monotonic */
 int64_t clock_wall_ms(void); /* since 1970, frozen by QUEUETOP_NOW */
 
-/* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds. */
+/* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds.
+ * At most 100 years. */
 bool duration_parse(const char *s, int64_t *ms, struct err *e) __attribute__((warn_unused_result));
 
 #endif
