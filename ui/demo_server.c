@@ -168,7 +168,7 @@ demo_make_dir(struct demo_place *p, struct err *e)
         return fail(e, ERR_SYS, "TMPDIR has a space, a quote or a backslash in it: %s", tmp);
     if (!mkdtemp(path))
         return fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
-    snprintf(p->dir, sizeof p->dir, "%s", path);
+    snprintf(p->dir, sizeof p->dir, "%.*s", (int)sizeof p->dir - 1, path);
     if (*p->user && chown(p->dir, p->uid, p->gid) != 0) {
         fail(e, ERR_SYS, "chown %s: %s", p->dir, strerror(errno));
         rmdir(p->dir);
