@@ -26,7 +26,7 @@ enum {
     ONE_PERCENT = 100,
 };
 
-static const char OPERATOR[] = "dbname=demo user=ops";
+static const char as_operator[] = "dbname=demo user=ops";
 
 struct load {
     struct cli *c;
@@ -96,7 +96,7 @@ draft_job(struct load *l, const struct demo_kind *k, struct draft *d)
     };
     queue_make_id(d->push.id);
     if (demo_roll(&l->random, ONE_PERCENT) < k->later_percent)
-        d->push.delay_ms = 1000 * (30 + demo_roll(&l->random, 1800));
+        d->push.delay_ms = (int64_t)1000 * (30 + demo_roll(&l->random, 1800));
     d->payload = add_text(l, k->payload);
     d->push.payload_len = l->text.len - d->payload - 1;
     if (k->unique)
@@ -190,7 +190,7 @@ set_up(struct cli *c)
     struct db *owner = other_db(c, "dbname=demo user=postgres", true);
 
     if (!say_once(c, owner, "demo_setup", false, &e) ||
-        !say_once(c, other_db(c, OPERATOR, true), "demo_pause", false, &e))
+        !say_once(c, other_db(c, as_operator, true), "demo_pause", false, &e))
         return cli_fail(c, &e);
     return CLI_DONE;
 }
@@ -249,7 +249,7 @@ load_run(struct cli *c, const void *options)
     l.queue = queue_new(cli_db(c, false), c->schema, &e);
     if (!l.queue)
         return cli_fail(c, &e);
-    l.operator_ = other_db(c, OPERATOR, false);
+    l.operator_ = other_db(c, as_operator, false);
     for (int i = 0; l.first[i].queue; i++)
         l.due[i] = l.first[i].backlog;
     tick(&l);
