@@ -141,7 +141,7 @@ ask(struct app *a, const struct intent *intent)
     while (a->nboxes > 0)
         app_close_box(a, a->boxes[a->nboxes - 1]);
     if (act)
-        box_confirm(a, act);
+        box_confirm(a, act, intent->ids && intent->nids == 1 ? intent->ids[0] : NULL);
 }
 
 static const char *

@@ -28,7 +28,8 @@ void box_progress(struct app *a);
 void box_password(struct app *a);
 
 /* --- the question before an action (ui/box_confirm.c) --- */
-void box_confirm(struct app *a, struct action *act); /* takes act over */
+/* Takes act over; job: the full id when it is for one job, else NULL. */
+void box_confirm(struct app *a, struct action *act, const char *job);
 
 /* --- a form of a few fields before the question (ui/box_form.c) --- */
 enum field_kind { FIELD_TEXT, FIELD_TIME, FIELD_CHOICE };

@@ -3,6 +3,7 @@
  * ladder. It owns the action until the answer is yes.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct confirm_box {
     struct view view;
     struct ask ask;
     struct action *action;
-    uint64_t seen;
+    char job[64]; /* the one that it is for, "" = several */
     bool filled;
 };
 
@@ -82,6 +83,8 @@ fill(struct confirm_box *c)
     c->ask.can_sql = true;
     say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
+    if (*c->job)
+        ask_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
     say_evidence(c);
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));
@@ -198,11 +201,12 @@ static const struct view_ops confirm_ops = {
 };
 
 void
-box_confirm(struct app *a, struct action *act)
+box_confirm(struct app *a, struct action *act, const char *job)
 {
     struct confirm_box *c = (struct confirm_box *)app_box(a, &confirm_ops, NULL);
 
     c->action = act;
+    snprintf(c->job, sizeof c->job, "%.60s", job ? job : "");
     ask_init(&c->ask, act_infos[action_act(act)].title);
     c->ask.busy = true;
     ask_say(&c->ask, ROLE_DIM, NULL, "counting what this would change ...");

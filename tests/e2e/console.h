@@ -17,7 +17,7 @@ int con_empty(void **state);
 
 void con_reconnect(void); /* after a restart of the server */
 const char *con_dsn(void);
-PGconn *con_db(void);     /* as owner, search_path = queues */
+PGconn *con_db(void); /* as owner, search_path = queues */
 
 /* n jobs of a queue that wait, that run on a node (lease of 60 s), that failed for good. */
 void con_ready(const char *queue, int n);
