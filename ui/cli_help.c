@@ -157,6 +157,7 @@ cli_flush(const struct cli *c)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_DONE;
     cli_say(c, "standard output: %s", strerror(errno));
+    clearerr(stdout); /* said once */
     return CLI_SERVER;
 }
 

@@ -137,8 +137,9 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
         else
             cli_say(p->cli, "there is such a job already: %s", jobs[i].id);
     }
-    if (fflush(stdout) != 0) {
-        stop(p, cli_flush(p->cli));
+    int flushed = cli_flush(p->cli);
+    if (flushed != CLI_DONE) {
+        stop(p, flushed);
         return;
     }
     if (p->used > 0)

@@ -168,6 +168,24 @@ a_large_payload_ends(void **state)
     free(text);
 }
 
+/* The server's socket must not become the closed standard output. */
+static void
+standard_output_may_be_closed(void **state)
+{
+    char words[600];
+    struct proc p;
+
+    (void)state;
+    snprintf(words, sizeof words, "exec \"$QUEUETOP\" -d \"%s\" push q >&-", dsn);
+    proc_start(&p, (const char *const[]){"sh", "-c", words, NULL}, NULL);
+    assert_int_equal(proc_wait(&p), 5);
+    char *said = proc_errors(&p);
+    assert_string_equal(said, "queuetop push: standard output: Bad file descriptor\n");
+    free(said);
+    proc_done(&p);
+    check("select count(*) from queues.queue", "1");
+}
+
 static void
 what_is_wrong_is_said(void **state)
 {
@@ -234,6 +252,7 @@ main(void)
         cmocka_unit_test_setup(lines_are_jobs, clear),
         cmocka_unit_test_setup(a_bad_line_is_named, clear),
         cmocka_unit_test_setup(a_large_payload_ends, clear),
+        cmocka_unit_test_setup(standard_output_may_be_closed, clear),
         cmocka_unit_test_setup(what_is_wrong_is_said, clear),
         cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
     };
