@@ -15,7 +15,8 @@ begin
         begin
             execute format('drop table %I', part);
         exception when lock_not_available then
-            waits := true; -- somebody reads it, a dump perhaps
+            exit when waits; -- a dump reads them all; completions wait behind each try, so there are no more
+            waits := true; -- somebody reads this one
         end;
     end loop;
     return waits;

@@ -145,7 +145,7 @@ begin
             rows := rows || case when ns[i] = 0 then '[]' else jsonb_build_array(jsonb_build_object(
                 'id', days[i], 'state', 'purged', 'why', 'the whole day', 'n', ns[i])) end;
         exception when lock_not_available then
-            null; -- somebody reads it, a dump perhaps: its rows go one by one
+            exit; -- somebody reads it, a dump perhaps: rows go one by one. Completions wait behind each try, so there is one
         end;
     end loop;
     perform set_config('lock_timeout', wait, true);
