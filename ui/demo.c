@@ -78,7 +78,7 @@ hear_keeper(void *ctx, short revents)
     ssize_t n = read(d->ready, at + d->got, sizeof d->report - d->got);
     if (n > 0)
         d->got += (size_t)n;
-    if (n <= 0 && errno != EAGAIN) {
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) { /* n == 0 leaves errno alone */
         d->is_over = true;
         loop_rewatch(d->loop, d->watch, -1, 0);
     }
