@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,9 +187,31 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
     return 0;
 }
 
+/* A server that was killed leaves a few bytes of shared memory; the seventh line of its pid file
+ * names them (key, id). One that ended by itself has removed both. */
+static void
+remove_shared_memory(const struct demo_place *p)
+{
+    char path[sizeof p->dir + 64], line[256] = "";
+    int n = 0;
+
+    snprintf(path, sizeof path, "%s/data/postmaster.pid", p->dir);
+    FILE *f = fopen(path, "re");
+    while (f && n < 7 && fgets(line, sizeof line, f))
+        n++;
+    if (f)
+        fclose(f);
+    char *id = n == 7 ? strrchr(line, ' ') : NULL;
+    struct shmid_ds about;
+    int shmid = id ? (int)strtol(id, NULL, 10) : -1;
+    if (id && shmctl(shmid, IPC_STAT, &about) == 0 && about.shm_nattch == 0)
+        shmctl(shmid, IPC_RMID, NULL);
+}
+
 bool
 demo_remove_dir(const struct demo_place *p)
 {
+    remove_shared_memory(p);
     nftw(p->dir, remove_one, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
     return access(p->dir, F_OK) != 0 && errno == ENOENT;
 }
