@@ -77,7 +77,6 @@ open_shop(void **state)
         run((const char *const[]){"psql", "-qX", "-v", set, "-d", dsn, "-f", script, NULL});
     }
     snprintf(shop.dsn, sizeof shop.dsn, "host=%s dbname=shop user=bob", pg_host());
-    setenv("QUEUETOP_NOW", "2026-11-21T14:02:11Z", 1);
     return 0;
 }
 
@@ -117,7 +116,7 @@ screens_at(int rows, int cols)
     struct vt vt;
 
     vt_spawn(&vt, rows, cols, (const char *const[]){getenv("QUEUETOP"), "--utc", shop.dsn, NULL},
-             NULL);
+             (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", NULL});
     vt_want(&vt, "audit.ship");
     vt_want(&vt, "heartbeat");
     vt_keys(&vt, "j");
