@@ -2,18 +2,11 @@
  * Audit: the last administrative actions, who did them, and what they changed.
  */
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ui/app.h"
+#include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
-
-struct audit {
-    struct view view;
-    struct list *list;
-    char *filter;
-};
 
 #define F(f) offsetof(struct audit_row, f)
 
@@ -42,7 +35,7 @@ static const struct list_def list_of_audit = {
 static bool
 keep(void *ctx, const void *row)
 {
-    const struct audit *v = ctx;
+    const struct table_view *v = ctx;
     const struct audit_row *r = row;
 
     return words_match(v->filter, (const char *const[]){r->who, r->verb, r->target, r->reason,
@@ -52,39 +45,24 @@ keep(void *ctx, const void *row)
 static void
 audit_init(struct view *view, const char *arg)
 {
-    struct audit *v = (struct audit *)view;
-
     (void)arg;
-    v->filter = xstrdup("");
-    v->list = list_new(&list_of_audit);
-    list_set_filter(v->list, keep, v);
-}
-
-static void
-audit_done(struct view *view)
-{
-    struct audit *v = (struct audit *)view;
-
-    list_free(v->list);
-    free(v->filter);
+    table_init(view, &list_of_audit, keep);
 }
 
 static void
 audit_update(struct view *view)
 {
-    struct audit *v = (struct audit *)view;
     int n;
     const struct audit_row *rows = store_audit(view->app->store, &n);
 
-    list_set_rows(v->list, rows, n);
+    list_set_rows(table_list(view), rows, n);
     if (!view->touched)
-        list_home(v->list);
+        list_home(table_list(view));
 }
 
 static void
 audit_draw(struct view *view, struct grid *g, struct rect r)
 {
-    struct audit *v = (struct audit *)view;
     struct app *a = view->app;
     const struct topic_info *t = store_topic(a->store, TOPIC_AUDIT);
     struct list_look look = {.now_ms = a->now_ms,
@@ -98,13 +76,13 @@ audit_draw(struct view *view, struct grid *g, struct rect r)
         look.empty = "asking ...";
     grid_str(g, rect_cut_top(&r, 1), ROLE_DIM,
              " append-only, written in the same transaction as the change");
-    list_draw(v->list, g, r, &look);
+    list_draw(table_list(view), g, r, &look);
 }
 
 static bool
 audit_remark(struct view *view, struct buf *out)
 {
-    const struct audit_row *r = list_selected(((struct audit *)view)->list);
+    const struct audit_row *r = list_selected(table_list(view));
 
     if (r && *r->reason)
         buf_printf(out, "reason: %s", r->reason);
@@ -114,46 +92,7 @@ audit_remark(struct view *view, struct buf *out)
 static void
 audit_crumb(struct view *view, struct buf *out)
 {
-    struct audit *v = (struct audit *)view;
-
-    buf_printf(out, "audit log%s%s", *v->filter ? " › " : "", v->filter);
-}
-
-static struct list *
-audit_list(struct view *view)
-{
-    return ((struct audit *)view)->list;
-}
-
-static const char *
-audit_filter(struct view *view)
-{
-    return ((struct audit *)view)->filter;
-}
-
-static bool
-audit_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
-{
-    struct audit *v = (struct audit *)view;
-
-    (void)mark;
-    (void)e;
-    free(v->filter);
-    v->filter = xstrdup(text);
-    list_set_filter(v->list, keep, v);
-    return true;
-}
-
-static bool
-audit_back(struct view *view)
-{
-    return *audit_filter(view) && audit_set_filter(view, "", NULL, NULL);
-}
-
-static const char *
-audit_copy(struct view *view)
-{
-    return list_selected_id(((struct audit *)view)->list);
+    buf_printf(out, "audit log%s%s", *table_filter(view) ? " › " : "", table_filter(view));
 }
 
 static void
@@ -169,17 +108,17 @@ const struct view_ops view_audit = {
     .tab = 6,
     .scope = IN_AUDIT,
     .topics = TOPIC_BIT(TOPIC_AUDIT),
-    .size = sizeof(struct audit),
+    .size = sizeof(struct table_view),
     .init = audit_init,
-    .done = audit_done,
+    .done = table_done,
     .update = audit_update,
     .draw = audit_draw,
-    .list = audit_list,
-    .back = audit_back,
+    .list = table_list,
+    .back = table_back,
     .crumb = audit_crumb,
     .remark = audit_remark,
-    .filter = audit_filter,
-    .set_filter = audit_set_filter,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
     .sql = audit_sql,
-    .copy = audit_copy,
+    .copy = table_copy,
 };

@@ -2,17 +2,14 @@
  * Messages: all that was said in this session, newest first, in full on the line above the footer.
  */
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ui/app.h"
+#include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
 
 struct messages_view {
-    struct view view;
-    struct list *list;
-    char *filter;
+    struct table_view table;
     int64_t seen;
 };
 
@@ -53,27 +50,14 @@ keep(void *ctx, const void *row)
     const struct messages_view *v = ctx;
     const struct message *m = row;
 
-    return words_match(v->filter, (const char *const[]){m->word, m->text, NULL});
+    return words_match(v->table.filter, (const char *const[]){m->word, m->text, NULL});
 }
 
 static void
 messages_init(struct view *view, const char *arg)
 {
-    struct messages_view *v = (struct messages_view *)view;
-
     (void)arg;
-    v->filter = xstrdup("");
-    v->list = list_new(&list_of_messages);
-    list_set_filter(v->list, keep, v);
-}
-
-static void
-messages_done(struct view *view)
-{
-    struct messages_view *v = (struct messages_view *)view;
-
-    list_free(v->list);
-    free(v->filter);
+    table_init(view, &list_of_messages, keep);
 }
 
 /* Called before every key and frame, so rows that fell out of the log are never looked at. */
@@ -84,9 +68,9 @@ messages_list(struct view *view)
     const struct messages *log = &view->app->log;
 
     if (v->seen != log->count)
-        list_set_rows(v->list, log->items, log->n);
+        list_set_rows(v->table.list, log->items, log->n);
     v->seen = log->count;
-    return v->list;
+    return v->table.list;
 }
 
 static void
@@ -119,31 +103,6 @@ messages_crumb(struct view *view, struct buf *out)
 }
 
 static const char *
-messages_filter(struct view *view)
-{
-    return ((struct messages_view *)view)->filter;
-}
-
-static bool
-messages_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
-{
-    struct messages_view *v = (struct messages_view *)view;
-
-    (void)mark;
-    (void)e;
-    free(v->filter);
-    v->filter = xstrdup(text);
-    list_set_filter(v->list, keep, v);
-    return true;
-}
-
-static bool
-messages_back(struct view *view)
-{
-    return *messages_filter(view) && messages_set_filter(view, "", NULL, NULL);
-}
-
-static const char *
 messages_copy(struct view *view)
 {
     const struct message *m = list_selected(messages_list(view));
@@ -159,13 +118,13 @@ const struct view_ops view_messages = {
     .scope = IN_MESSAGES,
     .size = sizeof(struct messages_view),
     .init = messages_init,
-    .done = messages_done,
+    .done = table_done,
     .draw = messages_draw,
     .list = messages_list,
-    .back = messages_back,
+    .back = table_back,
     .crumb = messages_crumb,
     .remark = messages_remark,
-    .filter = messages_filter,
-    .set_filter = messages_set_filter,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
     .copy = messages_copy,
 };

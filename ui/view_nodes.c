@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/app.h"
+#include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
 
@@ -18,12 +19,11 @@ struct lease_line {
 };
 
 struct nodes {
-    struct view view;
-    struct list *list, *leases;
+    struct table_view table;
+    struct list *leases;
     struct lease_line *rows;
     int nrows;
     char *asked; /* the node whose leases were asked */
-    char *filter;
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ keep(void *ctx, const void *row)
     const struct nodes *v = ctx;
     const struct node_row *n = row;
 
-    return words_match(v->filter,
+    return words_match(v->table.filter,
                        (const char *const[]){n->node, n->state, n->host, n->queues, NULL});
 }
 
@@ -176,11 +176,9 @@ nodes_init(struct view *view, const char *arg)
     struct nodes *v = (struct nodes *)view;
 
     (void)arg;
-    v->filter = xstrdup("");
     v->asked = xstrdup("");
-    v->list = list_new(&list_of_nodes);
+    table_init(view, &list_of_nodes, keep);
     v->leases = list_new(&list_of_leases);
-    list_set_filter(v->list, keep, v);
 }
 
 static void
@@ -196,11 +194,10 @@ nodes_done(struct view *view)
 {
     struct nodes *v = (struct nodes *)view;
 
-    list_free(v->list);
+    table_done(view);
     list_free(v->leases);
     drop_rows(v);
     free(v->rows);
-    free(v->filter);
     free(v->asked);
 }
 
@@ -208,7 +205,7 @@ nodes_done(struct view *view)
 static void
 follow(struct nodes *v)
 {
-    const char *node = list_selected_id(v->list);
+    const char *node = list_selected_id(v->table.list);
 
     if (!strcmp(node, v->asked))
         return;
@@ -216,9 +213,9 @@ follow(struct nodes *v)
     v->asked = xstrdup(node);
     drop_rows(v);
     list_set_rows(v->leases, NULL, 0);
-    store_want(v->view.app->store, TOPIC_LEASES, *node);
+    store_want(v->table.view.app->store, TOPIC_LEASES, *node);
     if (*node)
-        store_ask_leases(v->view.app->store, node, NULL);
+        store_ask_leases(v->table.view.app->store, node, NULL);
 }
 
 static void
@@ -239,12 +236,12 @@ nodes_update(struct view *view)
     int n, nl;
     const struct node_row *rows = store_nodes(s, &n);
 
-    list_set_rows(v->list, rows, n);
+    list_set_rows(v->table.list, rows, n);
     const struct lease_row *l = store_leases(s, &nl);
     drop_rows(v);
     v->rows = xreallocarray(v->rows, (size_t)nl + 1, sizeof *v->rows);
     for (int i = 0; i < nl; i++) {
-        if (strcmp(l[i].node, list_selected_id(v->list)) != 0)
+        if (strcmp(l[i].node, list_selected_id(v->table.list)) != 0)
             continue;
         v->rows[v->nrows].l = l[i];
         v->rows[v->nrows++].id = xasprintf("%lld", (long long)l[i].lease);
@@ -260,31 +257,31 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
     struct pen p = pen_start(g, r);
     int64_t leases = 0, expired = 0, running = 0;
 
-    for (int i = 0; i < list_count(v->list); i++) {
-        const struct node_row *n = list_row(v->list, i);
+    for (int i = 0; i < list_count(v->table.list); i++) {
+        const struct node_row *n = list_row(v->table.list, i);
         leases += n->leases;
         expired += n->expired;
         running += n->running;
     }
     pen_put(&p, ROLE_DIM, " nodes ");
-    pen_put(&p, ROLE_STRONG, fmt_count(list_count(v->list)).s);
+    pen_put(&p, ROLE_STRONG, fmt_count(list_count(v->table.list)).s);
     pen_put(&p, ROLE_DIM, " running ");
     pen_put(&p, ROLE_STRONG, fmt_count(running).s);
     pen_put(&p, ROLE_DIM, " leases ");
     pen_put(&p, ROLE_STRONG, fmt_count(leases).s);
     pen_put(&p, ROLE_DIM, " expired ");
     pen_put(&p, expired ? ROLE_BAD : ROLE_GOOD, fmt_count(expired).s);
-    if (*v->filter) {
+    if (*v->table.filter) {
         pen_put(&p, ROLE_DIM, " filter ");
-        pen_put(&p, ROLE_STRONG, v->filter);
+        pen_put(&p, ROLE_STRONG, v->table.filter);
     }
 }
 
 static void
 draw_leases(struct nodes *v, struct grid *g, struct rect r)
 {
-    struct app *a = v->view.app;
-    const struct node_row *n = list_selected(v->list);
+    struct app *a = v->table.view.app;
+    const struct node_row *n = list_selected(v->table.list);
     char title[200];
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
@@ -316,14 +313,14 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (r.h >= 12)
         draw_leases(v, g, rect_cut_bottom(&r, r.h / 2));
-    list_draw(v->list, g, r, &look);
+    list_draw(v->table.list, g, r, &look);
 }
 
 static bool
 nodes_remark(struct view *view, struct buf *out)
 {
     struct nodes *v = (struct nodes *)view;
-    const struct node_row *n = list_selected(v->list);
+    const struct node_row *n = list_selected(v->table.list);
 
     if (!n || n->leases == 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
         return false;
@@ -337,68 +334,30 @@ nodes_crumb(struct view *view, struct buf *out)
 {
     struct nodes *v = (struct nodes *)view;
 
-    buf_str(out, fmt_plural(list_count(v->list), "node").s);
+    buf_str(out, fmt_plural(list_count(v->table.list), "node").s);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-static struct list *
-nodes_list(struct view *view)
-{
-    return ((struct nodes *)view)->list;
-}
-
 static void
 nodes_open(struct view *view)
 {
-    char *text =
-        filter_with("state:running", "node", list_selected_id(((struct nodes *)view)->list));
+    char *text = filter_with("state:running", "node", list_selected_id(table_list(view)));
 
     app_push(view->app, "jobs", text);
     free(text);
 }
 
-static const char *
-nodes_filter(struct view *view)
-{
-    return ((struct nodes *)view)->filter;
-}
-
-static bool
-nodes_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
-{
-    struct nodes *v = (struct nodes *)view;
-
-    (void)mark;
-    (void)e;
-    free(v->filter);
-    v->filter = xstrdup(text);
-    list_set_filter(v->list, keep, v);
-    return true;
-}
-
-static bool
-nodes_back(struct view *view)
-{
-    return *nodes_filter(view) && nodes_set_filter(view, "", NULL, NULL);
-}
-
 static void
 nodes_target(struct view *view, struct target *t)
 {
-    const struct node_row *n = list_selected(((struct nodes *)view)->list);
+    const struct node_row *n = list_selected(table_list(view));
 
     if (!n)
         return;
     t->kind = TARGET_NODE;
     t->name = n->node;
     t->state = n->state;
-}
-
-static const char *
-nodes_copy(struct view *view)
-{
-    return list_selected_id(((struct nodes *)view)->list);
 }
 
 static void
@@ -423,14 +382,14 @@ const struct view_ops view_nodes = {
     .show = nodes_show,
     .update = nodes_update,
     .draw = nodes_draw,
-    .list = nodes_list,
+    .list = table_list,
     .open = nodes_open,
-    .back = nodes_back,
+    .back = table_back,
     .target = nodes_target,
     .crumb = nodes_crumb,
     .remark = nodes_remark,
-    .filter = nodes_filter,
-    .set_filter = nodes_set_filter,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
     .sql = nodes_sql,
-    .copy = nodes_copy,
+    .copy = table_copy,
 };

@@ -11,6 +11,7 @@
 #include "ui/app.h"
 #include "ui/attention.h"
 #include "ui/chart.h"
+#include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
 
@@ -22,10 +23,8 @@ struct queue_line {
 };
 
 struct queues {
-    struct view view;
-    struct list *list;
+    struct table_view table;
     struct queue_line *rows;
-    char *filter;
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -59,7 +58,7 @@ draw_spark(struct grid *g, struct rect r, const void *row, const struct cell_ctx
 {
     const struct queue_line *l = row;
     const struct queues *v = c->ctx;
-    const struct history *h = store_history(v->view.app->store);
+    const struct history *h = store_history(v->table.view.app->store);
     double steps[STEPS], shown[STEPS];
     int step = history_step_ms(h),
         per = r.w >= 40 ? 1 : (STEPS - 1 + r.w - 1) / (r.w > 0 ? r.w : 1);
@@ -125,7 +124,7 @@ keep(void *ctx, const void *row)
     const struct queues *v = ctx;
     const struct queue_line *l = row;
 
-    return words_match(v->filter, (const char *const[]){l->q.queue, l->q.info, NULL});
+    return words_match(v->table.filter, (const char *const[]){l->q.queue, l->q.info, NULL});
 }
 
 static void
@@ -134,10 +133,8 @@ queues_init(struct view *view, const char *arg)
     struct queues *v = (struct queues *)view;
 
     (void)arg;
-    v->filter = xstrdup("");
-    v->list = list_new(&list_of_queues);
-    list_set_ctx(v->list, v);
-    list_set_filter(v->list, keep, v);
+    table_init(view, &list_of_queues, keep);
+    list_set_ctx(v->table.list, v);
 }
 
 static void
@@ -145,9 +142,8 @@ queues_done(struct view *view)
 {
     struct queues *v = (struct queues *)view;
 
-    list_free(v->list);
+    table_done(view);
     free(v->rows);
-    free(v->filter);
 }
 
 static void
@@ -165,9 +161,9 @@ queues_update(struct view *view)
         v->rows[i].oldest_rank =
             age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
     }
-    list_set_rows(v->list, v->rows, n);
+    list_set_rows(v->table.list, v->rows, n);
     if (!view->touched)
-        list_home(v->list);
+        list_home(v->table.list);
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
@@ -271,7 +267,7 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_QUEUES),
-                             .empty = *v->filter ? "no queue matches" : "no queue yet"};
+                             .empty = *v->table.filter ? "no queue matches" : "no queue yet"};
 
     if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
         look.empty = "";
@@ -281,7 +277,7 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
         draw_charts(a, g, rect_cut_bottom(&r, 12));
         rect_cut_bottom(&r, 1);
     }
-    list_draw(v->list, g, r, &look);
+    list_draw(v->table.list, g, r, &look);
 }
 
 static bool
@@ -301,73 +297,34 @@ queues_crumb(struct view *view, struct buf *out)
 {
     struct queues *v = (struct queues *)view;
 
-    if (*v->filter)
-        buf_printf(out, "queues › %s", v->filter);
+    if (*v->table.filter)
+        buf_printf(out, "queues › %s", v->table.filter);
     else
         buf_str(out, "all queues");
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-static struct list *
-queues_list(struct view *view)
-{
-    return ((struct queues *)view)->list;
-}
-
 static void
 queues_open(struct view *view)
 {
     struct queues *v = (struct queues *)view;
-    char *text = filter_with("", "queue", list_selected_id(v->list));
+    char *text = filter_with("", "queue", list_selected_id(v->table.list));
 
     app_push(view->app, "jobs", text);
     free(text);
 }
 
-static const char *
-queues_filter(struct view *view)
-{
-    return ((struct queues *)view)->filter;
-}
-
-static bool
-queues_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
-{
-    struct queues *v = (struct queues *)view;
-
-    (void)mark;
-    (void)e;
-    free(v->filter);
-    v->filter = xstrdup(text);
-    list_set_filter(v->list, keep, v);
-    return true;
-}
-
-static bool
-queues_back(struct view *view)
-{
-    struct queues *v = (struct queues *)view;
-
-    return *v->filter && queues_set_filter(view, "", NULL, NULL);
-}
-
 static void
 queues_target(struct view *view, struct target *t)
 {
-    const struct queue_line *l = list_selected(((struct queues *)view)->list);
+    const struct queue_line *l = list_selected(table_list(view));
 
     if (!l)
         return;
     t->kind = TARGET_QUEUE;
     t->name = l->q.queue;
     t->paused = l->q.paused == 1;
-}
-
-static const char *
-queues_copy(struct view *view)
-{
-    return list_selected_id(((struct queues *)view)->list);
 }
 
 static void
@@ -391,14 +348,14 @@ const struct view_ops view_queues = {
     .done = queues_done,
     .update = queues_update,
     .draw = queues_draw,
-    .list = queues_list,
+    .list = table_list,
     .open = queues_open,
-    .back = queues_back,
+    .back = table_back,
     .target = queues_target,
     .crumb = queues_crumb,
     .remark = queues_remark,
-    .filter = queues_filter,
-    .set_filter = queues_set_filter,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
     .sql = queues_sql,
-    .copy = queues_copy,
+    .copy = table_copy,
 };
