@@ -108,6 +108,8 @@ const struct effect_row *action_effects(const struct action *a, int *n);
 const struct node_row *
 action_evidence(const struct action *a);         /* release, drain: the node; or NULL */
 bool action_looks_alive(const struct action *a); /* release: the node seems to live */
+/* Release: leases are taken that have not expired. */
+bool action_takes_held(const struct action *a);
 /* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */
 const char *action_title(const struct action *a);
 const char *action_what(const struct action *a);

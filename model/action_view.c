@@ -38,8 +38,8 @@ action_evidence(const struct action *a)
     return a->evidence;
 }
 
-/* Rather too careful than too bold: only a node that is dead or never registered, or of which only
- * expired leases are taken after it fell silent, passes without its name typed. */
+/* The rule of the SQL function node_alive, and the database session besides: a node that registered
+ * is as alive as its heartbeat; of one that never did, only leases that hold can tell. */
 bool
 action_looks_alive(const struct action *a)
 {
@@ -47,9 +47,16 @@ action_looks_alive(const struct action *a)
 
     if (a->act != ACT_RELEASE || !node)
         return false;
-    if (strcmp(node->state, "dead") != 0 && strcmp(node->state, "unknown") != 0)
-        return true;
-    return node->session_alive == 1 || (a->all_leases && node->leases > node->expired);
+    if (strcmp(node->state, "unknown") == 0)
+        return a->all_leases && node->leases > node->expired;
+    return strcmp(node->state, "dead") != 0 || node->session_alive == 1;
+}
+
+bool
+action_takes_held(const struct action *a)
+{
+    return a->act == ACT_RELEASE && a->all_leases && a->evidence &&
+           a->evidence->leases > a->evidence->expired;
 }
 
 const char *

@@ -46,6 +46,9 @@ say_evidence(struct confirm_box *c)
                                     : "can't be seen from here");
     if (action_looks_alive(c->action))
         ask_say(&c->ask, ROLE_BAD, NULL, "This node looks alive: its jobs may be running now.");
+    else if (action_takes_held(c->action))
+        ask_say(&c->ask, ROLE_WARN, NULL,
+                "Leases that still hold: if it is only cut off, its jobs run twice.");
 }
 
 static void

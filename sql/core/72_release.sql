@@ -6,9 +6,11 @@ language sql stable set search_path from current as $$
         (select format('its last heartbeat is %s s old', extract(epoch from now() - n.heartbeat)::int) from node n
          where n.lock_key = $1 and n.heartbeat > now() - setting_interval('node_dead')),
         (select format('%s of its leases have not expired', count(*)) from live w
-         where w.lock_key = $1 and w.lock_timeout >= now() and not $2 having count(*) > 0))
+         where w.lock_key = $1 and w.lock_timeout >= now() and not $2 and not exists (select from node where lock_key = $1)
+         having count(*) > 0))
 $$;
-comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL = it does not';
+comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL = it does not. One that registered is as alive as its heartbeat, '
+    'of one that never did only its leases can tell';
 
 create or replace function release_preview(node text, expired_only boolean default true, fail boolean default false, count boolean default true)
 returns table (state text, n bigint, why text)

@@ -108,6 +108,11 @@ who_looks_alive_is_refused(void **state)
     /* dead for long: no need to force */
     pg_run(c, "update node set heartbeat = now() - interval '1 min'");
     expect(c, "1 failed, 2 ready", "select t.released('n', 4)");
+    /* so also where its leases still hold */
+    pg_run(c, "update node set heartbeat = now()");
+    expect(c, "b,c", "select t.claim('n', 3)");
+    pg_run(c, "update node set heartbeat = now() - interval '1 min'");
+    expect(c, "2 ready", "select t.released('n', 6, expired => false)");
     /* alive, and forced */
     pg_run(c, "update node set heartbeat = now()");
     expect(c, "b,c", "select t.claim('n', 3)");
