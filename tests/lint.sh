@@ -91,7 +91,7 @@ calls 'one poll(), in model/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/loop[
 word='TO''DO|FIX''ME|XX''X|HA''CK'
 grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'
 grep -InE '^ *# *if 0' "${all[@]}" | say 'delete rather than disable'
-grep -nE '(^|[^A-Za-z_-])u?sleep [0-9$]' "${scripts[@]}" | say 'tests never sleep' '^tests/lint[.]sh$'
+grep -nE '(^|[^A-Za-z_-])u?sleep [0-9$]' "${scripts[@]}" | say 'tests never sleep' '^tests/(lint[.]sh$|bench/)'
 grep -nE 'printf[a-z_]* *\(.*"[^"]*\<(SELECT|INSERT|UPDATE|DELETE|CALL|SET|WHERE|NOTIFY)\>[^"]*%[^%]' "${code[@]}" |
     say 'nothing is printed into SQL: use numbered parameters'
 grep -nE '"(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|LISTEN) ' "${code[@]}" |

@@ -112,11 +112,11 @@ work_ours() { # n clients: jobs a second that really went, the scheduler beside 
             on conflict (queue) do update set chunk = excluded.chunk" -c "vacuum analyze" -c checkpoint
     "$bin/pgbench" -n -M prepared -f "$dir/schedule" -c 1 -T $((secs + 4)) >/dev/null 2>&1 &
     local s=$! a b
-    sleep 3.5 # the lease of the last run's scheduler is over
     a=$(sql -c "select count(*) from queues.queue")
     run work.ours "$2" "$secs" "$1" >/dev/null
     b=$(sql -c "select count(*) from queues.queue")
     wait $s
+    sql -c "select queues.scheduler_stop('bench')" >/dev/null
     echo $(((a - b) / secs))
 }
 
@@ -164,7 +164,6 @@ bench_held() {
     printf '  plain table %40s' '' && hold plain work.plain
     empty && fill queues.queue 1500000 && sql -c "vacuum analyze"
     "$bin/pgbench" -n -M prepared -f "$dir/schedule" -c 1 -T 66 >/dev/null 2>&1 &
-    sleep 3.5
     printf '  ours        %40s' '' && hold queues.queue work.ours
 }
 
@@ -176,10 +175,8 @@ bench_counts() {
     for want in 10000 1000000; do
         fill queues.queue $((want - have))
         have=$want
-        sleep 3.2
         sql -c "select queues.schedule('bench')" -c "select count(*) from queues.claim('n', 100)" >/dev/null
-        sleep 0.6
-        sql -c "select queues.schedule('bench')" >/dev/null
+        sql -c "update queues.fold set at = at - interval '1 s'" -c "select queues.schedule('bench')" >/dev/null
         for ((i = 0; i < 20; i++)); do
             echo "explain (analyze, buffers) select * from queues.overview();"
         done | sql >"$dir/counts"
