@@ -102,7 +102,7 @@ void app_key(struct app *a, const struct key *k);
 void app_sync(struct app *a);                /* lets the views take new data; draws nothing */
 void app_stale(struct app *a);               /* a frame is due */
 void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
-void app_before_wait(void *app);             /* hook of the loop: sync and draw */
+void app_before_wait(void *ctx);             /* hook of the loop: sync and draw */
 void app_compose(struct app *a);             /* composes the frame into a->grid (ui/frame.c) */
 
 /* --- where we are ------------------------------------------------------------------------------

@@ -45,34 +45,49 @@ look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, s
 }
 
 static void
+look_at_paused(const struct queue_row *q, int64_t now, struct arena *mem, struct alerts *warn)
+{
+    int64_t since = q->paused_ms == FIELD_NULL ? 0 : now - q->paused_ms;
+    struct buf b = {0};
+
+    buf_printf(&b, "paused%s%s %s ago", *q->paused_by ? " by " : "", q->paused_by,
+               fmt_age(since).s);
+    if (*q->pause_reason)
+        buf_printf(&b, ": %s", q->pause_reason);
+    add(warn, false, q->queue, arena_strndup(mem, b.data, b.len), "p resumes");
+    buf_free(&b);
+}
+
+static bool
+is_growing(const struct queue_row *q)
+{
+    return q->ready > GROWING_FROM && !isnan(q->pushed_per_s) && !isnan(q->done_per_s) &&
+           q->pushed_per_s > q->done_per_s * 1.1 + 1;
+}
+
+static void
 look_at_queue(const struct queue_row *q, int64_t now, struct arena *mem, struct alerts *bad,
               struct alerts *warn)
 {
     int64_t age = q->oldest_ms == FIELD_NULL ? 0 : now - q->oldest_ms;
+    struct fmt text = fmt_age(age);
+    const char *old = age > OLD_MS ? text.s : "";
 
     if (q->paused == 1) {
         if (q->ready > 0)
-            add(warn, false, q->queue,
-                arena_printf(mem, "paused%s%s %s ago%s%s", *q->paused_by ? " by " : "",
-                             q->paused_by,
-                             fmt_age(q->paused_ms == FIELD_NULL ? 0 : now - q->paused_ms).s,
-                             *q->pause_reason ? ": " : "", q->pause_reason),
-                "p resumes");
+            look_at_paused(q, now, mem, warn);
         return;
     }
     if (q->failed >= MANY_FAILED)
         add(bad, true, q->queue,
             arena_printf(mem, "%s failed%s%s", fmt_count(q->failed).s,
-                         age > OLD_MS ? ", oldest ready job is " : "",
-                         age > OLD_MS ? fmt_age(age).s : ""),
+                         *old ? ", oldest ready job is " : "", old),
             "3 groups them");
     else if (age > OLD_MS)
         add(age > VERY_OLD_MS ? bad : warn, age > VERY_OLD_MS, q->queue,
-            arena_printf(mem, "oldest ready job is %s old, %s ready", fmt_age(age).s,
-                         fmt_count(q->ready).s),
+            arena_printf(mem, "oldest ready job is %s old, %s ready", old, fmt_count(q->ready).s),
             "Enter");
-    else if (q->ready > GROWING_FROM && !isnan(q->pushed_per_s) && !isnan(q->done_per_s) &&
-             q->pushed_per_s > q->done_per_s * 1.1 + 1)
+    else if (is_growing(q))
         add(warn, false, q->queue,
             arena_printf(mem, "backlog grows by %s/s", fmt_rate(q->pushed_per_s - q->done_per_s).s),
             "Enter");

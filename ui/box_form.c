@@ -95,7 +95,8 @@ form_choose(struct form *f, int step)
 
     while (choice[n])
         n++;
-    f->choice[f->at] = (f->choice[f->at] + step + n) % n;
+    if (n > 0)
+        f->choice[f->at] = (f->choice[f->at] + step + n) % n;
 }
 
 static void
@@ -131,42 +132,53 @@ form_key(struct view *v, const struct key *k)
 }
 
 static void
-draw_field(struct form *f, struct grid *g, struct rect row, int i)
+draw_choice(const struct form *f, struct grid *g, struct rect row, int i)
 {
     const struct form_field *field = &f->spec->fields[i];
-    struct rect label = rect_cut_left(&row, 16);
+    struct pen p = pen_start(g, row);
     bool on = f->at == i;
 
-    grid_str(g, label, on ? ROLE_STRONG : ROLE_DIM, field->label);
-    if (field->kind == FIELD_CHOICE) {
-        struct pen p = pen_start(g, row);
-        for (int c = 0; field->choice[c]; c++) {
-            bool chosen = f->choice[i] == c;
-            pen_printf(&p,
-                       !chosen ? ROLE_DIM
-                       : on    ? ROLE_SELECTED
-                               : ROLE_STRONG,
-                       "%s%s%s", chosen ? "[" : " ", field->choice[c], chosen ? "]" : " ");
-            pen_gap(&p, 1);
-        }
-        if (on)
-            grid_cursor(g, row.x, row.y);
-        return;
+    for (int c = 0; field->choice[c]; c++) {
+        bool chosen = f->choice[i] == c;
+        enum role role = !chosen ? ROLE_DIM : on ? ROLE_SELECTED : ROLE_STRONG;
+        pen_printf(&p, role, "%s%s%s", chosen ? "[" : " ", field->choice[c], chosen ? "]" : " ");
+        pen_gap(&p, 1);
     }
+    if (on)
+        grid_cursor(g, row.x, row.y);
+}
+
+static void
+draw_typed(const struct form *f, struct grid *g, struct rect row, int i)
+{
+    const struct form_field *field = &f->spec->fields[i];
     struct rect box = row;
+
     if (field->kind == FIELD_TIME)
         box.w = box.w < 10 ? box.w : 10;
     grid_fill(g, box, ROLE_INPUT);
-    if (on) {
+    if (f->at == i)
         line_draw(&f->lines[i], g, box, &(struct line_look){.label = ""});
-    } else {
+    else
         grid_str(g, box, ROLE_INPUT, f->lines[i].text);
-    }
-    if (field->help && box.w < row.w) {
-        row.x += box.w + 2;
-        row.w -= box.w + 2;
-        grid_str(g, row, ROLE_DIM, field->help);
-    }
+    if (!field->help || box.w == row.w)
+        return;
+    row.x += box.w + 2;
+    row.w -= box.w + 2;
+    grid_str(g, row, ROLE_DIM, field->help);
+}
+
+static void
+draw_field(const struct form *f, struct grid *g, struct rect row, int i)
+{
+    const struct form_field *field = &f->spec->fields[i];
+    struct rect label = rect_cut_left(&row, 16);
+
+    grid_str(g, label, f->at == i ? ROLE_STRONG : ROLE_DIM, field->label);
+    if (field->kind == FIELD_CHOICE)
+        draw_choice(f, g, row, i);
+    else
+        draw_typed(f, g, row, i);
 }
 
 static void

@@ -91,6 +91,22 @@ menu_key(struct view *v, const struct key *k)
 }
 
 static void
+draw_item(const struct menu *m, struct grid *g, struct rect row, int i)
+{
+    const struct item *it = &m->items[i];
+    enum role key = it->off ? ROLE_OFF : ROLE_KEY, text = it->off ? ROLE_OFF : ROLE_TEXT;
+
+    if (i == m->at) {
+        key = text = ROLE_SELECTED;
+        grid_fill(g, row, ROLE_SELECTED);
+        grid_cursor(g, row.x, row.y);
+    }
+    struct pen p = pen_start(g, row);
+    pen_printf(&p, key, " %-6s ", it->key);
+    pen_put(&p, text, it->text);
+}
+
+static void
 menu_draw(struct view *v, struct grid *g, struct rect screen)
 {
     struct menu *m = (struct menu *)v;
@@ -111,18 +127,8 @@ menu_draw(struct view *v, struct grid *g, struct rect screen)
         m->top = m->at;
     if (m->at >= m->top + in.h)
         m->top = m->at - in.h + 1;
-    for (int i = m->top; i < m->n && i - m->top < in.h; i++) {
-        const struct item *it = &m->items[i];
-        struct rect row = rect_row(in, i - m->top);
-        bool on = i == m->at;
-        if (on) {
-            grid_fill(g, row, ROLE_SELECTED);
-            grid_cursor(g, row.x, row.y);
-        }
-        struct pen p = pen_start(g, row);
-        pen_printf(&p, on ? ROLE_SELECTED : it->off ? ROLE_OFF : ROLE_KEY, " %-6s ", it->key);
-        pen_put(&p, on ? ROLE_SELECTED : it->off ? ROLE_OFF : ROLE_TEXT, it->text);
-    }
+    for (int i = m->top; i < m->n && i - m->top < in.h; i++)
+        draw_item(m, g, rect_row(in, i - m->top), i);
 }
 
 static void

@@ -338,8 +338,9 @@ pick_keys(const struct app *a, int w, const struct command **out)
         if (out[i]->foot >= FOOT_STAY)
             continue;
         all -= key_width(out[i]);
-        memmove(&out[i], &out[i + 1], sizeof *out * (size_t)(n - i - 1));
         n--;
+        for (int j = i; j < n; j++)
+            out[j] = out[j + 1];
     }
     return n;
 }
