@@ -106,8 +106,9 @@ int64_t action_count(const struct action *a); /* rows that would change, exact *
 int64_t action_skips(const struct action *a);
 const struct effect_row *action_effects(const struct action *a, int *n);
 const struct node_row *
-action_evidence(const struct action *a);         /* release, drain: the node; or NULL */
-bool action_looks_alive(const struct action *a); /* release: the node seems to live */
+action_evidence(const struct action *a);           /* release, drain: the node; or NULL */
+bool action_looks_alive(const struct action *a);   /* release: the node seems to live */
+int64_t action_counted_ms(const struct action *a); /* the server's clock at the preview */
 /* Release: leases are taken that have not expired. */
 bool action_takes_held(const struct action *a);
 /* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */

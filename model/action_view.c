@@ -38,6 +38,12 @@ action_evidence(const struct action *a)
     return a->evidence;
 }
 
+int64_t
+action_counted_ms(const struct action *a)
+{
+    return a->now_ms;
+}
+
 /* The rule of the SQL function node_alive, and the database session besides: a node that registered
  * is as alive as its heartbeat; of one that never did, only leases that hold can tell. */
 bool

@@ -70,7 +70,8 @@ tell_evidence(const struct act_run *r)
     if (n->heartbeat_ms == FIELD_NULL)
         buf_str(&b, "never sent a heartbeat");
     else
-        buf_printf(&b, "last heartbeat %s ago", fmt_age(r->queue.now_ms - n->heartbeat_ms).s);
+        buf_printf(&b, "last heartbeat %s ago",
+                   fmt_age(action_counted_ms(r->action) - n->heartbeat_ms).s);
     buf_printf(&b, ", %s, %" PRId64 " expired", fmt_plural(n->leases, "lease").s, n->expired);
     if (n->session_alive >= 0)
         buf_printf(&b, ", its database session %s", n->session_alive ? "lives" : "is gone");
