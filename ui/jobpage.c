@@ -34,7 +34,7 @@ add_bytes(struct page *p, const char *hex)
     struct buf b = {0};
 
     hex_dump(&b, bytes, unhex(hex, bytes));
-    page_add(p, ROLE_CODE, 2, b.data ? b.data : "", b.len);
+    page_add(p, ROLE_CODE, 0, b.data ? b.data : "", b.len);
     buf_free(&b);
     free(bytes);
 }
