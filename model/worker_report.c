@@ -120,7 +120,12 @@ report_error(const struct child_report *r, const char *how, char **trace)
 
     while (len > 0 && strchr(" \t\r", line[len - 1]))
         len--;
-    error = len ? xasprintf("%s: %.*s", how, (int)len, line) : xstrdup(how);
+    if (len == 0)
+        error = xstrdup(how);
+    else if (r->end == CHILD_EXITED) /* its own words first: lists show how errors begin */
+        error = xasprintf("%.*s (%s)", (int)len, line, how);
+    else
+        error = xasprintf("%s: %.*s", how, (int)len, line);
     *trace = NULL;
     if (line > text && !is_blank(text, (size_t)(line - text)))
         *trace = xstrdup(text);

@@ -202,7 +202,7 @@ a_failure_whose_answer_was_lost_is_one_failure(void **state)
     pg_run(p.conn, "select queues.push('q')");
     proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo no >&2; exit 1'", p.dsn);
     proc_want(&w, "perhaps it was done");
-    check(&p, "select state::text || tries || error from queues.queue", "retry1exit status 1: no");
+    check(&p, "select state::text || tries || error from queues.queue", "retry1no (exit status 1)");
     check(&p, "select count(*) from queues.attempt", "1");
     kill(w.pid, SIGTERM);
     assert_int_equal(proc_wait(&w), 0);

@@ -123,8 +123,8 @@ what_a_command_does_is_in_the_books(void **state)
     check(&p,
           "select state::text || tries || error || (run_after > now()) from queues.queue "
           "where kind = 'bad'",
-          "retry1exit status 3: no row 17true");
-    check(&p, "select trace from queues.attempt where error like '%no row 17'", "at f\n");
+          "retry1no row 17 (exit status 3)true");
+    check(&p, "select trace from queues.attempt where error like 'no row 17%'", "at f\n");
     check(&p, "select state || error from queues.queue where kind = 'segv'",
           "failedkilled by signal 11 (Segmentation fault)");
     check(&p, "select state || error from queues.queue where kind = 'slow'",

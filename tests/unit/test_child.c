@@ -275,15 +275,15 @@ errors_are_one_line_and_a_trace(void **state)
 {
     (void)state;
     check_error("", false, "exit status 3", NULL);
-    check_error("no such file\n", false, "exit status 3: no such file", NULL);
-    check_error("\n  \nbad\r\nmore\nlines\n", false, "exit status 3: bad", "more\nlines\n");
-    check_error("bad\nat f\nat g\n", false, "exit status 3: bad", "at f\nat g\n");
+    check_error("no such file\n", false, "no such file (exit status 3)", NULL);
+    check_error("\n  \nbad\r\nmore\nlines\n", false, "bad (exit status 3)", "more\nlines\n");
+    check_error("bad\nat f\nat g\n", false, "bad (exit status 3)", "at f\nat g\n");
     check_error("Traceback (most recent call last):\n  f()\nKeyError: 'a'\n", false,
-                "exit status 3: KeyError: 'a'",
+                "KeyError: 'a' (exit status 3)",
                 "Traceback (most recent call last):\n  f()\nKeyError: 'a'\n");
-    check_error("of a line\nlast words\n", true, "exit status 3: last words",
+    check_error("of a line\nlast words\n", true, "last words (exit status 3)",
                 "of a line\nlast words\n");
-    check_error("bad \xff byte", false, "exit status 3: bad \xEF\xBF\xBD byte", NULL);
+    check_error("bad \xff byte", false, "bad \xEF\xBF\xBD byte (exit status 3)", NULL);
 }
 
 static void
