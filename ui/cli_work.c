@@ -91,6 +91,13 @@ struct schedule_words {
     const char *name;
 };
 
+/* They would try for ever. */
+static bool
+may_write(const struct cli *c, struct err *e)
+{
+    return !c->read_only || fail(e, ERR_DENIED, "--read-only: nothing is changed");
+}
+
 static int
 schedule_verb(struct cli *c, const void *options)
 {
@@ -100,7 +107,8 @@ schedule_verb(struct cli *c, const void *options)
     bool ok;
 
     log_min_level(LOG_INFO);
-    if (!(s = scheduler_new(c->loop, cli_db(c, false), c->schema, w->name, &e)))
+    if (!may_write(c, &e) ||
+        !(s = scheduler_new(c->loop, cli_db(c, false), c->schema, w->name, &e)))
         return cli_fail(c, &e);
     ok = scheduler_run(s, &e);
     db_free(c->db);
@@ -174,7 +182,7 @@ work_verb(struct cli *c, const void *options)
 
     log_min_level(LOG_INFO);
     fill_standard_fds();
-    if (!(w = worker_new(c->loop, cli_db(c, false), &o, &e)))
+    if (!may_write(c, &e) || !(w = worker_new(c->loop, cli_db(c, false), &o, &e)))
         return cli_fail(c, &e);
     bool ok = worker_run(w, &e);
     code = !ok ? cli_fail(c, &e) : worker_is_clean(w) ? CLI_DONE : CLI_PART;

@@ -196,6 +196,8 @@ what_is_wrong_is_said(void **state)
     check_run(NULL, "push q --at 2026-01-01 --delay 5m", 2, "", "exclude each other");
     check_run(NULL, "--schema nix push q", 5, "", "queuetop install");
     check_run(NULL, "--read-only push q", 3, "", "");
+    check_run(NULL, "--read-only schedule", 3, "", "read-only");
+    check_run(NULL, "--read-only work -- true", 3, "", "read-only");
     check_run(NULL, "push '' --payload 1", 2, "", "1 to 200");
     pg_run(conn, "update queues.setting set value = '1000' where name = 'payload_limit'");
     char large[1100];
