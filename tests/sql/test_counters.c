@@ -65,6 +65,38 @@ equal_to_the_truth(void **state)
     PQfinish(c);
 }
 
+/* A step that promotes and fails jobs, and folds in the same transaction: its own changes count,
+ * once. */
+static void
+a_fold_and_its_own_changes(void **state)
+{
+    PGconn *c = core_new("own_changes");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, max_tries) values ('p', 1); select t.push('q', "
+              "'a,b', delay => '1 h'),"
+              " t.push('p', 'poison')");
+    core_settle(c);
+    expect(c, "poison", "select t.claim('n', 1)");
+    pg_run(c, "update queue set run_after = now() - interval '1 s' where state = 'scheduled'; "
+              "update tick set after ="
+              " '-infinity'");
+    core_expire(c, "n");
+    core_second(c);
+    core_ten_seconds(c);
+    pg_run(c, "select t.push('q', 'c')"); /* something to fold */
+    expect(c, "3 2 1", "select t.step()");
+    expect(c, "t",
+           "select f.xid = t.xid from fold f, tick t order by fold desc, tick desc limit 1");
+    core_check(c);
+    pg_run(c, "select t.push('q', 'd')");
+    for (int i = 0; i < 3; i++) {
+        fold(c);
+        core_check(c);
+    }
+    PQfinish(c);
+}
+
 /* Deltas that are summed go away, although a transaction that writes has been open since long
  * before. */
 static int64_t
@@ -194,6 +226,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_to_the_truth),
+        cmocka_unit_test(a_fold_and_its_own_changes),
         cmocka_unit_test(a_writer_elsewhere_stretches_nothing),
         cmocka_unit_test(books_stay_small),
         cmocka_unit_test(another_cluster),

@@ -81,6 +81,11 @@ stolen_then_late(void **state)
     core_second(c);
     core_settle(c);
     expect(c, "0", "select count(*) from work_queue where lock_key = 'slow'");
+    /* new numbers, each job in a new lease of its own: nothing that the old token names is left */
+    expect(c, "0", "select count(*) from t.held h join queue q on q.seq = h.seq");
+    expect(c, "3",
+           "select count(*) from work_queue where cardinality(seqs) = 1 and lease > (select "
+           "max(lease) from t.held)");
     expect(c, "lost,lost,lost", "select t.done('slow', 'a,b,c')"); /* free again */
     expect(c, "a,b", "select t.claim('new', 2)");
     pg_run(c, "create table t.before as select t.picture() as p");
