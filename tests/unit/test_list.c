@@ -251,7 +251,7 @@ static void
 test_scrolling(void **state)
 {
     static struct job many[300];
-    static char ids[300][8];
+    static char ids[300][12];
     struct list_def plain = def;
     struct grid *g = grid_new(60, 11, false);
     struct list_look look = {.now_ms = NOW};
