@@ -3,16 +3,14 @@
 
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "model/log.h"
 
 void
 secure_process(void)
 {
-    const struct rlimit none = {0, 0};
-
-    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    /* not RLIMIT_CORE, which the commands of `work` would inherit */
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         log_line(LOG_WARN, "core dumps can't be turned off");
 }
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* No core dumps, and no look into this process by others of the same user. Call it first in main. A
- * leak checker that attaches to the process (LeakSanitizer) then needs root. */
+/* No core dumps, and no look into this process by others of the same user. Call it first in main.
+ * Programs that this one starts are as they would be without it. */
 void secure_process(void);
 
 /* True for a word that shows a password to everybody in the list of processes: password=... or

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/mem.h"
+#include "model/secure.h"
 #include "model/text.h"
 #include "ui/cli_parts.h"
 
@@ -161,29 +162,10 @@ cli_flush(const struct cli *c)
     return CLI_SERVER;
 }
 
-/* user:secret@ before the first slash of a URI */
-static bool
-uri_has_password(const char *uri)
-{
-    const char *from = strstr(uri, "://");
-
-    if (!from)
-        return false;
-    from += 3;
-    size_t len = strcspn(from, "/?");
-    const char *at = memchr(from, '@', len);
-    const char *colon = at ? memchr(from, ':', (size_t)(at - from)) : NULL;
-    return colon && colon + 1 < at;
-}
-
 bool
 cli_check_secrets(const char *conninfo, struct err *e)
 {
-    bool found = conninfo && uri_has_password(conninfo);
-
-    for (const char *at = conninfo; at && !found && (at = strstr(at, "password")); at++)
-        found = at[8 + strspn(at + 8, " \t\n")] == '=';
-    if (!found)
+    if (!conninfo || !secure_has_password(conninfo))
         return true;
     return fail(e, ERR_USAGE,
                 "a password in an argument is readable in ps: put it into ~/.pgpass, "

@@ -5,6 +5,7 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include "model/secure.h"
 #include "ui/cli.h"
 
 /*
@@ -23,6 +24,7 @@ hold_standard_files(void)
 int
 main(int argc, char **argv)
 {
+    secure_process();
     hold_standard_files();
     setlocale(LC_CTYPE, "");
     return cli_main(argc, argv);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -269,6 +270,22 @@ log_escapes_and_is_private(void **state)
 }
 
 static void
+nobody_looks_into_us(void **state)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        secure_process();
+        _exit(prctl(PR_GET_DUMPABLE));
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void
 passwords_in_words(void **state)
 {
     static const char *const bad[] = {
@@ -308,6 +325,7 @@ main(void)
         cmocka_unit_test(wall_clock_can_be_frozen),
         cmocka_unit_test(log_escapes_and_is_private),
         cmocka_unit_test(passwords_in_words),
+        cmocka_unit_test(nobody_looks_into_us),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

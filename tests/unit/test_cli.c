@@ -140,7 +140,7 @@ static void
 passwords_are_refused(void **state)
 {
     (void)state;
-    check_refused("push host=db1password=secret q", ".pgpass");
+    check_refused("push password=secret q", ".pgpass");
     check_refused("push q postgres://joe:secret@db1/app", ".pgpass");
     check_refused("push q -d postgres://db1/app?sslpassword=x", ".pgpass");
     struct line l;
