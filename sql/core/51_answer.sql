@@ -263,11 +263,11 @@ begin
             started_seqs = case when $5 is null then w.started_seqs else
                 array(select s from unnest(w.seqs) s where s = any($5) or s = any(coalesce(w.started_seqs, '{}'))) end
         from g where w.lease = g.lease and w.version = g.version and w.lock_key = $1
-        returning w.lease, w.lock_timeout, w.queue, w.priority, w.seqs)
+        returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs)
     select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
            array(select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
                  and q.seq = any(u.seqs) and q.seq between u.seqs[1] and u.seqs[cardinality(u.seqs)] and q.cancel_asked is not null)
-    from unnest($2) with ordinality v (lease, o) left join u on u.lease = v.lease order by v.o;
+    from unnest($2, $3) with ordinality v (lease, version, o) left join u on u.lease = v.lease and u.version = v.version order by v.o;
 end $$;
 comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases hold until now + by, never shorter than before. '
     'started_seqs: jobs that have been started. cancel: jobs of the lease that an operator wants ended';

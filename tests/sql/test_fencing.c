@@ -254,6 +254,13 @@ careless_arrays(void **state)
     expect(c, "done,lost,lost,lost",
            "select (select string_agg(o, ',') from complete('n', array[lease, lease, 7,"
            " 7], array[version, version, 1, 1], array[seq, null, 9, 9]) r (s, o)) from t.held");
+    pg_run(c, "select t.push('twice', 'z')");
+    core_settle(c);
+    expect(c, "z", "select t.claim('n', 1, queues => '{twice}')");
+    expect(c, "lost,extended",
+           "select string_agg(outcome, ',' order by o) from t.held h, lateral extend('n', "
+           "array[h.lease, h.lease], array[h.version + 1, h.version], '1 min') with ordinality x "
+           "(lease, outcome, until, cancel, o) where h.name = 'z'");
     core_check(c);
     PQfinish(c);
 }
