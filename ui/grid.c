@@ -230,6 +230,40 @@ grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
     return grid_str(g, r, role, s);
 }
 
+static bool
+is_space(const struct glyph *g)
+{
+    return g->utf8[0] == ' ' && !g->utf8[1];
+}
+
+/* Cells of the word that begins with `first`, the iterator standing behind it; counted up to max.
+ */
+static int
+word_width(struct text_iter it, const struct glyph *first, int max)
+{
+    struct glyph g;
+    int w = first->width;
+
+    while (w <= max && text_next(&it, &g) && !is_space(&g))
+        w += g.width;
+    return w;
+}
+
+/* Whether the glyph goes to the next line of w cells: because it does not fit, or because it begins
+ * a word that fits there and not here. */
+static bool
+wraps(const struct text_iter *it, const struct glyph *g, bool after_space, int col, int w)
+{
+    if (col == 0)
+        return false;
+    if (col + g->width > w)
+        return true;
+    if (!after_space || is_space(g))
+        return false;
+    int word = word_width(*it, g, w);
+    return word <= w && col + word > w;
+}
+
 /* Walks through the lines of s wrapped at r.w cells (or not), drawing when g is not NULL. */
 static int
 walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
@@ -240,12 +274,16 @@ walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
     int lines = 0;
 
     while (text_more(it)) {
+        bool after_space = false;
         int col = 0;
         while (text_next(it, &glyph)) {
-            if (area->wrap && col > 0 && col + glyph.width > r.w) {
+            if (area->wrap && wraps(it, &glyph, after_space, col, r.w)) {
                 lines++;
                 col = 0;
+                if (is_space(&glyph)) /* the end of a line stands for it */
+                    continue;
             }
+            after_space = is_space(&glyph);
             int x = area->wrap ? col : col - area->left;
             if (g && x >= 0 && lines >= area->top)
                 put(g, clip, r.x + x, r.y + lines - area->top, &glyph, role);

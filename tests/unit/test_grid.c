@@ -134,6 +134,14 @@ test_lines(void **state)
     assert_int_equal(grid_count_lines(s, strlen(s), 3), 5);
     assert_int_equal(grid_count_lines("", 0, 3), 0);
     assert_int_equal(grid_count_lines("\n\n", 2, 0), 2);
+    s = "ab cdef abcdefgh"; /* between words, where a word fits on a line */
+    grid_clear(g);
+    assert_int_equal(grid_lines(g, grid_rect(g), ROLE_CODE, s, strlen(s), &wrap), 4);
+    expect(g, "ab\ncdef a\nbcdefg\n");
+    s = "abcdef gh";
+    grid_clear(g);
+    assert_int_equal(grid_lines(g, grid_rect(g), ROLE_CODE, s, strlen(s), &wrap), 2);
+    expect(g, "abcdef\ngh\n\n");
     grid_free(g);
 }
 
