@@ -363,8 +363,13 @@ test_release_of_the_living(void **state)
     assert_false(action_looks_alive(f->action));
     assert_int_equal(action_confirm(f->action, false), CONFIRM_DIALOG);
     assert_string_equal(action_what(f->action), "7 jobs → retry\n1 job → failed (last try)");
+    assert_false(action_takes_held(f->action));
     action_free(f->action);
-    release(f, "w1|dead|5|8|2|1|f", true);
+    release(f, "w1|dead|5|8|2|1|f", true); /* silent, though a lease holds: said, not refused */
+    assert_false(action_looks_alive(f->action));
+    assert_true(action_takes_held(f->action));
+    action_free(f->action);
+    release(f, "w1|unknown|5|8|2|1|f", true); /* never registered: the lease is all there is */
     assert_true(action_looks_alive(f->action));
     action_free(f->action);
     release(f, "w1|dead|5|8|2|2|t", false);
