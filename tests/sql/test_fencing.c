@@ -236,7 +236,21 @@ careless_arrays(void **state)
            "select string_agg(outcome, ',') from t.held h, complete('n', array[-lease],"
            " array[-2147483648], array[9223372036854775807])");
     expect(c, "t", "select p = t.picture() from t.before");
-    /* no seq, no answer for a job */
+    core_check(c);
+    PQfinish(c);
+}
+
+/* No seq, no answer for a job. */
+static void
+careless_seqs(void **state)
+{
+    PGconn *c = core_new("careless_seqs");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    pg_run(c, "create table t.before as select t.picture() as p");
     pg_run(c, "select complete('n', array[lease], array[version], '{}') from t.held");
     pg_run(c, "select fail('n', array[lease], array[version], '{}', '{x}') from t.held");
     pg_run(c, "select give_back('n', array[lease], array[version], '{}') from t.held");
@@ -276,6 +290,7 @@ main(void)
         cmocka_unit_test(answers_one_by_one),
         cmocka_unit_test(deleted_while_running),
         cmocka_unit_test(careless_arrays),
+        cmocka_unit_test(careless_seqs),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
