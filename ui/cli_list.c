@@ -379,7 +379,7 @@ run_jobs(struct cli *c, const void *options)
         return cli_fail(c, &e);
     }
     out_begin(&j.out, form_of(w), j.queue.source, job_columns);
-    while (ok && j.more)
+    while (ok && j.more && fflush(stdout) == 0) /* head(1) has had enough: no more pages */
         ok = print_page(&j, &e);
     params_done(&j.params);
     cli_close(&j.queue);
