@@ -1,6 +1,7 @@
 -- The answers of a worker: complete, fail, extend, give_back. Each names lease, version and seq; the lease row is
 -- deleted, updated or locked under exactly these (and the node), so whoever has lost its lease changes nothing:
 -- reading the lease without a lock would be no fence.
+-- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong.
 
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns table (seq bigint, outcome text)
@@ -28,7 +29,7 @@ begin
         where m.inside and q.id = any(array(select q.id from m cross join lateral (select q.id from queue q where q.queue = m.queue
                       and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq offset 0) q))
           and q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
-        returning q.*, m.o, coalesce($5[m.o], m.started) as began, m.history
+        returning q.*, m.o, least(now(), greatest($5[m.o], m.started)) as began, m.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
@@ -69,7 +70,7 @@ begin
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] -- however small the planner believes the queue to be
-        returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began
+        returning q.*, least(now(), greatest(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started)) as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
@@ -134,7 +135,7 @@ begin
                 and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
                 and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) q))
           and q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-        returning q.*, coalesce(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started) as began, w.history
+        returning q.*, least(now(), greatest(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started)) as began, w.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
@@ -198,7 +199,7 @@ begin
     ), wu as (
         update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
     ), j as materialized (
-        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history, coalesce($7[m.o], m.started) as began,
+        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history, least(now(), greatest($7[m.o], m.started)) as began,
                left(coalesce($5[m.o], ''), error_limit) as error, left($6[m.o], trace_limit) as trace,
                case when q.cancel_asked is not null or coalesce($10[m.o], 'failed') = 'cancelled' then 'cancelled'
                     when coalesce($9[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'

@@ -197,6 +197,55 @@ cancel_is_heard(void **state)
     PQfinish(c);
 }
 
+/* Time is the server's: what a worker says is believed within its claim only. */
+static void
+a_clock_that_is_wrong(void **state)
+{
+    PGconn *c = core_new("wrong_clock");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c,d')");
+    core_settle(c);
+    expect(c, "a,b,c,d", "select t.claim('n', 4)");
+    expect(c, "done,done,done",
+           "select string_agg(f.outcome, ',') from (select array_agg(lease) l, array_agg(version) "
+           "v, array_agg(seq order"
+           " by seq) s from t.held where name < 'd') h, complete('n', l, v, s, array['-infinity', "
+           "'infinity', now() +"
+           " interval '1 h']::timestamptz[]) f");
+    expect(c, "retry",
+           "select f.outcome from t.held h, fail('n', array[lease], array[version], array[h.seq], "
+           "'{x}', started =>"
+           " array[now() - interval '1000 years']) f where name = 'd'");
+    expect(
+        c, "3",
+        "select count(*) from history where started between now() - interval '1 min' and finished");
+    expect(c, "1",
+           "select count(*) from attempt where started between now() - interval '1 min' and ended");
+    expect(c, "t", "select sum(run_ms) between 0 and 60000 from delta");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+results_are_limited(void **state)
+{
+    PGconn *c = core_new("results");
+
+    (void)state;
+    pg_run(
+        c,
+        "update setting set value = '2000' where name = 'result_limit'; select t.push('q', 'a')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    assert_string_equal(
+        pg_try(c, "select complete('n', lease, version, seq, repeat('x', 2001)) from t.held"),
+        "QT004");
+    expect(c, "done", "select complete('n', lease, version, seq, repeat('x', 2000)) from t.held");
+    core_check(c);
+    PQfinish(c);
+}
+
 /* Work needs no transaction: the server may restart while jobs run. */
 static void
 a_restart_between(void **state)
@@ -228,6 +277,8 @@ main(void)
         cmocka_unit_test(given_back_without_counting),
         cmocka_unit_test(given_back_into_a_pause),
         cmocka_unit_test(cancel_is_heard),
+        cmocka_unit_test(a_clock_that_is_wrong),
+        cmocka_unit_test(results_are_limited),
         cmocka_unit_test(a_restart_between),
     };
 
