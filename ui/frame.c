@@ -145,7 +145,17 @@ struct part {
     struct buf text;
     int drop;
 };
-enum { PART_NAME, PART_PLACE, PART_SERVER, PART_USER, PART_STATE, PART_AGE, PART_CLOCK, PARTS };
+enum {
+    PART_NAME,
+    PART_PLACE,
+    PART_SERVER,
+    PART_USER,
+    PART_STATE,
+    PART_COST,
+    PART_AGE,
+    PART_CLOCK,
+    PARTS
+};
 
 static void
 fill_parts(const struct app *a, struct part *p, bool *bad)
@@ -168,8 +178,11 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     }
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);
-    if (age >= 0 && !*bad && store_state(a->store) == STORE_OPEN)
+    if (age >= 0 && !*bad && store_state(a->store) == STORE_OPEN) {
+        buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
+                   a->clock_stands ? 0 : 100 * store_load(a->store));
         buf_printf(&p[PART_AGE].text, "data %.1fs", (double)age / 1000);
+    }
     buf_printf(&p[PART_CLOCK].text, "%s%s", fmt_time(clock, a->options.utc).s, z);
 }
 
@@ -182,7 +195,7 @@ part_width(const struct part *p)
 static void
 drop_parts(struct part *p, int w)
 {
-    for (int drop = 4; drop > 0; drop--) {
+    for (int drop = 5; drop > 0; drop--) {
         int all = 0;
         for (int i = 0; i < PARTS; i++)
             all += part_width(&p[i]);
@@ -195,7 +208,8 @@ drop_parts(struct part *p, int w)
 static void
 draw_header(struct app *a, struct grid *g, struct rect r)
 {
-    struct part p[PARTS] = {[PART_SERVER] = {.drop = 4},
+    struct part p[PARTS] = {[PART_COST] = {.drop = 5},
+                            [PART_SERVER] = {.drop = 4},
                             [PART_AGE] = {.drop = 3},
                             [PART_CLOCK] = {.drop = 2},
                             [PART_USER] = {.drop = 1}};
