@@ -151,6 +151,7 @@ an_action_is_done_once(void **state)
     vt_want(&vt, "requeue: 3 jobs");
     assert_int_equal(con_count("state = 'ready'"), 3);
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
+    vt_keys(&vt, "esc"); /* where it took long, a box tells the outcome */
     con_quit(&vt);
 }
 

@@ -64,6 +64,8 @@ end $$;
 create function fixture.fail(node text, queue text, error text, trace text default null, final boolean default false,
     retry_in interval default null) returns void language plpgsql as $$
 begin
+    update work_queue w set started = now() - interval '30.9 s' -- a start before its claim would not be believed
+    from fixture.held h where h.node = $1 and h.queue = $2 and w.lease = h.lease and w.started > now() - interval '30.9 s';
     perform fail($1, array_agg(lease order by n), array_agg(version order by n), array_agg(seq order by n),
         array_agg(replace(error, '#', (8800 + n)::text) order by n), array_agg(trace order by n),
         array_agg(now() - interval '30.9 s' order by n), array_agg(retry_in order by n), array_agg(final order by n))

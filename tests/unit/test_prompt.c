@@ -124,7 +124,7 @@ test_history(void **state)
     type(&l, "Enter");
     assert_int_equal(h.n, 3);
     for (int i = 0; i < 2 * LINE_HISTORY; i++) {
-        char s[8];
+        char s[16];
         snprintf(s, sizeof s, "%d", i);
         line_history_add(&h, s);
     }
