@@ -97,7 +97,7 @@ begin
         where l.queue = any(late_queues) or
               l.queue in (select q.queue from q where exists (select from unnest(q.seq, q.high) v (a, b) where b > a))
     ), a as materialized (
-        select q.queue, c.priority, c.seq, c.own, c.lease_timeout, q.need, false as late
+        select q.queue, c.priority, c.seq, c.own, c.lease_timeout, q.need, q.chunk, false as late
         from q cross join lateral (
             select p.p as priority, j.*
             from (select (i - 1)::smallint as p, q.seq[i] as at, q.high[i] > q.seq[i] as low
@@ -111,7 +111,7 @@ begin
                        else q.need end) c
         where q.need > 0
         union all
-        select distinct q.queue, v.p::smallint, j.seq, j.own, j.lease_timeout, q.need, true
+        select distinct q.queue, v.p::smallint, j.seq, j.own, j.lease_timeout, q.need, q.chunk, true
         from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t) join q on q.queue = v.q
         cross join lateral (
             select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
@@ -127,8 +127,8 @@ begin
         select b.*, b.fresh and (b.late or b.rank <= b.need) as taken from b
     ), g as (
         select c.*, case when c.own then c.seq
-                         else -1 - (row_number() over (partition by c.queue, c.priority, c.own order by c.seq) - 1) / q.chunk end as part
-        from c join q on q.queue = c.queue where c.taken
+                         else -1 - (row_number() over (partition by c.queue, c.priority, c.own order by c.seq) - 1) / c.chunk end as part
+        from c where c.taken
     ), ch as (
         select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout,
                row_number() over (partition by queue order by bool_or(late) desc, priority, min(seq)) as k
@@ -146,23 +146,29 @@ begin
         from (select queue, priority, seq, min(seq) filter (where fresh and not taken) over (partition by queue, priority) as left_from
               from c where not late) z
         group by 1, 2
+    ), lanes as materialized ( -- these three a row a queue: with a thousand queues nothing may look at all of them for each
+        select queue, array_agg(priority) as priorities, array_agg(cut) as cuts from lane group by queue
+    ), made as materialized (
+        select queue, min(lease) as low from ins group by queue
+    ), got as materialized (
+        select queue, count(*) filter (where taken and not late) as n from c group by queue
     ), cur as (
         insert into cursor (queue, seq, high, low, chunk)
         select q.queue,
                array(select greatest(q.seq[i], l.cut) from generate_series(1, 10) i
-                     left join lane l on l.queue = q.queue and l.priority = i - 1 order by i),
+                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
                array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
-                     left join lane l on l.queue = q.queue and l.priority = i - 1 order by i),
-               coalesce(q.low, (select min(lease) from ins where ins.queue = q.queue), (select next from e)), q.measured
-        from q where queue in (select queue from lane)
+                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
+               coalesce(q.low, made.low, (select next from e)), q.measured
+        from q join lanes on lanes.queue = q.queue left join made on made.queue = q.queue
     )
     select coalesce((select sum(ins.jobs) from ins), 0), coalesce((select sum(lq.free) from lq), 0),
            coalesce(least((select min(lq.low) from lq), (select min(lease) from ins)),
                     (select next from e)),
            coalesce((select sum(weight) from q where free > 0 or queue in (select queue from c)), 0),
            exists (select from c where fresh and not taken)
-           or exists (select from q where max_running is null and case when need > 0
-                then (select count(*) from c where c.queue = q.queue and c.taken and not c.late) >= need
+           or exists (select from q left join got on got.queue = q.queue where max_running is null and case when need > 0
+                then coalesce(got.n, 0) >= need
                 else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
                          select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
                          and j.seq > q.seq[i] limit 1) j) end)
