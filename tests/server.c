@@ -80,7 +80,8 @@ drop_root(void)
         _exit(126);
 }
 
-/* In a new child of the keeper: everything before exec. */
+/* In a new child of the keeper: everything before exec. The programs find their own place by
+ * argv[0], and want to be in a directory that their user may enter. */
 static void
 prepare_child(pid_t keeper)
 {
@@ -89,6 +90,8 @@ prepare_child(pid_t keeper)
 
     snprintf(log, sizeof log, "%s/log", pg.dir);
     drop_root();
+    if (chdir(pg.dir) != 0)
+        _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGQUIT);
     if (getppid() != keeper)
         _exit(125);
@@ -115,7 +118,7 @@ make_cluster(void)
         prepare_child(keeper);
         snprintf(path, sizeof path, "%s/initdb", pg.bindir);
         snprintf(data, sizeof data, "%s/data", pg.dir);
-        execl(path, "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
+        execl(path, path, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
               "--locale=C.UTF-8", "--no-instructions", (char *)NULL);
         _exit(127);
     }
@@ -133,7 +136,7 @@ start_server(void)
         snprintf(path, sizeof path, "%s/postgres", pg.bindir);
         snprintf(data, sizeof data, "%s/data", pg.dir);
         snprintf(conf, sizeof conf, "--config_file=%s/conf", pg.dir);
-        execl(path, "postgres", "-D", data, conf, (char *)NULL);
+        execl(path, path, "-D", data, conf, (char *)NULL);
         _exit(127);
     }
     return pid;
