@@ -38,10 +38,12 @@ create table if not exists queue (
     origin_id     uuid,
     last_action   uuid,
     cancel_asked  timestamptz,
+    concurrency_key text collate "C",
     constraint queue_pkey primary key (id),
     constraint queue_valid check (length(queue) between 1 and 200 and length(kind) <= 200 and priority between 0 and 9
                                   and (payload is null or body is null)) -- each insert pays for it: the rest is in queue_special()
 );
+alter table queue add column if not exists concurrency_key text collate "C";
 create unique index if not exists queue_ready on queue (queue, priority, seq) where state = 'ready';
 create index if not exists queue_due on queue (run_after) where state in ('scheduled', 'retry');
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
@@ -62,6 +64,7 @@ comment on column queue.max_tries is 'NULL = the queue''s';
 comment on column queue.payload is 'JSON, kept to the letter';
 comment on column queue.body is 'Anything that is not JSON; payload_type says what';
 comment on column queue.unique_key is 'One unfinished job a queue and key; failed ones do not count';
+comment on column queue.concurrency_key is 'Of the jobs of a queue and key, queue_config.max_per_key (1) are ready at a time; the others wait in state blocked';
 comment on column queue.run_after is 'Not before this time';
 comment on column queue.lease_timeout is 'How long a claim lasts without a sign of life; NULL = the queue''s';
 comment on column queue.run_timeout is 'How long the job may run; NULL = the queue''s';

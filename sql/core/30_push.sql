@@ -9,9 +9,9 @@ comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, the
 create or replace function queue_pushed() returns trigger
 language plpgsql security definer set search_path from current as $$
 begin
-    insert into delta (queue, priority, ready, scheduled, retry, failed, pushed, min_seq, max_seq, min_after)
+    insert into delta (queue, priority, ready, scheduled, retry, failed, blocked, pushed, min_seq, max_seq, min_after)
     select queue, priority, count(*) filter (where state = 'ready'), count(*) filter (where state = 'scheduled'),
-           count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'), count(*),
+           count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'), count(*) filter (where state = 'blocked'), count(*),
            min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'),
            min(run_after) filter (where state in ('scheduled', 'retry'))
     from pushed group by queue, priority;
@@ -22,15 +22,20 @@ comment on function queue_pushed() is 'Statement trigger of queue: writes what a
 create or replace function queue_special() returns trigger
 language plpgsql set search_path from current as $$
 begin
-    if new.max_tries < 1 or new.lease_timeout <= interval '0' or new.run_timeout <= interval '0' or length(new.unique_key) > 1000 then
-        raise 'a job needs max_tries of 1 at least, timeouts above zero and a unique key of 1000 characters at most' using errcode = '23514';
+    if new.max_tries < 1 or new.lease_timeout <= interval '0' or new.run_timeout <= interval '0' or length(new.unique_key) > 1000
+       or length(new.concurrency_key) > 1000 then
+        raise 'a job needs max_tries of 1 at least, timeouts above zero, a unique key and a concurrency key of 1000 characters at most' using errcode = '23514';
     end if;
-    if new.state = 'ready' and new.run_after > now() then
-        new.state := 'scheduled';
+    if new.state = 'ready' then
+        if new.run_after > now() then
+            new.state := 'scheduled';
+        elsif new.concurrency_key is not null then
+            new.state := 'blocked';
+        end if;
     end if;
     return new;
 end $$;
-comment on function queue_special() is 'Row trigger of queue where rarer columns are given: checks them; a job for later is scheduled, not ready';
+comment on function queue_special() is 'Row trigger of queue where rarer columns are given: checks them; a job for later is scheduled, one with a concurrency key blocked, not ready';
 
 do $$
 begin
@@ -38,10 +43,12 @@ begin
         create trigger queue_pushed after insert on queue referencing new table as pushed
             for each statement execute function queue_pushed();
     end if;
-    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special') then
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special'
+                   and pg_get_triggerdef(oid) like '%concurrency_key%') then
+        drop trigger if exists queue_special on queue;
         create trigger queue_special before insert on queue for each row
             when (new.run_after is not null or new.unique_key is not null or new.max_tries is not null or new.lease_timeout is not null
-                  or new.run_timeout is not null)
+                  or new.run_timeout is not null or new.concurrency_key is not null)
             execute function queue_special();
     end if;
 end $$;

@@ -44,7 +44,7 @@ begin
         end loop;
         if role = worker then
             execute format('grant insert (id, queue, kind, priority, payload, body, payload_type, run_after, expires_at, unique_key, '
-                           'max_tries, run_timeout, lease_timeout) on queue to %I', role);
+                           'max_tries, run_timeout, lease_timeout, concurrency_key) on queue to %I', role);
             execute format('grant usage on sequence job_seq to %I', role);
             execute format('grant select on meta, setting to %I', role);
         else
