@@ -36,6 +36,7 @@ static const struct field count_fields[] = {
     {"fails",     F_I64, Q(fails),     true },
     {"retried",   F_I64, Q(retried),   true },
     {"run_ms",    F_I64, Q(run_ms),    true },
+    {"blocked",   F_I64, Q(blocked),   true },
 };
 RECORD(count, count_fields, queue_row);
 

@@ -14,9 +14,11 @@ struct queue_row {
     const char *queue;
     int paused; /* 1, 0, -1 = can't tell */
     const char *paused_by, *pause_reason, *info;
-    int64_t paused_ms;                                 /* since when */
-    int weight, max_running;                           /* INT_MIN = none */
-    int64_t scheduled, ready, retry, running, failed;  /* exact */
+    int64_t paused_ms;                                /* since when */
+    int weight, max_running;                          /* INT_MIN = none */
+    int64_t scheduled, ready, retry, running, failed; /* exact */
+    int64_t
+        blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
     double pushed_per_s, done_per_s, failed_per_s;     /* by model/history; NAN while unknown */

@@ -90,7 +90,7 @@ join(const struct queue_row *config, const struct queue_row *count)
                                                .max_running = INT32_MIN};
     struct queue_row q = config ? *config : no_config;
 
-    q.oldest_ms = FIELD_NULL;
+    q.oldest_ms = q.blocked = FIELD_NULL;
     if (!count)
         return q;
     q.queue = count->queue;
@@ -99,6 +99,7 @@ join(const struct queue_row *config, const struct queue_row *count)
     q.retry = plus(0, count->retry);
     q.running = plus(0, count->running);
     q.failed = plus(0, count->failed);
+    q.blocked = count->blocked;
     q.oldest_ms = count->oldest_ms;
     q.pushed = count->pushed;
     q.completed = count->completed;

@@ -201,6 +201,7 @@ static const struct out_column queue_columns[] = {
     {"retry",   "RETRY", OUT_BIG, Q(retry), 0},
     {"running",          "RUNNING", OUT_BIG, Q(running), 0},
     {"failed",     "FAILED", OUT_BIG, Q(failed), 0},
+    {"blocked",     NULL, OUT_BIG, Q(blocked), 0},
     {"oldest_ready_s",    "OLDEST", OUT_SINCE, Q(oldest_ms), 0},
     {"pushed_per_s",          "PUSHED/s", OUT_RATE, Q(pushed_per_s), 0},
     {"done_per_s", "DONE/s", OUT_RATE, Q(done_per_s), 0},

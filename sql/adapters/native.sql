@@ -46,7 +46,7 @@ from {schema}.queue_config order by queue
 
 -- name: counts
 select queue, scheduled, ready, retry, running, failed, (extract(epoch from oldest) * 1000)::bigint as oldest_ms,
-       pushed, completed, fails, retried, run_ms
+       pushed, completed, fails, retried, run_ms, blocked
 from {schema}.overview() order by queue
 
 -- name: rates

@@ -41,8 +41,9 @@ comment on column meta.protocol is 'The version of the worker functions; a worke
 comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another one they are made anew';
 
 insert into meta (version, protocol, min_protocol, system_identifier)
-select 1, 1, 1, system_identifier from pg_control_system()
+select 2, 1, 1, system_identifier from pg_control_system()
 on conflict do nothing;
+update meta set version = 2 where version < 2;
 
 create table if not exists setting (
     name  text primary key,

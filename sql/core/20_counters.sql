@@ -28,16 +28,24 @@ create table if not exists delta (
     cancelled int,
     lost      int,
     priority  smallint not null,
-    error_key text collate "C"
+    error_key text collate "C",
+    blocked   int,
+    waits     int[],
+    runs      int[]
 );
+alter table delta add column if not exists blocked int; -- version 2
+alter table delta add column if not exists waits int[];
+alter table delta add column if not exists runs int[];
 create index if not exists delta_xid on delta (xid);
 create index if not exists delta_key on delta (xid) where error_key is not null;
 alter table delta set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000, autovacuum_vacuum_cost_delay = 0);
-comment on table delta is 'What a statement changed in one queue and priority; ready to failed are signed, pushed to lost only grow';
+comment on table delta is 'What a statement changed in one queue and priority; ready to failed and blocked are signed, pushed to lost only grow';
 comment on column delta.min_seq is 'Ready jobs came into being between min_seq and max_seq: behind the cursor they are late, and looked for';
 comment on column delta.min_after is 'Waiting jobs came into being, the earliest due at this time';
 comment on column delta.error_key is 'Set: the row changes the group of errors only (its column failed), not the totals';
+comment on column delta.waits is 'One element a completed job: milliseconds from ready to its start';
+comment on column delta.runs is 'One element a completed job: milliseconds from its start to its end';
 
 create table if not exists fold (
     fold     bigint generated always as identity primary key,
@@ -70,8 +78,10 @@ create table if not exists counter (
     run_ms    bigint not null default 0,
     oldest    timestamptz,
     first_at  timestamptz,
-    last_at   timestamptz
+    last_at   timestamptz,
+    blocked   bigint not null default 0
 );
+alter table counter add column if not exists blocked bigint not null default 0; -- version 2
 create index if not exists counter_fold on counter (fold);
 alter table counter set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 comment on table counter is 'The counts of one fold; with error_key NULL per queue and priority, otherwise failed jobs of one group of errors';

@@ -25,19 +25,19 @@ begin
     ), s as (
         select queue, priority, sum(ready) as ready, sum(scheduled) as scheduled, sum(retry) as retry, sum(failed) as failed,
                sum(pushed) as pushed, sum(completed) as completed, sum(fails) as fails, sum(retried) as retried,
-               sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms
-        from (select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms
+               sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms, sum(blocked) as blocked
+        from (select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked
               from counter where fold = f.fold and error_key is null
               union all
-              select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms
+              select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked
               from d where error_key is null) z
         group by 1, 2
     ), ins as (
     insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled,
-                         lost, run_ms, oldest)
+                         lost, run_ms, blocked, oldest)
     select h.fold, s.queue, s.priority, coalesce(ready, 0), coalesce(scheduled, 0), coalesce(retry, 0), coalesce(failed, 0),
            coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0), coalesce(cancelled, 0),
-           coalesce(lost, 0), coalesce(run_ms, 0), case when ready > 0 then oldest_ready(s.queue, s.priority) end
+           coalesce(lost, 0), coalesce(run_ms, 0), coalesce(blocked, 0), case when ready > 0 then oldest_ready(s.queue, s.priority) end
     from s, h)
     select fold into made from h;
     if made is not null and big then
@@ -167,18 +167,19 @@ begin
     ), h as (
         insert into fold (snapshot, xid, keep) values (pg_current_snapshot(), pg_current_xact_id(), true) returning fold
     ), d as (
-        select queue, priority, ready, scheduled, retry, failed from queue q
+        select queue, priority, ready, scheduled, retry, failed, blocked from queue q
         cross join lateral (select (q.state = 'ready')::int as ready, (q.state = 'scheduled')::int as scheduled,
-                                   (q.state = 'retry')::int as retry, (q.state = 'failed')::int as failed) s
+                                   (q.state = 'retry')::int as retry, (q.state = 'failed')::int as failed,
+                                   (q.state = 'blocked')::int as blocked) s
     )
-    insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms)
+    insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked)
     select h.fold, queue, priority, coalesce(sum(ready), 0), coalesce(sum(scheduled), 0), coalesce(sum(retry), 0), coalesce(sum(failed), 0),
            coalesce(sum(pushed), 0), coalesce(sum(completed), 0), coalesce(sum(fails), 0), coalesce(sum(retried), 0),
-           coalesce(sum(cancelled), 0), coalesce(sum(lost), 0), coalesce(sum(run_ms), 0)
-    from (select queue, priority, ready, scheduled, retry, failed, 0 as pushed, 0 as completed, 0 as fails, 0 as retried,
+           coalesce(sum(cancelled), 0), coalesce(sum(lost), 0), coalesce(sum(run_ms), 0), coalesce(sum(blocked), 0)
+    from (select queue, priority, ready, scheduled, retry, failed, blocked, 0 as pushed, 0 as completed, 0 as fails, 0 as retried,
                  0 as cancelled, 0 as lost, 0 as run_ms from d
           union all
-          select queue, priority, 0, 0, 0, 0, pushed, completed, fails, retried, cancelled, lost, run_ms
+          select queue, priority, 0, 0, 0, 0, 0, pushed, completed, fails, retried, cancelled, lost, run_ms
           from counter where fold = last and error_key is null) z, h
     group by 1, 2, 3;
     select fold into made from fold order by fold desc limit 1;

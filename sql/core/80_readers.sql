@@ -11,32 +11,34 @@ select d.* from f, delta d
 where d.xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid) and d.xid < pg_snapshot_xmax(f.snapshot);
 comment on view new_delta is 'Deltas that the newest fold has not seen';
 
+drop function if exists overview(); -- version 2 has one column more
 create or replace function overview()
 returns table (queue text, scheduled bigint, ready bigint, retry bigint, running bigint, failed bigint, oldest timestamptz, pushed bigint,
-    completed bigint, fails bigint, retried bigint, cancelled bigint, lost bigint, run_ms bigint)
+    completed bigint, fails bigint, retried bigint, cancelled bigint, lost bigint, run_ms bigint, blocked bigint)
 language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 begin
     return query
     with s as (
-        select queue, scheduled, ready, retry, failed, oldest, pushed, completed, fails, retried, cancelled, lost, run_ms, null::bigint as runs
+        select queue, scheduled, ready, retry, failed, oldest, pushed, completed, fails, retried, cancelled, lost, run_ms, null::bigint as runs, blocked
         from counter where fold = (select fold from fold order by fold desc limit 1) and error_key is null
         union all
         select queue, scheduled, ready, retry, failed, case when pushed > 0 and ready > 0 then at end, pushed, completed, fails, retried,
-               cancelled, lost, run_ms, null
+               cancelled, lost, run_ms, null, blocked
         from new_delta where error_key is null
         union all
-        select queue, null, null, null, null, null, null, null, null, null, null, null, null, cardinality(seqs) from live where lock_key is not null
+        select queue, null, null, null, null, null, null, null, null, null, null, null, null, cardinality(seqs), null from live where lock_key is not null
     ), q as (
         select queue, coalesce(sum(scheduled), 0)::bigint as scheduled, (coalesce(sum(ready), 0) - coalesce(sum(runs), 0))::bigint as ready,
                coalesce(sum(retry), 0)::bigint as retry, coalesce(sum(runs), 0)::bigint as running, coalesce(sum(failed), 0)::bigint as failed,
                min(oldest) as oldest, coalesce(sum(pushed), 0)::bigint as pushed, coalesce(sum(completed), 0)::bigint as completed,
                coalesce(sum(fails), 0)::bigint as fails, coalesce(sum(retried), 0)::bigint as retried,
-               coalesce(sum(cancelled), 0)::bigint as cancelled, coalesce(sum(lost), 0)::bigint as lost, coalesce(sum(run_ms), 0)::bigint as run_ms
+               coalesce(sum(cancelled), 0)::bigint as cancelled, coalesce(sum(lost), 0)::bigint as lost, coalesce(sum(run_ms), 0)::bigint as run_ms,
+               coalesce(sum(blocked), 0)::bigint as blocked
         from s group by queue)
     select coalesce(q.queue, c.queue), coalesce(q.scheduled, 0), coalesce(q.ready, 0), coalesce(q.retry, 0), coalesce(q.running, 0),
            coalesce(q.failed, 0), case when q.ready > 0 then q.oldest end, coalesce(q.pushed, 0), coalesce(q.completed, 0),
-           coalesce(q.fails, 0), coalesce(q.retried, 0), coalesce(q.cancelled, 0), coalesce(q.lost, 0), coalesce(q.run_ms, 0)
+           coalesce(q.fails, 0), coalesce(q.retried, 0), coalesce(q.cancelled, 0), coalesce(q.lost, 0), coalesce(q.run_ms, 0), coalesce(q.blocked, 0)
     from q full join queue_config c on c.queue = q.queue;
 end $$;
 comment on function overview() is 'One row a queue: exact counts by state, since when its oldest waiting job has been ready (at most half a second old), '

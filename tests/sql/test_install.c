@@ -98,7 +98,7 @@ dry_then_real_then_again(void **state)
 
     must_install(f, (struct install_options){.schema = "My Queue", .dry_run = true});
     must_say(f, "role queues_viewer: would be made");
-    must_say(f, "schema My Queue: version 1 would be installed (");
+    must_say(f, "schema My Queue: version 2 would be installed (");
     must_say(f, "dry run: nothing was changed");
     assert_string_equal(
         pg_value(f->conn, "select count(*) from pg_namespace where nspname = 'My Queue'"), "0");
@@ -107,12 +107,12 @@ dry_then_real_then_again(void **state)
 
     must_install(f, (struct install_options){.schema = "My Queue"});
     must_say(f, "role queues_operator: made");
-    must_say(f, "schema My Queue: version 1 installed (");
-    assert_string_equal(pg_value(f->conn, "select version from \"My Queue\".meta"), "1");
+    must_say(f, "schema My Queue: version 2 installed (");
+    assert_string_equal(pg_value(f->conn, "select version from \"My Queue\".meta"), "2");
 
     must_install(f, (struct install_options){.schema = "My Queue"});
     must_say(f, "role queues_operator: was there");
-    must_say(f, "schema My Queue: version 1 is there, nothing to change (");
+    must_say(f, "schema My Queue: version 2 is there, nothing to change (");
     must_install(f, (struct install_options){.schema = "My Queue", .migrate = true});
     must_say(f, "nothing to change");
 
@@ -123,7 +123,29 @@ dry_then_real_then_again(void **state)
     must_say(f, "brought up to date");
 
     must_install(f, (struct install_options){.schema = "second"}); /* beside the first */
-    must_say(f, "schema second: version 1 installed (");
+    must_say(f, "schema second: version 2 installed (");
+}
+
+/* What stands in version 1: no blocked jobs in the counters, no lists of times. */
+static void
+from_version_one(void **state)
+{
+    struct fixture *f = *state;
+
+    must_install(f, (struct install_options){.schema = "q"});
+    pg_run(f->conn, "set search_path to q; drop view new_delta cascade; drop function overview();"
+                    " alter table delta drop blocked, drop waits, drop runs;"
+                    " alter table counter drop blocked; update meta set version = 1;"
+                    " create function overview() returns table (queue text, ready bigint)"
+                    "  language sql as 'select null::text, null::bigint'");
+    must_install(f, (struct install_options){.schema = "q", .migrate = true, .dry_run = true});
+    must_say(f, "schema q: version 2 would be made from version 1 (");
+    must_install(f, (struct install_options){.schema = "q", .migrate = true});
+    must_say(f, "schema q: version 2 made from version 1 (");
+    pg_run(f->conn, "insert into delta (queue, priority, blocked) values ('a', 5, 3)");
+    assert_string_equal(pg_value(f->conn, "select blocked from overview()"), "3");
+    must_install(f, (struct install_options){.schema = "q"});
+    must_say(f, "version 2 is there, nothing to change (");
 }
 
 static void
@@ -167,7 +189,7 @@ without_the_right_to_make_roles(void **state)
     if (!install(f, dsn, o))
         fail_msg("%s", f->err.text);
     must_say(f, "role v: is missing and could not be made");
-    must_say(f, "schema mine: version 1 installed");
+    must_say(f, "schema mine: version 2 installed");
     pg_run(f->conn, "drop owned by plain; drop role plain");
 }
 
@@ -177,6 +199,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(dry_then_real_then_again),
+        T(from_version_one),
         T(refuses),
         T(without_the_right_to_make_roles),
     };
