@@ -15,6 +15,7 @@
 #include "model/clock.h"
 #include "model/mem.h"
 #include "model/text.h"
+#include "ui/cli_act.h"
 #include "ui/cli_open.h"
 #include "ui/fmt.h"
 #include "ui/out.h"
@@ -22,14 +23,7 @@
 
 enum { GIVE_UP_MS = 60000, TURN_MS = 500 };
 
-struct act_words {
-    struct cli_list ids, states;
-    const char *queue, *node, *kind, *error, *reason;
-    int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not said */
-    bool dry_run, yes, json, reset, expired_only, all, fail, no_count, force;
-};
-
-static const struct act_words act_defaults = {.expect = -1, .older_ms = -1};
+static const struct act_words act_defaults = ACT_WORDS_DEFAULTS;
 
 struct act_run {
     struct cli *cli;
@@ -276,8 +270,8 @@ run_action(struct act_run *r)
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 
-static int
-act(struct cli *c, const struct act_words *w, struct intent *in)
+int
+cli_act(struct cli *c, const struct act_words *w, struct intent *in)
 {
     struct act_run *r = arena_alloc(c->mem, sizeof *r); /* a signal may come until the end */
     struct err e = {0};
@@ -331,7 +325,8 @@ run_requeue(struct cli *c, const void *options)
     params_set(&where, PARAM_ERROR, w->error);
     if (w->states.n > 0)
         params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
-    int code = act(c, w, &(struct intent){.act = ACT_REQUEUE, .where = &where, .reset = w->reset});
+    int code =
+        cli_act(c, w, &(struct intent){.act = ACT_REQUEUE, .where = &where, .reset = w->reset});
     params_done(&where);
     return code;
 }
@@ -345,13 +340,13 @@ run_release(struct cli *c, const void *options)
         return cli_usage(c, "say which: --node NAME");
     if (w->all && w->expired_only)
         return cli_usage(c, "--all and --expired-only exclude each other");
-    return act(c, w,
-               &(struct intent){.act = ACT_RELEASE,
-                                .node = w->node,
-                                .all_leases = w->all,
-                                .fail = w->fail,
-                                .no_count = w->no_count,
-                                .force = w->force});
+    return cli_act(c, w,
+                   &(struct intent){.act = ACT_RELEASE,
+                                    .node = w->node,
+                                    .all_leases = w->all,
+                                    .fail = w->fail,
+                                    .no_count = w->no_count,
+                                    .force = w->force});
 }
 
 static int
@@ -363,7 +358,7 @@ run_extend(struct cli *c, const void *options)
         return cli_usage(c, "say how long: --by 5m");
     if ((w->ids.n > 0) == (w->node != NULL))
         return cli_usage(c, "say which: --id or --node");
-    return act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
+    return cli_act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
 }
 
 static int
@@ -377,7 +372,7 @@ run_purge(struct cli *c, const void *options)
     if (w->states.n > 0)
         params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
     params_set(&where, PARAM_QUEUE, w->queue);
-    int code = act(
+    int code = cli_act(
         c, w, &(struct intent){.act = ACT_PURGE, .where = &where, .older_than_ms = w->older_ms});
     params_done(&where);
     return code;
@@ -390,25 +385,25 @@ run_cancel(struct cli *c, const void *options)
 
     if (w->ids.n == 0)
         return cli_usage(c, "say which: --id");
-    return act(c, w, &(struct intent){.act = ACT_CANCEL});
+    return cli_act(c, w, &(struct intent){.act = ACT_CANCEL});
 }
 
 static int
 run_pause(struct cli *c, const void *options)
 {
-    return act(c, options, &(struct intent){.act = ACT_PAUSE, .queue = c->words[0]});
+    return cli_act(c, options, &(struct intent){.act = ACT_PAUSE, .queue = c->words[0]});
 }
 
 static int
 run_resume(struct cli *c, const void *options)
 {
-    return act(c, options, &(struct intent){.act = ACT_RESUME, .queue = c->words[0]});
+    return cli_act(c, options, &(struct intent){.act = ACT_RESUME, .queue = c->words[0]});
 }
 
 static int
 run_drain(struct cli *c, const void *options)
 {
-    return act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
+    return cli_act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
 }
 
 /* --- the table
@@ -416,12 +411,6 @@ run_drain(struct cli *c, const void *options)
 
 /* clang-format off */
 #define F(f) offsetof(struct act_words, f)
-#define COMMON                                                                                     \
-    {"dry-run", 0, NULL, CLI_FLAG, F(dry_run), "show what would happen, change nothing", 0, 0},    \
-    {"yes", 'y', NULL, CLI_FLAG, F(yes), "do not ask", 0, 0},                                      \
-    {"reason", 'r', "TEXT", CLI_TEXT, F(reason), "why, for the audit", 0, 0},                      \
-    {"expect", 0, "N", CLI_BIG, F(expect), "refuse unless exactly N would change", 0, INT64_MAX},  \
-    {"json", 0, NULL, CLI_FLAG, F(json), "the outcome as one JSON object", 0, 0}
 #define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0}
 #define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
 #define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
@@ -432,7 +421,7 @@ static const struct cli_option requeue_options[] = {
     {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
     {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
     {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
-    COMMON, {0}};
+    ACT_OPTIONS, {0}};
 static const struct cli_option release_options[] = {
     NODE,
     {"expired-only", 0, NULL, CLI_FLAG, F(expired_only), "expired leases only (the default)", 0, 0},
@@ -440,17 +429,17 @@ static const struct cli_option release_options[] = {
     {"fail", 0, NULL, CLI_FLAG, F(fail), "the jobs end as failed instead of going back", 0, 0},
     {"no-count", 0, NULL, CLI_FLAG, F(no_count), "the lost try does not count", 0, 0},
     {"force", 0, NULL, CLI_FLAG, F(force), "although the node looks alive", 0, 0},
-    COMMON, {0}};
+    ACT_OPTIONS, {0}};
 static const struct cli_option extend_options[] = {
     ID, NODE,
     {"by", 0, "T", CLI_TIME, F(by_ms), "from now: 90s, 5m, 2h", 1, INT64_MAX / 1000},
-    COMMON, {0}};
+    ACT_OPTIONS, {0}};
 static const struct cli_option purge_options[] = {
     QUEUE, STATE,
     {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
-    COMMON, {0}};
-static const struct cli_option id_options[] = {ID, COMMON, {0}};
-static const struct cli_option plain_options[] = {COMMON, {0}};
+    ACT_OPTIONS, {0}};
+static const struct cli_option id_options[] = {ID, ACT_OPTIONS, {0}};
+static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 
 #define VERB(n, w, h, words_n, o, r)                                                               \
     {.name = (n), .words = (w), .help = (h), .min_words = (words_n), .max_words = (words_n), .options = (o),   \
