@@ -353,8 +353,10 @@ draw_frame(struct app *a, int64_t now)
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
     a->stale = a->keyed = false;
     a->drawn_ms = now;
-    struct view *front = app_front(a);
-    if (front->ops->drawn)
+    struct view *front = app_front(a), *screen = app_view(a);
+    if (screen->ops->drawn) /* behind a box too */
+        screen->ops->drawn(screen);
+    if (front != screen && front->ops->drawn)
         front->ops->drawn(front);
 }
 

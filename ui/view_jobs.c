@@ -109,17 +109,24 @@ jobs_update(struct view *view)
     jobpage_build(&v->page, s, &look);
 }
 
+static bool
+is_wide(struct rect r)
+{
+    return r.w >= WIDE_W && r.h >= WIDE_H;
+}
+
 /* Near an end of the window the next page is asked; the preview follows the cursor after a rest. */
 static void
-jobs_follow(struct jobs *v, bool wide)
+jobs_drawn(struct view *view)
 {
-    struct app *a = v->view.app;
+    struct jobs *v = (struct jobs *)view;
+    struct app *a = view->app;
     int wants = list_wants(v->list);
     const char *id = list_selected_id(v->list);
 
     if (wants && is_ours(v))
         store_more_jobs(a->store, wants);
-    if (!wide || !*id || !strcmp(id, v->previewed)) {
+    if (!is_wide(app_body(a)) || !*id || !strcmp(id, v->previewed)) {
         v->preview_ms = 0;
         return;
     }
@@ -215,7 +222,7 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
 {
     struct jobs *v = (struct jobs *)view;
     struct app *a = view->app;
-    bool wide = r.w >= WIDE_W && r.h >= WIDE_H;
+    bool wide = is_wide(r);
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_JOBS),
@@ -223,16 +230,12 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
 
     if (!is_ours(v) || !store_topic(a->store, TOPIC_JOBS)->has_data)
         look.empty = "asking ...";
-    jobs_follow(v, wide);
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (wide) {
         draw_preview(v, g, rect_cut_bottom(&r, r.h - 17));
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->list, g, r, &look);
-    int wants = list_wants(v->list);
-    if (wants && is_ours(v))
-        store_more_jobs(a->store, wants);
 }
 
 static bool
@@ -399,6 +402,7 @@ const struct view_ops view_jobs = {
     .hide = jobs_hide,
     .update = jobs_update,
     .draw = jobs_draw,
+    .drawn = jobs_drawn,
     .list = jobs_list,
     .move = jobs_move,
     .open = jobs_open,

@@ -203,8 +203,9 @@ nodes_done(struct view *view)
 
 /* The leases follow the selected node. */
 static void
-follow(struct nodes *v)
+nodes_drawn(struct view *view)
 {
+    struct nodes *v = (struct nodes *)view;
     const char *node = list_selected_id(v->table.list);
 
     if (!strcmp(node, v->asked))
@@ -291,10 +292,13 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
 
     if (!n || r.h < 4)
         return;
+    snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
+        return;
     if (!store_topic(a->store, TOPIC_LEASES)->has_data)
         look.empty = "asking ...";
-    snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
-    list_draw(v->leases, g, rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0), &look);
+    list_draw(v->leases, g, in, &look);
 }
 
 static void
@@ -309,7 +313,6 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
 
     if (!store_topic(a->store, TOPIC_NODES)->has_data)
         look.empty = "asking ...";
-    follow(v);
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (r.h >= 12)
         draw_leases(v, g, rect_cut_bottom(&r, r.h / 2));
@@ -382,6 +385,7 @@ const struct view_ops view_nodes = {
     .show = nodes_show,
     .update = nodes_update,
     .draw = nodes_draw,
+    .drawn = nodes_drawn,
     .list = table_list,
     .open = nodes_open,
     .back = table_back,
