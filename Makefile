@@ -52,7 +52,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-sql check-e2e check-fault lint analyze bench fuzz \
+.PHONY: all deps demo check check-unit check-sql check-e2e check-fault lint analyze bench bench-deps fuzz \
         screenshots install uninstall clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a  ## build the program and the library
@@ -137,9 +137,10 @@ lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
 	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
 	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
-bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## the figures of PERFORMANCE and CONSOLE
-	for b in $(filter %$(or $T,),$(filter $(BUILD)/tests/bench/%,$(TESTS))) $(wildcard tests/bench/*.sh); do \
-	  QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) $$b || exit 1; done
+bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console (tests/bench/run.sh)
+	QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
+bench-deps:  ## fetch the other queues for bench into a cache of its own
+	tests/bench/deps.sh
 
 FUZZC   = clang $(CSTD) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c)) \

@@ -1,0 +1,57 @@
+# shellcheck shell=bash disable=SC2154
+# held: what a snapshot that somebody holds for 45 s (HOLD) does to claim + complete in batches of 10 by 8 clients: jobs/s
+# in the 6 s before and in its last 8 s, from the jobs really gone. Peers begin with 1 M jobs waiting, ours with 2.5 M, as
+# it takes more of them. Then ours while pg_dump runs again and again, and while a transaction that pushed stays open.
+
+hold_secs=${HOLD:-45}
+
+part_held() {
+    local e r
+    for ((r = 0; r < ${HELD_ROUNDS:-1}; r++)); do
+        for e in plain "$(best)" graphile pgboss; do
+            has "$e" && hold "$e" snapshot
+        done
+        hold "$(best)" pg_dump
+        hold "$(best)" "open push"
+    done
+}
+
+hold() { # engine, what is held
+    local e=$1 n=1000000 a b c d s
+    [ "$(base "$e")" != ours ] || n=2500000
+    s=$(script "$e" 10 0)
+    prepare "$e" $((n * backlog)) 10
+    [ "$(base "$e")" != ours ] || start_scheduler
+    start=$(now)
+    bench "$e" "$s" 8 $((hold_secs + 11)) -D l='{}' -D v='{}' -D s='{}' &
+    local pgbench=$!
+    a=$(at 3 "$e") b=$(at 9 "$e")
+    "hold_${2// /_}" "$e" &
+    local holder=$!
+    c=$(at $((hold_secs + 1)) "$e") d=$(at $((hold_secs + 9)) "$e")
+    wait $holder $pgbench || true
+    stop_scheduler
+    [ "${d% *}" -gt 1000 ] || say "$e ran dry: BACKLOG=$((backlog * 2)) lays more ready"
+    figure "held: $2" "jobs/s before" "$e" "$(fall "$a" "$b")"
+    figure "held: $2" "jobs/s in its last 8 s" "$e" "$(fall "$c" "$d")"
+}
+at() { # seconds since start, engine: jobs left and the server's time then
+    # a stated time is measured, so this sleeps until it has come
+    sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print d > 0 ? d : 0 }')"
+    echo "$(left "$2")" "$(now)"
+}
+fall() { awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, " "); split(b, y, " "); printf "%.0f", (x[1] - y[1]) / (y[2] - x[2]) }'; }
+
+hold_snapshot() {
+    sql "$1" -c "begin isolation level repeatable read" -c "select 1" -c "select pg_sleep($hold_secs)" -c commit >/dev/null
+}
+hold_pg_dump() {
+    local until
+    until=$(awk -v s="$(now)" -v h="$hold_secs" 'BEGIN { print int(s + h) }')
+    while [ "$(now | cut -d. -f1)" -lt "$until" ]; do
+        "$bin/pg_dump" "$(base "$1")" >/dev/null
+    done
+}
+hold_open_push() {
+    sql "$1" -c begin -c "insert into queues.queue (queue) values ('late')" -c "select pg_sleep($hold_secs)" -c commit >/dev/null
+}

@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# What all parts of the bench share: the throwaway server, one database an engine, running scripts of pgbench, and
+# the raw figures. A raw figure is a line `part TAB row TAB engine TAB value`; several lines of one key are its
+# rounds, in order. table.sh makes medians and ratios of them.
+
+# shellcheck disable=SC2034 # the parts use them
+rounds=${ROUNDS:-3} secs=${SECONDS_EACH:-5} backlog=${BACKLOG:-1}
+src=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck disable=SC2034
+here=$src/tests/bench
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/queuetop-bench
+BUILD=${BUILD:-$src/build}
+QUEUETOP=${QUEUETOP:-$BUILD/queuetop}
+bin=$(pg_config --bindir 2>/dev/null || true)
+[ -x "$bin/initdb" ] || bin=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | sort -V | tail -1)
+# shellcheck disable=SC2034
+payload='{"user_id": 12345, "template": "welcome", "locale": "en"}'
+dir=$(mktemp -d "${TMPDIR:-/tmp}/qbench.XXXXXX")
+chmod 755 "$dir"
+as=()
+if [ "$(id -u)" = 0 ]; then
+    as=(runuser -u postgres --)
+    chown postgres "$dir"
+fi
+declare -A skipped
+
+say() { echo "bench: $*" >&2; }
+figure() { # part, row, engine, value
+    printf '%s\t%s\t%s\t%s\n' "$@" >>"$RAW"
+    printf '  %-8s %-34s %-10s %12s\n' "$@"
+}
+fact() { printf 'fact\t%s\t-\t%s\n' "$1" "$2" >>"$RAW"; }
+skip() { # engine, reason
+    skipped[$1]=$2
+    say "$1 is skipped: $2"
+    printf 'skip\t%s\t-\t%s\n' "$1" "$2" >>"$RAW"
+}
+has() { [ -z "${skipped[$1]:-}" ]; }
+
+finish() {
+    stop_scheduler
+    "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true
+    rm -rf "$dir"
+}
+
+start_server() {
+    "${as[@]}" "$bin/initdb" -D "$dir/data" -A trust -U postgres --no-locale -E UTF8 >/dev/null
+    "${as[@]}" tee -a "$dir/data/postgresql.conf" >/dev/null <<CONF
+unix_socket_directories = '$dir'
+listen_addresses = ''
+fsync = on
+synchronous_commit = on
+shared_buffers = 2GB
+max_wal_size = 16GB
+checkpoint_timeout = 30min
+jit = off
+CONF
+    "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start >/dev/null
+    export PGHOST=$dir PGUSER=postgres PGOPTIONS='-c client_min_messages=warning'
+    unset PGPORT PGDATABASE PGSERVICE PGPASSWORD
+}
+
+# sql ENGINE [psql's options]: variants of one engine share its database
+base() { case $1 in insert | push | uncounted | both | none) echo ours ;; *) echo "$1" ;; esac; }
+sql() {
+    local d
+    d=$(base "$1")
+    shift
+    psql -XAtq -v ON_ERROR_STOP=1 -d "$d" "$@"
+}
+
+# Transactions of a script for so many seconds: prints nothing, since pgbench also counts those that found no job.
+bench() { # engine, script, clients, seconds, more of pgbench's options
+    local e=$1 s=$2 c=$3 t=$4
+    shift 4
+    "$bin/pgbench" -n -M prepared -f "$s" -c "$c" -j 1 -T "$t" "$@" "$(base "$e")" >"$dir/pgbench.out" 2>"$dir/pgbench.err" || {
+        say "pgbench of $(basename "$s") failed: $(grep -m1 -i error "$dir/pgbench.err")"
+        return 1
+    }
+}
+tps() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$dir/pgbench.out"; }
+
+# The installation's own scheduler, as a user runs it.
+scheduler_pid=
+start_scheduler() {
+    [ -x "$QUEUETOP" ] || { say "$QUEUETOP is missing: make"; exit 1; }
+    "$QUEUETOP" schedule "host=$dir user=postgres dbname=ours" >>"$dir/schedule.log" 2>&1 &
+    scheduler_pid=$!
+}
+stop_scheduler() {
+    [ -n "$scheduler_pid" ] || return 0
+    kill "$scheduler_pid" 2>/dev/null || true
+    wait "$scheduler_pid" 2>/dev/null || true
+    scheduler_pid=
+}
+
+now() { # a clock that nobody sets, in seconds
+    local up
+    read -r up _ </proc/uptime
+    echo "$up"
+}
+per() { awk -v n="$1" -v s="$2" -v f="${3:-%.0f}" 'BEGIN { printf f, n / (s > 0 ? s : 1e-9) }'; }
+quantile() { sort -n | awk -v q="$1" '{ v[NR] = $1 } END { if (NR) print v[int((NR - 1) * q) + 1]; else print 0 }'; }
+
+facts() { # what the figures were taken on
+    fact date "$(date +%Y-%m-%d)"
+    fact machine "$(nproc) cores, $(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), disk $(disk)"
+    fact system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null || uname -sr)"
+    fact versions "PostgreSQL $("$bin/postgres" --version | sed 's/.*) \([0-9.]*\).*/\1/')$(npm_version graphile-worker)$(npm_version pg-boss)$(node_version)$(pgq_version)"
+    fact settings "fsync and synchronous_commit on, unix socket, shared_buffers 2 GB, jit off; $rounds rounds of $secs s, $backlog times the backlog"
+}
+disk() { # the block device under the server: its kind
+    local d
+    d=$(lsblk -nro pkname,name,tran,rota "$(df --output=source "$dir" | tail -1)" 2>/dev/null | head -1 || true)
+    case $(df --output=source "$dir" | tail -1) in
+    /dev/vd*) echo virtio ;;
+    /dev/nvme*) echo NVMe ;;
+    tmpfs) echo "memory (tmpfs)" ;;
+    *) case $d in *" 1") echo rotating ;; *) echo "$(df --output=source "$dir" | tail -1), solid state" ;; esac ;;
+    esac
+}
+npm_version() { sed -n "s/^  \"version\": \"\(.*\)\",\{0,1\}$/, $1 \1/p" "$cache/npm/node_modules/$1/package.json" 2>/dev/null || true; }
+node_version() { if command -v node >/dev/null; then echo ", node $(node --version | tr -d v)"; fi; }
+pgq_version() { find "$cache" -maxdepth 2 -name '*pgq3_*.deb' | sort | tail -1 | sed 's/.*pgq3_\([0-9.]*\).*/, PgQ \1/'; }

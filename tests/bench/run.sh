@@ -1,0 +1,37 @@
+#!/bin/bash
+# The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
+# absolute figures belong to the machine.
+#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but console
+# Parts: push work level counters held counts fair latency programs console. Environment: SECONDS_EACH (5) a run,
+# ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, RAW: the file that
+# raw figures are added to. Prints them as they come, then the table (tests/bench/table.sh RAW makes it again;
+# --readme puts it into README.md).
+set -euo pipefail
+here=$(dirname "$0")
+for f in lib engines push work held counts fair latency; do
+    # shellcheck source=/dev/null
+    . "$here/$f.sh"
+done
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+parts=${*:-push work level counters held counts fair latency programs}
+if [[ $parts =~ ^(bench_)?console$ ]]; then
+    exec "$BUILD/tests/bench/bench_console"
+fi
+for p in $parts; do
+    [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }
+done
+"$here/deps.sh"
+RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
+start_server
+setup
+facts
+for p in $parts; do
+    began=$(now)
+    say "$p"
+    "part_$p"
+    fact "seconds of $p" "$(per "$(awk -v a="$(now)" -v b="$began" 'BEGIN { print a - b }')" 1)"
+done
+say "raw figures: $RAW"
+"$here/table.sh" "$RAW"

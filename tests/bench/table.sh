@@ -1,0 +1,95 @@
+#!/bin/bash
+# The table of the raw figures that run.sh wrote: medians of the rounds, and ratios (the median of the ratios of each
+# round). Markdown, on standard output; with --readme between the markers of README.md.
+#   tests/bench/table.sh [--readme] RAW...
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+readme=
+if [ "${1:-}" = --readme ]; then
+    readme=1
+    shift
+fi
+
+table() {
+    awk -F'\t' '
+function median(list,   v, n, i, j, t) {
+    n = split(list, v, " ")
+    for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+    return n ? v[int((n + 1) / 2)] : ""
+}
+function ratio(part, row, a, b,   x, y, n, m, i, list) {
+    n = split(value[part, row, a], x, " "); m = split(value[part, row, b], y, " ")
+    for (i = 1; i <= n && i <= m; i++) if (y[i] + 0 != 0) list = list " " x[i] / y[i]
+    return list == "" ? "" : sprintf("%.2f", median(list))
+}
+function shown(v,   s) { # thousands apart
+    if (v == "" || v !~ /^-?[0-9]+$/) return v
+    while (length(v) > 3) { s = "," substr(v, length(v) - 2) s; v = substr(v, 1, length(v) - 3) }
+    return v s
+}
+function name(e) { return e in label ? label[e] : e }
+function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
+    line = "| " (part in title ? title[part] : part) " |"; under = "|---|"
+    for (i = 1; i <= columns[part]; i++) { line = line " " name(column[part, i]) " |"; under = under "---|" }
+    n = split(ratios[part], pairs, " ")
+    for (j = 1; j <= n; j++) { split(pairs[j], ab, "/"); line = line " " name(ab[1]) " : " name(ab[2]) " |"; under = under "---|" }
+    print "\n" line "\n" under
+    for (k = 1; k <= rows[part]; k++) {
+        r = row[part, k]; line = "| " r " |"
+        for (i = 1; i <= columns[part]; i++) line = line " " shown(median(value[part, r, column[part, i]])) " |"
+        for (j = 1; j <= n; j++) { split(pairs[j], ab, "/"); line = line " " ratio(part, r, ab[1], ab[2]) " |" }
+        print line
+    }
+    if (part ~ /^held/ && rows[part] == 2) {
+        line = "| ratio |"
+        for (i = 1; i <= columns[part]; i++)
+            line = line " " sprintf("%.2f", median(value[part, row[part, 2], column[part, i]]) / (median(value[part, row[part, 1], column[part, i]]) + 1e-9)) " |"
+        print line
+    }
+}
+BEGIN {
+    split("plain insert push uncounted ours both none graphile pgboss pgq", e, " ")
+    split("plain table|ours, INSERT|ours, push()|ours uncounted|ours|ours, complete_and_claim|ours, no history|graphile-worker|pg-boss|PgQ", l, "|")
+    for (i in e) label[e[i]] = l[i]
+    title["push"] = "push, jobs/s"; ratios["push"] = "insert/plain insert/uncounted insert/graphile push/graphile insert/pgboss"
+    title["work"] = "claim + complete, jobs/s"; ratios["work"] = "ours/graphile both/graphile ours/plain both/plain"
+    title["wal"] = "the same, bytes of WAL a job"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
+    title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
+    title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
+    title["held: snapshot"] = "a snapshot is held for 45 s"
+    title["held: pg_dump"] = "pg_dump runs"
+    title["held: open push"] = "a transaction that pushed stays open"
+    title["counts"] = "overview() of 50 queues"
+    title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
+    title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
+    title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
+    order = "push work wal level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
+}
+$1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
+$1 == "skip" { why[$2] = $4; next }
+NF == 4 {
+    if (!(($1, $3) in seen)) { seen[$1, $3]; column[$1, ++columns[$1]] = $3 }
+    if (!(($1, $2) in known)) { known[$1, $2]; row[$1, ++rows[$1]] = $2 }
+    value[$1, $2, $3] = value[$1, $2, $3] " " $4
+}
+END {
+    print facts ".\n"
+    print "Medians of the rounds; a ratio is the median of the rounds'\'' ratios. Again: `make bench` (`make bench T=\"push work\"`; `tests/bench/run.sh` says more)."
+    n = split(order, p, " ")
+    for (k = 1; k <= n; k++) { gsub(/_/, " ", p[k]); if (p[k] == "held: pg dump") p[k] = "held: pg_dump"; if (rows[p[k]]) print_part(p[k]) }
+    for (s in why) print "\nSkipped: " s " (" why[s] ")."
+}' "$@"
+}
+
+if [ -z "$readme" ]; then
+    table "$@"
+    exit 0
+fi
+table "$@" >"${TMPDIR:-/tmp}/bench.table.$$"
+trap 'rm -f "${TMPDIR:-/tmp}/bench.table.$$" README.md.new' EXIT
+TEXT=${TMPDIR:-/tmp}/bench.table.$$ awk '
+    $0 == "<!-- bench -->" { print; while ((getline line < ENVIRON["TEXT"]) > 0) print line; skip = 1; found = 1; next }
+    $0 == "<!-- /bench -->" { skip = 0 }
+    !skip
+    END { if (!found) { print "README.md has no <!-- bench --> marker" >"/dev/stderr"; exit 1 } }' README.md >README.md.new
+cat README.md.new >README.md

@@ -1,0 +1,133 @@
+# shellcheck shell=bash disable=SC2154
+# work: claim and complete over 50 queues with everything on: history in full, counters, fencing, fairness, the
+# scheduler beside. Jobs that are really gone are counted in the tables. A run that finds too little waiting at its
+# end is made again with twice as much. Beside jobs/s: bytes of WAL a job, the scheduler's and autovacuum's included.
+
+# jobs a second and client that a backlog must stand (times BACKLOG)
+need() { # batch, clients, single
+    case $1.$3 in 1.*) echo 12000 ;; *.1) echo 25000 ;; 10.*) echo 45000 ;; *) echo 120000 ;; esac
+}
+
+prepare() { # engine, jobs, batch
+    empty "$1"
+    if [ "$(base "$1")" = ours ]; then
+        local keep=full
+        [ "$1" = none ] && keep=none
+        sql ours -c "insert into queues.queue_config (queue, chunk, history) select 'queue' || i, $3, '$keep' from generate_series(10, 59) i
+            on conflict (queue) do update set chunk = excluded.chunk, history = excluded.history"
+    fi
+    fill "$1" "$2"
+    settle "$1"
+}
+
+# prints jobs/s; leaves the WAL bytes a job in $dir/wal
+work_once() { # engine, batch, clients, single
+    local e=$1 n=$2 c=$3 more=1 s wal a b
+    s=$(script "$e" "$n" "$4")
+    while true; do
+        prepare "$e" $(($(need "$n" "$c" "$4") * secs * backlog * more)) "$n"
+        [ "$(base "$e")" != ours ] || start_scheduler
+        a=$(left "$e")
+        wal=$(sql "$e" -c "select pg_current_wal_insert_lsn()")
+        bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}'
+        wal=$(sql "$e" -c "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$wal')")
+        stop_scheduler
+        b=$(left "$e")
+        if [ "$b" -gt $((n * c * 4 + a / 50)) ] || [ $more = 8 ]; then
+            break
+        fi
+        more=$((more * 2))
+        say "$e ran dry: once more with $more times as much"
+    done
+    per "$wal" $((a - b)) >"$dir/wal"
+    per $((a - b)) "$secs"
+}
+
+part_work() {
+    local shape n c one r e row
+    for shape in "1 4 0" "10 4 1" "10 1 0" "10 4 0" "10 8 0" "50 8 0" "100 2 0" "100 1 0"; do
+        read -r n c one <<<"$shape"
+        row="claim $n, complete $n, $c clients"
+        [ "$one" = 0 ] || row="claim $n, complete one by one, $c clients"
+        for ((r = 0; r < rounds; r++)); do
+            for e in plain ours both none graphile pgboss pgq; do
+                if has "$(base "$e")" && has "$e" && wanted "$e" "$n" "$c" "$one"; then
+                    figure work "$row" "$e" "$(work_once "$e" "$n" "$c" "$one")"
+                    figure wal "$row" "$e" "$(<"$dir/wal")"
+                fi
+            done
+        done
+    done
+}
+wanted() { # not all engines in all rows: time is short, and PgQ has one consumer and no single completions
+    case "$1.$2.$3.$4" in
+    pgq.100.1.0) ;;
+    *.100.1.*) false ;;
+    pgq.* | both.*.1 | pgboss.*.1) false ;;
+    none.10.4.0 | none.100.2.0) ;;
+    none.*) false ;;
+    pgboss.10.4.0 | pgboss.100.2.0 | pgboss.1.4.0) ;;
+    pgboss.*) false ;;
+    esac
+}
+
+# level: ours with 10,000 and with 1,000,000 waiting, held at that level by a pusher that replaces what is done
+part_level() {
+    local r level a b t0 t1 e
+    e=$(best)
+    cat >"$dir/refill" <<SQL
+select greatest(0, least(20000, :level - sum(ready + running)))::int as n from queues.overview() \\gset
+insert into queues.queue (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, :n) i;
+\\sleep 20 ms
+SQL
+    for ((r = 0; r < rounds; r++)); do
+        for level in 10000 1000000; do
+            prepare ours $level 10
+            start_scheduler
+            "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 3)) -D level=$level ours >"$dir/refill.out" 2>&1 &
+            bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
+            read -r a t0 < <(finished)
+            bench "$e" "$(script "$e" 10 0)" 4 $((secs - 1)) -D l='{}' -D v='{}' -D s='{}'
+            read -r b t1 < <(finished)
+            wait $!
+            stop_scheduler
+            figure level "claim 10, complete 10, 4 clients" "$level" "$(awk -v n=$((b - a)) -v t0="$t0" -v t1="$t1" 'BEGIN { printf "%.0f", n / (t1 - t0) }')"
+        done
+    done
+}
+finished() { sql ours -F ' ' -c "select sum(completed), extract(epoch from statement_timestamp()) from queues.overview()"; }
+
+# counters: what keeping them costs a worker: the same with the WITH terms that write to delta made empty
+part_counters() {
+    local r e
+    e=$(best)
+    for ((r = 0; r < rounds; r++)); do
+        figure counters "claim 10, complete 10, 4 clients" counted "$(work_once "$e" 10 4 0)"
+        uncount
+        figure counters "claim 10, complete 10, 4 clients" uncounted "$(work_once "$e" 10 4 0)"
+        sql ours <"$dir/counting" >/dev/null
+    done
+}
+uncount() {
+    local f
+    : >"$dir/counting"
+    : >"$dir/uncounting"
+    for f in $(sql ours -c "select oid from pg_proc where pronamespace = 'queues'::regnamespace and proname ~ '^complete' and prosrc ~* 'as \(\s*insert into delta'"); do
+        sql ours -c "select pg_get_functiondef($f) || ';'" | tee -a "$dir/counting" | awk '
+            { text = text $0 "\n" }
+            END {
+                while (match(text, /as \([ \n]*insert into delta/)) {
+                    printf "%sas (select", substr(text, 1, RSTART - 1)
+                    text = substr(text, RSTART + 4)
+                    for (depth = 1; depth > 0; text = substr(text, 2)) {
+                        c = substr(text, 1, 1)
+                        depth += (c == "(") - (c == ")")
+                    }
+                    text = ")" text
+                }
+                printf "%s", text
+            }' >>"$dir/uncounting"
+    done
+    [ -s "$dir/uncounting" ] || say "counters: nothing was found to switch off"
+    sql ours <"$dir/uncounting" >/dev/null
+}
