@@ -1,0 +1,97 @@
+-- Pushing what schedules are due for: cron_due() is called within the scheduler's step, so the jobs, the next time and the
+-- step's own books are one transaction. Two schedulers, a takeover or a clock that is set back can't push a time twice:
+-- the row of the schedule is locked, next_run only moves on, and cron_run has one row a schedule and time.
+
+create or replace function cron_key(s schedule, due timestamptz) returns text
+language sql immutable set search_path from current as $$
+    select 'cron:' || s.name || case when s.only_one then ''
+        else to_char(due at time zone 'UTC', '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"' else '"Z"' end) end
+$$;
+comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: which schedule it is of and, unless one is to wait only, which time';
+
+create or replace function cron_push(s schedule, due timestamptz, out job uuid, out pushed boolean, out error text)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+begin
+    insert into cron_run (schedule, due) values (s.name, $2) on conflict do nothing;
+    if not found then
+        pushed := false;
+        return;
+    end if;
+    begin
+        if s.body is null then
+            select p.id, p.pushed into cron_push.job, cron_push.pushed from push(queue => s.queue, payload => s.payload, kind => s.kind,
+                priority => s.priority, unique_key => cron_key(s, $2), max_tries => s.max_tries) p;
+        else
+            select p.id, p.pushed into cron_push.job, cron_push.pushed from push_bytes(queue => s.queue, body => s.body,
+                payload_type => s.payload_type, kind => s.kind, priority => s.priority, unique_key => cron_key(s, $2),
+                max_tries => s.max_tries) p;
+        end if;
+        cron_push.error := case when not cron_push.pushed then 'the job of an earlier run is not finished' end;
+    exception when others then
+        cron_push.pushed := false;
+        cron_push.error := left(sqlerrm, 1000);
+        raise log 'queuetop: schedule %: %', s.name, sqlerrm;
+    end;
+    update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error where r.schedule = s.name and r.due = $2;
+    update schedule x set last_run = $2, last_job = coalesce(cron_push.job, x.last_job),
+        error = case when cron_push.job is null then cron_push.error end, error_at = case when cron_push.job is null then clock_timestamp() end
+    where x.name = s.name;
+    delete from cron_run r where r.schedule = s.name
+        and r.due < (select o.due from cron_run o where o.schedule = s.name order by o.due desc offset 99 limit 1);
+end $$;
+comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none where it had one. A push that fails is kept as the error of '
+    'the run and of the schedule, and fails nobody else';
+
+create or replace function cron_fire(s schedule, at timestamptz, most int) returns int
+language plpgsql set search_path from current as $$
+declare
+    due   timestamptz := s.next_run;
+    first timestamptz := s.next_run;
+    n     int := 0;
+begin
+    if s.catch_up = 'all' then
+        while due <= at and n < most loop
+            perform cron_push(s, due);
+            n := n + 1;
+            due := cron_next(s.cron, s.tz, due);
+        end loop;
+        if due <= at and coalesce(s.last_run < first - interval '1 s', true) and s.last_run is distinct from first then
+            raise log 'queuetop: schedule % is behind since %: all missed runs follow, % a step', s.name, first, most;
+        end if;
+    else
+        due := cron_last(s.cron, s.tz, due, at);
+        if s.catch_up = 'latest' or due >= at - interval '1 min' then
+            perform cron_push(s, due);
+            n := 1;
+        end if;
+        if first < at - interval '1 min' and (due > first or n = 0) then
+            raise log 'queuetop: schedule %: the times from % on were missed, % made up for', s.name, first,
+                case n when 0 then 'none is' else 'the latest is' end;
+        end if;
+        due := cron_next(s.cron, s.tz, at);
+    end if;
+    update schedule x set next_run = due where x.name = s.name;
+    return n;
+exception when others then -- the line can't be followed any more: its zone is gone, say
+    raise log 'queuetop: schedule % stands still: %', s.name, sqlerrm;
+    update schedule x set next_run = null, error = left('stands still: ' || sqlerrm, 1000), error_at = clock_timestamp() where x.name = s.name;
+    return 0;
+end $$;
+comment on function cron_fire(schedule, timestamptz, int) is 'Pushes what a schedule is due for by its catch_up and sets its next time. A minute late is '
+    'in time: a new scheduler takes some seconds to take over';
+
+create or replace function cron_due(at timestamptz default now()) returns timestamptz
+language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+declare
+    s    schedule;
+    room int := 100;
+begin
+    for s in select * from schedule x where x.next_run <= at order by x.next_run, x.name limit 100 for update skip locked loop
+        room := room - cron_fire(s, at, room);
+        exit when room <= 0;
+    end loop;
+    return (select least(min(x.next_run), at + interval '1 s') from schedule x);
+end $$;
+comment on function cron_due(timestamptz) is 'Pushes a job for each schedule that is due, at most 100 a call, and says when to look again: now where more is due, '
+    'else at the next time, after a second at the latest. Within the scheduler''s step';
