@@ -6,6 +6,8 @@
 --   queue_failed   groups of errors
 --   queue_failed_at   failed jobs, the newest first
 --   queue_unique   one unfinished job a key
+--   queue_keyed    the blocked jobs of each concurrency key, and how many of the key are ready
+--   queue_expires  jobs whose time is over
 -- On the straight path push -> claim -> complete no row of queue is ever updated.
 
 create sequence if not exists job_seq as bigint;
@@ -49,6 +51,8 @@ create index if not exists queue_due on queue (run_after) where state in ('sched
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
 create index if not exists queue_failed on queue (queue, error_key, changed) where state = 'failed';
 create index if not exists queue_failed_at on queue (changed, id) where state = 'failed';
+create index if not exists queue_keyed on queue (state, queue, concurrency_key, priority, seq) where concurrency_key is not null;
+create index if not exists queue_expires on queue (expires_at) where expires_at is not null and state <> 'failed';
 create unique index if not exists queue_unique on queue (queue, unique_key) where unique_key is not null and state <> 'failed';
 alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
@@ -66,6 +70,7 @@ comment on column queue.body is 'Anything that is not JSON; payload_type says wh
 comment on column queue.unique_key is 'One unfinished job a queue and key; failed ones do not count';
 comment on column queue.concurrency_key is 'Of the jobs of a queue and key, queue_config.max_per_key (1) are ready at a time; the others wait in state blocked';
 comment on column queue.run_after is 'Not before this time';
+comment on column queue.expires_at is 'Not after this time: a job that has not started by then is cancelled, with the error "expired"';
 comment on column queue.lease_timeout is 'How long a claim lasts without a sign of life; NULL = the queue''s';
 comment on column queue.run_timeout is 'How long the job may run; NULL = the queue''s';
 comment on column queue.error_key is 'The last error without its numbers, uuids and quoted parts: its group';
@@ -121,11 +126,20 @@ create table if not exists queue_config (
     backoff_max   interval not null default '1 h' check (backoff_max >= interval '0'),
     retention     interval not null default '7 d' check (retention > interval '0'),
     history       text not null default 'full' check (history in ('none', 'meta', 'full')),
-    registered    timestamptz not null default now()
+    registered    timestamptz not null default now(),
+    rate          numeric check (rate between 0.000001 and 1000000),
+    burst         int check (burst between 1 and 1000000),
+    max_per_key   int check (max_per_key between 1 and 1000000)
 );
+alter table queue_config add column if not exists rate numeric check (rate between 0.000001 and 1000000); -- version 2
+alter table queue_config add column if not exists burst int check (burst between 1 and 1000000);
+alter table queue_config add column if not exists max_per_key int check (max_per_key between 1 and 1000000);
 comment on table queue_config is 'What is set for a queue. The scheduler adds a row when it first sees a queue; nothing on the push path reads it';
 comment on column queue_config.weight is 'Its share of what is cut when several queues wait';
 comment on column queue_config.max_running is 'Concurrency limit: never more than so many jobs in leases, claimed or not';
+comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; NULL = none';
+comment on column queue_config.burst is 'How many may start at once after a quiet time; NULL = one second of the rate, 1 at least';
+comment on column queue_config.max_per_key is 'How many jobs of a concurrency key are handed out at a time; NULL = 1';
 comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work';
 comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
 
