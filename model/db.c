@@ -395,6 +395,19 @@ db_on_notice(struct db *db, db_notice_fn *fn, void *ctx)
 }
 
 void
+db_on_notify(struct db *db, db_notify_fn *fn, void *ctx)
+{
+    db->notify_fn = fn;
+    db->notify_ctx = ctx;
+}
+
+int
+db_backend_pid(const struct db *db)
+{
+    return is_connected(db) ? PQbackendPID(db->conn) : 0;
+}
+
+void
 db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx)
 {
     db->state_fn = fn;

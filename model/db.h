@@ -90,6 +90,11 @@ void db_free(struct db *db);
  * call back into db. */
 typedef void db_notice_fn(void *ctx, const char *severity, const char *text);
 void db_on_notice(struct db *db, db_notice_fn *fn, void *ctx);
+/* Called for each NOTIFY of a channel that this session listens to, between calls. fn may ask. */
+typedef void db_notify_fn(void *ctx, const char *channel);
+void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
+/* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
+int db_backend_pid(const struct db *db);
 /* Called when the state has changed or a connection attempt has failed; may call anything. */
 void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
 

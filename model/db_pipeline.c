@@ -380,6 +380,19 @@ take_all(struct db *db)
         finish(db);
 }
 
+/* What came while a call was on the wire waits until it is over. */
+static void
+take_notifies(struct db *db)
+{
+    PGnotify *n;
+
+    while (!db->is_dead && db->conn && (n = PQnotifies(db->conn))) {
+        if (db->notify_fn)
+            db->notify_fn(db->notify_ctx, n->relname);
+        PQfreemem(n);
+    }
+}
+
 static void
 on_tls_timer(void *ctx)
 {
@@ -395,14 +408,14 @@ on_tls_timer(void *ctx)
         if (!db->is_dead && db->state == DB_BUSY)
             arm_tls_timer(db, db->tls_wait_ms * 2);
     }
+    if (!db->is_dead && db->state == DB_READY)
+        take_notifies(db);
     db_leave(db);
 }
 
 void
 pipeline_go_on(struct db *db, short revents)
 {
-    PGnotify *n;
-
     if (!db->conn)
         return;
     if ((revents & ~POLLOUT) && !PQconsumeInput(db->conn)) {
@@ -421,9 +434,9 @@ pipeline_go_on(struct db *db, short revents)
             arm_tls_timer(db, TLS_WAIT_MS);
     } else {
         (void)PQisBusy(db->conn); /* reads notices and last words */
-        while ((n = PQnotifies(db->conn)))
-            PQfreemem(n);
     }
+    if (!db->is_dead && db->state == DB_READY)
+        take_notifies(db);
     if (!db->is_dead && db->conn && PQstatus(db->conn) == CONNECTION_BAD)
         broke(db);
 }

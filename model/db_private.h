@@ -115,6 +115,8 @@ struct db {
     struct flight flight;
     db_notice_fn *notice_fn;
     void *notice_ctx;
+    db_notify_fn *notify_fn;
+    void *notify_ctx;
     void (*state_fn)(void *ctx);
     void *state_ctx;
     bool is_news; /* state_fn is due */
