@@ -315,6 +315,9 @@ take_options(struct action *a, const struct intent *in)
 
     if (in->node)
         params_set(p, PARAM_NODE, in->node);
+    params_set(p, PARAM_SCHEDULE, in->schedule);
+    params_set(p, PARAM_SETTINGS, in->settings);
+    params_set(p, PARAM_PAYLOAD, in->payload);
     if (in->by_ms)
         params_set_interval(p, PARAM_BY, in->by_ms);
     if (a->act == ACT_RELEASE) {

@@ -26,6 +26,11 @@ enum act {
     ACT_PAUSE,
     ACT_RESUME,
     ACT_DRAIN,
+    ACT_CRON_SET,
+    ACT_CRON_PAUSE,
+    ACT_CRON_RESUME,
+    ACT_CRON_RUN,
+    ACT_CRON_REMOVE,
     ACT_COUNT
 };
 
@@ -46,6 +51,9 @@ struct intent { /* all borrowed for the call of action_new */
     const struct params
         *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
     const char *queue, *node; /* pause, resume, purge; release, extend, drain */
+    const char *schedule;     /* cron acts: its name */
+    const char *settings;     /* cron set: a JSON object */
+    const char *payload;      /* cron set; NULL = leave it */
     int64_t by_ms;            /* extend */
     int64_t older_than_ms;    /* purge */
     bool all_leases;          /* release: also leases that have not expired */

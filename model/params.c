@@ -41,6 +41,9 @@ static const char *const names[PARAM_TOTAL] = {
     [PARAM_BATCH] = "batch",
     [PARAM_LIMIT] = "limit",
     [PARAM_CURSOR] = "cursor",
+    [PARAM_SCHEDULE] = "schedule",
+    [PARAM_SETTINGS] = "settings",
+    [PARAM_PAYLOAD] = "payload",
 };
 
 const char *

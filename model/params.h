@@ -34,6 +34,9 @@ enum param {
     PARAM_BATCH,        /* int from 1 */
     PARAM_LIMIT,        /* int */
     PARAM_CURSOR,       /* text: of the last row seen */
+    PARAM_SCHEDULE,     /* text: a schedule's name */
+    PARAM_SETTINGS,     /* jsonb: what is to be set, by name */
+    PARAM_PAYLOAD,      /* text */
     PARAM_TOTAL         /* how many there are; no parameter */
 };
 const char *param_name(enum param p);                      /* "ids", "queue", ... */

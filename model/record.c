@@ -160,6 +160,44 @@ static const struct field audit_fields[] = {
 };
 RECORD(audit, audit_fields, audit_row);
 
+#define H(f) offsetof(struct schedule_row, f)
+static const struct field schedule_fields[] = {
+    {"name",         F_STR,  H(name),         false},
+    {"cron",         F_STR,  H(cron),         false},
+    {"tz",           F_STR,  H(tz),           false},
+    {"queue",        F_STR,  H(queue),        false},
+    {"kind",         F_STR,  H(kind),         false},
+    {"state",        F_STR,  H(state),        false},
+    {"last_run_ms",  F_I64,  H(last_run_ms),  false},
+    {"last_outcome", F_STR,  H(last_outcome), false},
+    {"next_run_ms",  F_I64,  H(next_run_ms),  false},
+    {"catch_up",     F_STR,  H(catch_up),     true },
+    {"last_job",     F_STR,  H(last_job),     true },
+    {"priority",     F_INT,  H(priority),     true },
+    {"max_tries",    F_INT,  H(max_tries),    true },
+    {"unique",       F_BOOL, H(unique),       true },
+    {"payload",      F_STR,  H(payload),      true },
+    {"payload_type", F_STR,  H(payload_type), true },
+    {"comment",      F_STR,  H(comment),      true },
+    {"paused_by",    F_STR,  H(paused_by),    true },
+    {"pause_reason", F_STR,  H(pause_reason), true },
+    {"error",        F_STR,  H(error),        true },
+    {"created_ms",   F_I64,  H(created_ms),   true },
+    {"changed_ms",   F_I64,  H(changed_ms),   true },
+};
+RECORD(schedule, schedule_fields, schedule_row);
+
+#define T(f) offsetof(struct run_row, f)
+static const struct field run_fields[] = {
+    {"due_ms",  F_I64, T(due_ms),  false},
+    {"due",     F_STR, T(due),     true },
+    {"at_ms",   F_I64, T(at_ms),   true },
+    {"job",     F_STR, T(job),     true },
+    {"outcome", F_STR, T(outcome), true },
+    {"error",   F_STR, T(error),   true },
+};
+RECORD(run, run_fields, run_row);
+
 #define E(f) offsetof(struct effect_row, f)
 static const struct field effect_fields[] = {
     {"state", F_STR, E(state), false},

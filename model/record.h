@@ -76,6 +76,19 @@ struct audit_row {
     int64_t at_ms, expected, changed, skipped;
 };
 
+struct schedule_row {
+    const char *name, *cron, *tz, *queue, *kind, *state; /* active, paused, failed (error) */
+    const char *catch_up, *payload, *payload_type, *comment, *paused_by, *pause_reason, *error;
+    const char *last_job, *last_outcome; /* a state, or "not pushed", "gone" */
+    int64_t last_run_ms, next_run_ms, created_ms, changed_ms;
+    int priority, max_tries, unique;
+};
+
+struct run_row { /* of a schedule; of one to come only due_ms is known */
+    int64_t due_ms, at_ms;
+    const char *job, *outcome, *error, *due; /* due: as a clock in its zone shows it */
+};
+
 struct effect_row { /* of a preview: n rows will become state; state "" = skipped, because why */
     const char *state, *why;
     int64_t n;
@@ -108,8 +121,8 @@ struct record {
     size_t size; /* of the struct */
 };
 extern const struct record record_queue, record_count, record_rate, record_job, record_detail,
-    record_attempt, record_node, record_lease, record_group, record_audit, record_effect,
-    record_change, record_server, record_role, record_spent;
+    record_attempt, record_node, record_lease, record_group, record_audit, record_schedule,
+    record_run, record_effect, record_change, record_server, record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

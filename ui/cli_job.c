@@ -126,7 +126,7 @@ static void
 print_json(struct out *o, const struct job_detail *d, const struct rowset *attempts)
 {
     const struct attempt_row *rows = attempts->rows;
-    struct out inner = {.columns = attempt_columns, .source = "", .now_ms = o->now_ms};
+    struct out inner = {.columns = attempt_columns, .now_ms = o->now_ms};
     struct buf b = {0};
 
     while (attempt_columns[inner.n].name)
@@ -141,11 +141,7 @@ print_json(struct out *o, const struct job_detail *d, const struct rowset *attem
     buf_str(&b, ", \"attempts\": [");
     for (int i = 0; i < attempts->n; i++) {
         buf_str(&b, i ? ", {" : "{");
-        size_t at = b.len;
         out_members(&inner, &rows[i], &b);
-        size_t skip = strlen("\"source\": \"\", "); /* an attempt has no source of its own */
-        memmove(b.data + at, b.data + at + skip, b.len - at - skip + 1);
-        b.len -= skip;
         buf_str(&b, "}");
     }
     buf_str(&b, "]}");
@@ -214,24 +210,6 @@ print_attempts(const struct out *o, const struct rowset *attempts)
     }
 }
 
-/* The table of columns turned on its side. */
-static void
-print_members(const struct out *o, const struct job_detail *d)
-{
-    for (int c = 0; c < o->n; c++) {
-        struct out one = {.columns = &o->columns[c], .n = 1, .source = "", .now_ms = o->now_ms};
-        struct buf b = {0};
-        char *text = out_text(&one, d);
-        if (*text) {
-            buf_printf(&b, "%-13s ", o->columns[c].title);
-            buf_str(&b, text);
-            out_line(o, b.data, b.len);
-        }
-        free(text);
-        buf_free(&b);
-    }
-}
-
 static int
 run_job(struct cli *c, const void *options)
 {
@@ -258,7 +236,7 @@ run_job(struct cli *c, const void *options)
         if (w->json) {
             print_json(&out, rows[0].rows, &rows[1]);
         } else {
-            print_members(&out, rows[0].rows);
+            out_sideways(&out, rows[0].rows);
             print_payload(&out, rows[0].rows);
             print_attempts(&out, &rows[1]);
         }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -253,13 +254,36 @@ add_json(const struct out *o, const struct out_column *c, const void *row, struc
 void
 out_members(const struct out *o, const void *row, struct buf *b)
 {
-    buf_str(b, "\"source\": ");
-    json_string(b, o->source, strlen(o->source));
+    const char *sign = "";
+
+    if (o->source) {
+        buf_str(b, "\"source\": ");
+        json_string(b, o->source, strlen(o->source));
+        sign = ", ";
+    }
     for (int c = 0; c < o->n; c++)
         if (o->columns[c].name) {
-            buf_printf(b, ", \"%s\": ", o->columns[c].name);
+            buf_printf(b, "%s\"%s\": ", sign, o->columns[c].name);
             add_json(o, &o->columns[c], row, b);
+            sign = ", ";
         }
+}
+
+void
+out_sideways(const struct out *o, const void *row)
+{
+    for (int c = 0; c < o->n; c++) {
+        struct out one = {.columns = &o->columns[c], .n = 1, .source = "", .now_ms = o->now_ms};
+        struct buf b = {0};
+        char *text = out_text(&one, row);
+        if (*text && o->columns[c].title) {
+            buf_printf(&b, "%-13s ", o->columns[c].title);
+            buf_str(&b, text);
+            out_line(o, b.data, b.len);
+        }
+        free(text);
+        buf_free(&b);
+    }
 }
 
 static void

@@ -51,8 +51,10 @@ void out_begin(struct out *o, enum out_form form, const char *source,
 /* n rows of `size` bytes to standard output. May be called again: widths stay those of the first.
  */
 void out_rows(struct out *o, const void *rows, int n, size_t size);
-/* Members of one row as JSON, without braces; for objects with more in them. */
+/* Members of one row as JSON, without braces; for objects with more in them. No source: NULL. */
 void out_members(const struct out *o, const void *row, struct buf *b);
+/* One row for people, a line a column that is not null. */
+void out_sideways(const struct out *o, const void *row);
 /* The first column of a row for people, "" for null; the caller frees. */
 char *out_text(const struct out *o, const void *row);
 /* A line to standard output: as it is, or sanitised for a terminal. */

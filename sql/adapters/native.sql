@@ -378,11 +378,40 @@ order by g.n desc, g.queue, g.error_key
 
 -- name: audit
 -- params: limit cursor
-select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb, coalesce(node, queue, '') as target,
+select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb, coalesce(node, queue, params ->> 'schedule', '') as target,
        reason, expected, changed, skipped, (extract(epoch from at) * 1000000)::bigint::text as cursor
 from {schema}.audit_log
 where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
 order by at desc limit coalesce($1::int, 200)
+
+-- name: schedules
+-- params: schedule
+-- the outcome of the last run is the state of its job; history is read from the day of the run on
+select s.name, s.cron, s.tz, s.queue, s.kind,
+       case when s.paused_at is not null then 'paused' when s.error is not null then 'failed' else 'active' end as state,
+       (extract(epoch from s.last_run) * 1000)::bigint as last_run_ms, o.outcome as last_outcome,
+       (extract(epoch from s.next_run) * 1000)::bigint as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
+       s.only_one as unique, coalesce(s.payload::text, encode(substr(s.body, 1, 10000), 'escape')) as payload, s.payload_type, s.comment,
+       s.paused_by, s.pause_reason, s.error, (extract(epoch from s.created) * 1000)::bigint as created_ms,
+       (extract(epoch from s.changed) * 1000)::bigint as changed_ms
+from {schema}.schedule s
+cross join lateral {schema}.cron_outcome(s.last_job, s.last_run) o (outcome)
+where $1::text is null or s.name = $1
+order by s.name
+
+-- name: cron_runs
+-- params: schedule limit
+select (extract(epoch from r.due) * 1000)::bigint as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH24:MI:SS') as due,
+       (extract(epoch from r.at) * 1000)::bigint as at_ms, r.job::text, o.outcome, r.error
+from {schema}.cron_run r join {schema}.schedule s on s.name = r.schedule
+cross join lateral {schema}.cron_outcome(r.job, r.due) o (outcome)
+where r.schedule = $1 order by r.due desc limit coalesce($2::int, 10)
+
+-- name: cron_next
+-- params: settings n
+select (extract(epoch from t) * 1000)::bigint as due_ms,
+       to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
+from {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t
 
 -- name: requeue
 -- params: action batch ids reset reason
@@ -431,6 +460,26 @@ select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::tex
 -- params: action node reason
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
 
+-- name: cron_set
+-- params: action schedule settings payload reason
+select id, state, why, cursor, n from {schema}.schedule_set($1::uuid, $2::text, $3::jsonb, $4::text, $5::text)
+
+-- name: cron_pause
+-- params: action schedule reason
+select id, state, why, cursor, n from {schema}.schedule_pause($1::uuid, $2::text, $3::text)
+
+-- name: cron_resume
+-- params: action schedule reason
+select id, state, why, cursor, n from {schema}.schedule_resume($1::uuid, $2::text, $3::text)
+
+-- name: cron_run
+-- params: action schedule reason
+select id, state, why, cursor, n from {schema}.schedule_run($1::uuid, $2::text, $3::text)
+
+-- name: cron_remove
+-- params: action schedule reason
+select id, state, why, cursor, n from {schema}.schedule_remove($1::uuid, $2::text, $3::text)
+
 -- name: requeue_preview
 -- params: ids queue states kind error before reset
 select state, n, why
@@ -450,3 +499,7 @@ from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
 -- name: purge_preview
 -- params: queue states before
 select state, n, why from {schema}.purge_preview($1::text, $2::text[], $3::timestamptz)
+
+-- name: cron_set_preview
+-- params: schedule settings payload
+select state, n, why from {schema}.schedule_preview($1::text, $2::jsonb, $3::text)

@@ -126,7 +126,7 @@ begin
         update schedule x set paused_at = now(), paused_by = session_user, pause_reason = $3, next_run = null
         where x.name = $2 and x.paused_at is null;
         perform act_end($1, 1, jsonb_build_array(case when found then jsonb_build_object('id', $2, 'state', 'paused')
-            else jsonb_build_object('id', $2, 'why', case when s.name is null then 'there is no such schedule' else 'paused already' end) end), schedule_was(s));
+            else jsonb_build_object('id', $2, 'why', case when s.name is null then 'not found' else 'paused already' end) end), schedule_was(s));
     end if;
     return query select * from act_answer($1, 1);
 end $$;
@@ -144,7 +144,7 @@ begin
     if schedule_begin($1, 'schedule resume', $2, null, $3) then
         select * into was from schedule x where x.name = $2 for update;
         if was.name is null or was.next_run is not null then
-            row := jsonb_build_object('id', $2, 'why', case when was.name is null then 'there is no such schedule' else 'not paused' end);
+            row := jsonb_build_object('id', $2, 'why', case when was.name is null then 'not found' else 'not paused' end);
         else
             s := schedule_check($2, '{}', null, was);
             update schedule x set paused_at = null, paused_by = null, pause_reason = null, next_run = s.next_run, error = null, error_at = null
@@ -170,7 +170,7 @@ begin
         if s.name is not null then
             select * into p from cron_push(s, clock_timestamp());
         end if;
-        perform act_end($1, 1, jsonb_build_array(case when s.name is null then jsonb_build_object('id', $2, 'why', 'there is no such schedule')
+        perform act_end($1, 1, jsonb_build_array(case when s.name is null then jsonb_build_object('id', $2, 'why', 'not found')
             when p.pushed then jsonb_build_object('id', $2, 'state', 'run', 'why', 'job ' || p.job)
             else jsonb_build_object('id', $2, 'why', coalesce(p.error, 'it had a run at this very time')) end));
     end if;
@@ -189,8 +189,17 @@ begin
         delete from schedule x where x.name = $2 returning * into was;
         delete from cron_run r where r.schedule = $2;
         perform act_end($1, 1, jsonb_build_array(case when was.name is not null then jsonb_build_object('id', $2, 'state', 'removed')
-            else jsonb_build_object('id', $2, 'why', 'there is no such schedule') end), schedule_was(was));
+            else jsonb_build_object('id', $2, 'why', 'not found') end), schedule_was(was));
     end if;
     return query select * from act_answer($1, 1);
 end $$;
 comment on function schedule_remove(uuid, text, text) is 'Takes a schedule away; its jobs stay, and the audit keeps what it was';
+
+create or replace function cron_outcome(job uuid, due timestamptz) returns text
+language sql stable set search_path from current as $$
+    select case when $2 is null then null when $1 is null then 'not pushed' else coalesce(
+        (select case when exists (select from live w where w.lock_key is not null and w.queue = q.queue and q.seq = any(w.seqs)) then 'running'
+                     else q.state::text end from queue q where q.id = $1),
+        (select h.state::text from history h where h.id = $1 and h.finished >= $2 - interval '1 h' limit 1), 'gone') end
+$$;
+comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, "not pushed", or "gone" where no history is kept';
