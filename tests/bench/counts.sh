@@ -1,36 +1,51 @@
 # shellcheck shell=bash disable=SC2154
 # counts: overview(), what a console reads each second, with 10 thousand, 1 million and 10 million (COUNTS_MAX) jobs in
-# 50 queues; after vacuum, and with autovacuum off after a tenth of the rows were rewritten and workers were busy. Each
-# time 2,000 pushes have not been summed up by the scheduler yet. Median of 20 calls in one session.
+# 50 queues; after vacuum, and with autovacuum off after a tenth of the rows were rewritten and workers were busy: while
+# 200 jobs a second are pushed one by one and the scheduler sums up. Once more with 2,000 pushes that it has not summed
+# up yet (it stands still). Median of 20 calls in one
+# session, 30 ms apart, so that they meet every age of the last sum.
 
 part_counts() {
     local want have=0 r
     sql ours -c "alter system set autovacuum = off" -c "select pg_reload_conf()" >/dev/null
     prepare ours 0 10
-    for want in 10000 1000000 ${COUNTS_MAX:-10000000}; do
+    for want in 10000 1000000 10000000; do
+        [ $want -le "${COUNTS_MAX:-10000000}" ] || break
         fill ours $((want - have))
         have=$want
         settle ours
-        start_scheduler
-        bench ours "$(script ours 10 0)" 1 1
-        stop_scheduler
+        busy 1
         sql ours -c vacuum
         read_overview "$want jobs, vacuumed"
         sql ours -c "update queues.queue set last_action = null where seq % 10 = 0"
-        start_scheduler
-        bench ours "$(script ours 10 0)" 4 2
-        stop_scheduler
+        busy 4
         read_overview "$want jobs, not vacuumed"
     done
+    "$bin/pgbench" -n -M prepared -f "$dir/insert.push.1" -c 4 -t 500 ours >/dev/null 2>&1
+    overview "$have jobs, 2000 pushes not summed up"
     sql ours -c "alter system reset autovacuum" -c "select pg_reload_conf()" >/dev/null
     empty ours
 }
 
+busy() { # clients
+    start_scheduler
+    bench ours "$(script ours 10 0)" "$1" 2
+    stop_scheduler
+}
+
 read_overview() { # row
+    start_scheduler
+    "$bin/pgbench" -n -M prepared -f "$dir/insert.push.1" -c 1 -T 3 -R 200 ours >/dev/null 2>&1 &
+    sleep 2 # into the load, whose time is stated
+    overview "$1"
+    wait $!
+    stop_scheduler
+}
+
+overview() { # row
     local r
-    "$bin/pgbench" -n -M prepared -f "$dir/insert.push.1" -c 4 -t 500 ours >/dev/null 2>&1
     for ((r = 0; r < 20; r++)); do
-        echo "explain (analyze, buffers) select * from queues.overview();"
+        echo "explain (analyze, buffers) select * from queues.overview(); select pg_sleep(0.03);"
     done | sql ours >"$dir/overview"
     figure counts "$1" ms "$(sed -n 's/^Execution Time: \([0-9.]*\) ms/\1/p' "$dir/overview" | quantile 0.5)"
     figure counts "$1" buffers "$(awk '/Function Scan/ { getline; n = 0; while (match($0, /(hit|read)=[0-9]+/)) {

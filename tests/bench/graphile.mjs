@@ -1,10 +1,10 @@
 // graphile-worker's own runner with the settings under which its performance page gives its figures; tasks do nothing.
-//   node graphile.mjs once      works what is there, then ends
+//   node graphile.mjs drain     works what is there, then ends
 //   node graphile.mjs           until SIGTERM; prints the ms from a payload's t (seconds since 1970) to the start of its task
 import { createRequire } from 'node:module';
 
 const { run, runOnce, Logger } = createRequire(process.env.PEERS + '/package.json')('graphile-worker');
-const once = process.argv[2] === 'once';
+const once = process.argv[2] === 'drain';
 const now = () => performance.timeOrigin + performance.now();
 const task = once ? () => {} : ({ t }) => { process.stdout.write(`${(now() - t * 1000).toFixed(3)}\n`); };
 const options = {

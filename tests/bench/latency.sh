@@ -6,10 +6,12 @@
 worker=$BUILD/tests/bench/bench_worker
 conninfo="host=$dir user=postgres dbname=ours"
 
-run_ours() { # more arguments: replaces the shell that calls it
-    exec "$worker" "$conninfo" queues 24 "$@"
+runner() { # engine: its worker's words in cmd
+    case $1 in
+    ours) cmd=("$worker" "$conninfo" queues 24) ;;
+    graphile) cmd=(env PEERS="$cache/npm" node "$here/graphile.mjs") ;;
+    esac
 }
-run_graphile() { PEERS=$cache/npm exec node "$here/graphile.mjs" "$@"; }
 able() {
     case $1 in
     ours)
@@ -21,7 +23,7 @@ able() {
 }
 
 part_latency() {
-    local e r pid
+    local e r pid cmd
     echo "insert into queues.queue (queue, kind, payload) values ('queue10', 'email', json_build_object('t', extract(epoch from clock_timestamp())));" >"$dir/ours.tick"
     echo "select count(*) from graphile_worker.add_job('queue10', json_build_object('t', extract(epoch from clock_timestamp())));" >"$dir/graphile.tick"
     for ((r = 0; r < rounds; r++)); do
@@ -30,10 +32,10 @@ part_latency() {
             empty "$e"
             settle "$e"
             [ "$e" != ours ] || start_scheduler
-            ("run_$e" >"$dir/waits" 2>"$dir/worker.err") &
+            runner "$e"
+            "${cmd[@]}" >"$dir/waits" 2>"$dir/worker.err" &
             pid=$!
             bench "$e" "$dir/$e.tick" 1 2 -R 100 # into its stride
-            : >"$dir/waits.begin"
             wc -l <"$dir/waits" >"$dir/waits.begin"
             bench "$e" "$dir/$e.tick" 1 $((secs * 2)) -R 100
             [ $r != 0 ] || idle "$e" $pid
@@ -49,24 +51,26 @@ part_latency() {
     done
 }
 
-# processor time of the worker, our scheduler and all of the server's processes, in hundredths of a second
+# processor time of the worker, our scheduler and each of the server's processes, in ticks: lines of pid and ticks
 spent() { # pid
-    local pids
-    pids="$1 $scheduler_pid $(head -1 "$dir/data/postmaster.pid") $(pgrep -P "$(head -1 "$dir/data/postmaster.pid")")"
-    for p in $pids; do
-        sed 's/.*) //' "/proc/$p/stat" 2>/dev/null || true
-    done | awk '{ n += $12 + $13 } END { print n }'
+    local p server
+    server=$(head -1 "$dir/data/postmaster.pid")
+    for p in $1 $scheduler_pid $server $(pgrep -P "$server"); do
+        sed -n 's/^\([0-9]*\) .*) \(.*\)/\1 \2/p' "/proc/$p/stat" 2>/dev/null || true
+    done | awk '{ print $1, $13 + $14 }'
 }
 idle() { # engine, pid
-    local a
     sleep 2 # what the load left behind is over
-    a=$(spent "$2")
+    spent "$2" >"$dir/spent"
     sleep 10 # the time that is measured
-    figure latency "idle, % of a core" "$1" "$(awk -v n=$(($(spent "$2") - a)) -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.1f", 100 * n / hz / 10 }')"
+    figure latency "idle, % of a core" "$1" "$(spent "$2" | awk -v hz="$(getconf CLK_TCK)" '
+        NR == FNR { was[$1] = $2; next }
+        { n += $2 - was[$1] }
+        END { printf "%.1f", 100 * n / hz / 10 }' "$dir/spent" -)"
 }
 
 part_programs() {
-    local e r jobs=$((40000 * secs * backlog)) TIMEFORMAT='%R %U %S' real user sys
+    local e r cmd jobs=$((40000 * secs * backlog)) TIMEFORMAT='%R %U %S' real user sys
     for ((r = 0; r < rounds; r++)); do
         for e in ours graphile; do
             able "$e" || continue
@@ -75,7 +79,8 @@ part_programs() {
             fill "$e" $jobs
             settle "$e"
             [ "$e" != ours ] || start_scheduler
-            { time (if [ "$e" = ours ]; then run_ours drain; else run_graphile once; fi) >/dev/null 2>"$dir/worker.err"; } 2>"$dir/time"
+            runner "$e"
+            { time "${cmd[@]}" drain >/dev/null 2>"$dir/worker.err" || true; } 2>"$dir/time"
             stop_scheduler
             read -r real user sys <"$dir/time"
             [ "$(left "$e")" = 0 ] || say "$e left $(left "$e") jobs: $(tail -1 "$dir/worker.err")"

@@ -65,7 +65,8 @@ async function graphile() {
     const pick = (re) => all.filter((h) => re.test(h.text)).sort((a, b) => b.values[0].length - a.values[0].length)[0];
     const get = pick(/for update\s+skip locked/i);
     const tasks = `'{${get.values[1].join(',')}}'`;
-    write(`claim.${n}`, gathered(fill(get, { 1: ':client_id::text', 2: tasks }), "coalesce(array_agg(id), '{}') as ids, count(payload) as p"));
+    write(`claim.${n}`, gathered(fill(get, { 1: ':client_id::text', 2: tasks }).replace(/returning \*$/, 'returning jobs.id as key_, *'),
+      "coalesce(array_agg(key_), '{}') as ids, count(payload) as p"));
     const done = pick(n === 1 ? /^\s*delete from\b(?!.*unnest)/is : /^\s*delete from\b.*unnest/is);
     write(`done.${n}`, fill(done, { 1: n === 1 ? '(:ids::bigint[])[:i]' : ':ids' }).replace(/:ids::bigint\[\]\)/, ':ids::bigint[])') + ';\n');
   }

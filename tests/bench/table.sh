@@ -36,7 +36,7 @@ function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
     print "\n" line "\n" under
     for (k = 1; k <= rows[part]; k++) {
         r = row[part, k]; line = "| " r " |"
-        for (i = 1; i <= columns[part]; i++) line = line " " shown(median(value[part, r, column[part, i]])) " |"
+        for (i = 1; i <= columns[part]; i++) line = line " " shown(median(value[part, r, column[part, i]] "")) " |"
         for (j = 1; j <= n; j++) { split(pairs[j], ab, "/"); line = line " " ratio(part, r, ab[1], ab[2]) " |" }
         print line
     }

@@ -29,7 +29,11 @@ work_once() { # engine, batch, clients, single
         [ "$(base "$e")" != ours ] || start_scheduler
         a=$(left "$e")
         wal=$(sql "$e" -c "select pg_current_wal_insert_lsn()")
-        bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}'
+        bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}' || {
+            stop_scheduler
+            echo failed | tee "$dir/wal"
+            return
+        }
         wal=$(sql "$e" -c "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$wal')")
         stop_scheduler
         b=$(left "$e")
