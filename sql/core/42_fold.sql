@@ -43,6 +43,8 @@ begin
     if made is not null and big then
         perform fold_groups(made);
         perform measure_chunks(made);
+        perform roll_minutes((select fold from fold where keep and fold < made order by fold desc limit 1));
+        perform check_counts(20000);
         perform sweep(made);
     end if;
     return made is not null;
@@ -140,7 +142,8 @@ begin
         delete from counter where fold = c;
     end loop;
     lo := f.swept;
-    hi := array[(select max(tick) from tick), (select max(n) from cursor), (select max(n) from mark)];
+    hi := array[(select max(tick) from tick), (select max(n) from cursor), (select max(n) from mark),
+                extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint];
     delete from tick where tick >= lo[1] and tick < hi[1];
     delete from mark where n >= lo[3] and n < hi[3];
     delete from cursor c using (
