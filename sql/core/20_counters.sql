@@ -48,7 +48,7 @@ comment on column delta.waits is 'One element a completed job: milliseconds from
 comment on column delta.runs is 'One element a completed job: milliseconds from its start to its end';
 
 create table if not exists fold (
-    fold     bigint generated always as identity primary key,
+    fold     bigint generated always as identity (start 2) primary key,
     at       timestamptz not null default now(),
     snapshot pg_snapshot not null,
     xid      xid8 not null,
@@ -91,7 +91,7 @@ comment on table counter is 'The counts of one fold; with error_key NULL per que
 comment on column counter.oldest is 'Since when the oldest job that waits for a worker has been ready';
 
 create table if not exists tick (
-    tick     bigint generated always as identity primary key,
+    tick     bigint generated always as identity (start 2) primary key,
     at       timestamptz not null default clock_timestamp(),
     snapshot pg_snapshot not null,
     xid      xid8 not null default pg_current_xact_id(),
@@ -139,7 +139,7 @@ comment on column cursor.low is 'No free lease of the queue has a lower number';
 comment on column cursor.chunk is 'Measured jobs a lease';
 
 create table if not exists mark (
-    n     bigint generated always as identity primary key,
+    n     bigint generated always as identity (start 2) primary key,
     mark  bigint not null,
     older bigint[] not null
 );
@@ -153,8 +153,10 @@ create table if not exists scheduler (
 insert into scheduler (term, holder, until) values (0, 'lock', '-infinity') on conflict do nothing;
 comment on table scheduler is 'Row 0 is the lock that every maker of free leases takes; the newest row names the active scheduler';
 
-insert into fold (snapshot, xid, keep)
-select pg_current_snapshot(), pg_current_xact_id(), true where not exists (select from fold);
-insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at)
-select pg_current_snapshot(), 20, 1, 0, 0, true, '-infinity', now(), '-infinity' where not exists (select from tick);
-insert into mark (mark, older) select 0, '{}' where not exists (select from mark);
+-- The first rows name their numbers: with wal_level minimal a sequence that is used in the transaction that makes it would
+-- give the same 32 numbers again after a crash.
+insert into fold (fold, snapshot, xid, keep) overriding system value
+select 1, pg_current_snapshot(), pg_current_xact_id(), true where not exists (select from fold);
+insert into tick (tick, snapshot, want, weights, free, jobs, more, after, mark_at, day_at) overriding system value
+select 1, pg_current_snapshot(), 20, 1, 0, 0, true, '-infinity', now(), '-infinity' where not exists (select from tick);
+insert into mark (n, mark, older) overriding system value select 1, 0, '{}' where not exists (select from mark);
