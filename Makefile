@@ -52,7 +52,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-sql check-e2e check-fault lint analyze bench bench-deps fuzz \
+.PHONY: all deps demo check check-unit check-sql check-e2e check-fault soak lint analyze bench bench-deps fuzz \
         screenshots install uninstall clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a  ## build the program and the library
@@ -132,6 +132,9 @@ check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a termi
 check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost servers
 check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 	$(RUN) $(call pick,$*)
+soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
+	t=$$(mktemp -d) && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
+	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
 lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
