@@ -76,11 +76,12 @@ begin
     ), k as materialized ( -- numbers in the order of l: an update joins in any order
         select id, queue, priority, state, nextval('job_seq') as new_seq from l
     ), u as (
-        update queue q set state = 'ready', seq = l.new_seq, changed = now(), run_after = null
-        from k l where q.id = l.id returning l.queue, l.priority, l.state, q.seq
+        update queue q set state = case when q.concurrency_key is null then 'ready' else 'blocked' end::job_state, seq = l.new_seq,
+               changed = now(), run_after = null
+        from k l where q.id = l.id returning l.queue, l.priority, l.state, q.seq, q.state as becomes
     ), d as (
-        insert into delta (queue, priority, ready, scheduled, retry) -- no min_seq: under this lock nothing is late
-        select queue, priority, count(*), -count(*) filter (where state = 'scheduled'),
+        insert into delta (queue, priority, ready, blocked, scheduled, retry) -- no min_seq: under this lock nothing is late
+        select queue, priority, count(*) filter (where becomes = 'ready'), count(*) filter (where becomes = 'blocked'), -count(*) filter (where state = 'scheduled'),
                -count(*) filter (where state = 'retry')
         from u group by queue, priority)
     select (select count(*) from u),
@@ -89,4 +90,4 @@ begin
            (select array_agg(distinct queue) from u)
     into promote.n, promote.upto, promote.queues;
 end $$;
-comment on function promote(tick, timestamptz) is 'Makes due jobs ready, in the order of their time; upto = everything due before has been promoted';
+comment on function promote(tick, timestamptz) is 'Makes due jobs ready (those with a concurrency key: blocked), in the order of their time; upto = everything due before has been promoted';

@@ -30,7 +30,7 @@ begin
         from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
     select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0),
            (select array_agg(distinct g.queue) from g left join queue_config c on c.queue = g.queue
-            where g.wake or c.max_running is not null),
+            where g.wake or c.max_running is not null or c.rate is not null),
            (select min(after) from g),
            new.q, new.p, new.s, late.q, late.p, late.f, late.t
     from new, late
@@ -77,21 +77,20 @@ begin
     ), s as (
         select max(slots) as n from node where heartbeat > now() - setting_interval('node_dead')
     ), q as materialized ( -- queues that may be cut, and how much of each
-        select z.*, case when max_running is not null then greatest(0, least(share - free, max_running - total))
-                         else greatest(0, (share - free + chunk - 1) / chunk * chunk) end as need
+        select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need
         from (
             select y.*, greatest(chunk, ceil(t.want * weight / t.weights))::int as share
             from (
-                select c.queue, c.weight, c.max_running, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total,
+                select c.queue, c.weight, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total,
                        r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       case when c.max_running is not null then 1
-                            else coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) end as chunk
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) as chunk
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 left join lq on lq.queue = c.queue
-                where c.paused_at is null and (only_queues is null or c.queue = any(only_queues))) y) z
+                where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
+                  and (only_queues is null or c.queue = any(only_queues))) y) z
     ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
         select l.queue, unnest(l.seqs) as seq from l
         where l.queue = any(late_queues) or
@@ -118,7 +117,6 @@ begin
             from queue j
             where j.queue = q.queue and j.priority = v.p and j.state = 'ready' and j.seq between v.f and v.t
             order by j.seq limit 500) j
-        where q.max_running is null
     ), b as ( -- fresh = in no lease; late ones come on top, the others in order as far as the share goes
         select a.*, x.seq is null as fresh,
                row_number() over (partition by a.queue, a.late, x.seq is null order by a.priority, a.seq) as rank
@@ -167,7 +165,7 @@ begin
                     (select next from e)),
            coalesce((select sum(weight) from q where free > 0 or queue in (select queue from c)), 0),
            exists (select from c where fresh and not taken)
-           or exists (select from q left join got on got.queue = q.queue where max_running is null and case when need > 0
+           or exists (select from q left join got on got.queue = q.queue where case when need > 0
                 then coalesce(got.n, 0) >= need
                 else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
                          select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
@@ -178,12 +176,12 @@ begin
         perform move_cursor(array_agg(q), array_agg(p), array_agg(f - 1), null)
         from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t)
         left join queue_config c on c.queue = v.q
-        where c.paused_at is not null or c.max_running is not null or
+        where c.paused_at is not null or c.max_running is not null or c.rate is not null or
               500 <= (select count(*) from (select from queue j where j.queue = q and j.priority = p::smallint
                       and j.state = 'ready' and j.seq between f and t limit 500) z)
         having count(*) > 0;
         more := more or found; -- the next step comes for them
     end if;
 end $$;
-comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues in one statement: each backlogged '
+comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues without limits in one statement: each backlogged '
     'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. only_queues: these alone';

@@ -95,24 +95,24 @@ begin
         insert into delta (queue, priority, error_key, ready, failed, fails, lost, cancelled)
         select queue, priority, null, -count(*) filter (where becomes <> 'ready'), count(*) filter (where becomes = 'failed'),
                count(*) filter (where becomes = 'failed'), count(*) filter (where counted), count(*) filter (where becomes = 'cancelled')
-        from j group by 1, 2 having bool_or(becomes <> 'ready' or counted)
+        from j group by 1, 2 having bool_or(becomes <> 'ready' or counted) or j.queue in (
+            select c.queue from queue_config c where c.rate is not null or c.max_running is not null) -- cut_limited looks at them
         union all
         select queue, 0, error_key, 0, count(*), 0, 0, 0 from u where state = 'failed' group by queue, error_key
-    ), n as ( -- back in line as leases of one job each; where the queue is paused they stay uncut
+    ), n as ( -- back in line as leases of one job each; where the queue is paused or has limits they stay uncut
         insert into work_queue (lease, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
         select nextval('lease_seq'), queue, priority, array[seq], lease_time, max_tries, history, run_timeout
         from (select u.queue, u.priority, u.seq, coalesce(u.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time,
                      nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history, c.run_timeout
               from u left join queue_config c on c.queue = u.queue
-              where u.state = 'ready' and c.paused_at is null order by u.seq) z
+              where u.state = 'ready' and c.paused_at is null and c.rate is null and c.max_running is null order by u.seq) z
         returning queue, priority, seqs[1] as seq
     ), r as (
-        select id, was as seq, state::text as state, queue, priority, seq as new_seq from u
+        select id, was as seq, state::text as state from u
         union all
-        select id, seq, 'cancelled', queue, priority, null from x)
+        select id, seq, 'cancelled' from x)
     select array_agg(r.id), array_agg(r.seq), array_agg(r.state),
-           array_agg(r.queue) filter (where r.state = 'ready'), array_agg(r.priority::int) filter (where r.state = 'ready'),
-           array_agg(r.new_seq) filter (where r.state = 'ready')
+           (select array_agg(n.queue) from n), (select array_agg(n.priority::int) from n), (select array_agg(n.seq) from n)
     from r into ids, old_seqs, states, queues, levels, new_seqs;
     if queues is not null then
         perform move_cursor(queues, levels, null, new_seqs);
@@ -199,6 +199,9 @@ declare
     d     record;
     c     record;
     p     record;
+    k     record;
+    kept  record;
+    again boolean; -- queues with limits are to be looked at, all of them
     free  int := 0;
     due   timestamptz;
     which  text[]; -- queues in which something has come up
@@ -234,6 +237,9 @@ begin
         which := which || p.queues;
         write := true;
     end if;
+    select * into kept from tend_limits(d.n > 0 or promoted > 0 or held = 'taken');
+    which := which || kept.queues;
+    write := write or kept.unblocked + kept.expired > 0;
     if t.mark_at < clock_timestamp() and (d.n > 0 or t.want > 20 or exists (select from live)) then
         stolen := steal();
         perform mark_leases();
@@ -279,10 +285,23 @@ begin
     elsif t.more or d.n > 0 then
         wait_ms := 5;
     end if;
+    again := every or t.limited_at <= clock_timestamp();
+    if again or which is not null then
+        select * into k from cut_limited(new, case when not again then which end);
+        cut := cut + k.jobs;
+        new.free := least(new.free, k.first);
+        new.jobs := new.jobs + k.jobs;
+        new.filled := new.filled + case when every then k.jobs else 0 end;
+        new.more := new.more or k.more;
+        new.limited_at := least(case when not again then t.limited_at end, clock_timestamp() + k.wait_ms * interval '1 ms');
+        write := write or k.jobs > 0 or new.limited_at is distinct from t.limited_at;
+        wait_ms := case when k.more then least(wait_ms, 5) else wait_ms end;
+    end if;
     if write then
-        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at)
+        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
+                          limited_at)
         values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after,
-                new.mark_at, new.day_at);
+                new.mark_at, new.day_at, new.limited_at);
     end if;
     if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
         perform fold_now();
@@ -290,7 +309,8 @@ begin
     if due > now() and due < now() + interval '1 min' then -- a time far away is no int
         wait_ms := least(wait_ms, 1 + (1000 * extract(epoch from due - clock_timestamp()))::int);
     end if;
-    wait_ms := greatest(wait_ms, 0);
+    wait_ms := greatest(0, least(wait_ms, kept.wait_ms,
+        1 + (1000 * extract(epoch from least(new.limited_at, now() + interval '1 min') - clock_timestamp()))::int));
     return next;
 end $$;
 comment on function schedule(text) is 'One step of the scheduler named holder: promotes what is due, takes back expired leases, cuts new ones, folds the '

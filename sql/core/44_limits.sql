@@ -1,0 +1,388 @@
+-- Limits: rate limits (token buckets) and concurrency limits per queue, concurrency keys, and jobs whose time is over.
+-- All of it runs under the scheduler lock, inside schedule(); the fast lane (41_cut) never meets such a queue.
+--
+-- A token bucket, exact over any number of workers: in a window of w seconds at most burst + rate * w jobs start. A
+-- start is the claim. A bucket is charged at the START of a job, and what has been cut but not started is reserved:
+-- level(t) is at most burst, grows by rate, falls by 1 at each start; a job is cut only while level - (jobs cut and not started) >= 1.
+-- So whatever the workers do with what stands free, they never find more than the bucket holds. What was cut is
+-- kept by name (bucket.seqs): at the next look each is still free, or claimed (its lease says when), or gone; then the
+-- deltas of its queue say until when it can have started. A start believed later than it was costs a little speed,
+-- never the limit. One row is appended a look that changed something, and its forerunner is deleted by number.
+--
+-- Concurrency keys: a job with a key waits in state blocked; unblock() makes it ready while its key has room.
+
+create index if not exists queue_config_limited on queue_config (queue) where rate is not null or max_running is not null;
+
+alter table tick add column if not exists limited_at timestamptz;
+comment on column tick.limited_at is 'When the next token is there for a job that waits: queues with limits are looked at again';
+
+create table if not exists bucket (
+    n     bigint generated always as identity primary key,
+    queue text collate "C" not null,
+    at    timestamptz not null,
+    level float8 not null,
+    seqs  bigint[] not null
+);
+create unique index if not exists bucket_queue on bucket (queue, n desc);
+alter table bucket set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+comment on table bucket is 'Token buckets of queues with a rate; the newest row of a queue counts';
+comment on column bucket.level is 'Tokens at that time; each start takes one';
+comment on column bucket.seqs is 'Jobs that were cut and had not started: tokens are kept for them';
+
+create table if not exists lane (
+    n         bigint generated always as identity primary key,
+    queue     text collate "C" not null,
+    key       text collate "C" not null,
+    laps      int not null,
+    due       timestamptz not null,
+    expire_at timestamptz not null
+);
+alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
+comment on column lane.laps is 'How often it has still to pass the last key: 0 = nothing has changed since all were looked at';
+comment on column lane.due is 'Blocked jobs are not looked for before: looking takes a tenth of the time at most';
+comment on column lane.expire_at is 'Jobs whose time is over are not looked for before';
+insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
+
+create or replace function bucket_levels(t tick, only_queues text[])
+returns table (queue text, n bigint, level float8, rate float8, seqs bigint[], changed boolean)
+language sql stable set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+    with c as materialized (
+        select c.queue, c.rate::float8 as rate, k.burst, b.n, coalesce(least(b.at, now()), now()) as at,
+               least(coalesce(b.level, k.burst), k.burst) as level, coalesce(b.seqs, '{}') as seqs
+        from queue_config c
+        cross join lateral (select coalesce(c.burst, greatest(1, floor(c.rate)))::float8 as burst) k
+        left join lateral (select * from bucket b where b.queue = c.queue order by b.n desc limit 1) b on true
+        where (c.rate is not null or c.max_running is not null) and c.rate is not null
+          and (only_queues is null or c.queue = any(only_queues))
+    ), l as materialized (
+        select w.queue, u.seq, w.lock_key is null as free, w.started from live w cross join unnest(w.seqs) u (seq)
+        where w.queue in (select c.queue from c where c.seqs <> '{}')
+    ), s as materialized (
+        select c.queue, c.at, c.rate, u.seq, coalesce(l.free, false) as free, l.started
+        from c cross join unnest(c.seqs) u (seq) left join l on l.queue = c.queue and l.seq = u.seq
+    ), d as materialized ( -- the answers that ended the others: they cannot have started later
+        select d.queue, max(case when d.runs is null then d.at
+                                 else d.at - (select min(r) - 1 from unnest(d.runs) r) * interval '1 ms' end) as at
+        from delta d
+        where d.queue in (select s.queue from s where not s.free and s.started is null) and d.error_key is null
+          and (d.xid >= pg_snapshot_xmax(t.snapshot) or d.xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid))
+        group by d.queue
+    ), x as (
+        select s.queue, s.rate, extract(epoch from greatest(coalesce(s.started, d.at, clock_timestamp()), s.at) - s.at)::float8 as x
+        from s left join d on d.queue = s.queue where not s.free
+    ), f as ( -- when, in seconds after the last look, the bucket would be full again
+        select z.queue, count(*) as n, max(z.x + z.rank / z.rate) as full_at
+        from (select x.*, row_number() over (partition by x.queue order by x.x desc) as rank from x) z group by z.queue
+    )
+    select c.queue, c.n,
+           least(c.burst, c.burst - c.rate * (greatest((c.burst - c.level + coalesce(f.n, 0)) / c.rate, f.full_at)
+                                              - extract(epoch from now() - c.at)::float8)),
+           c.rate, array(select s.seq from s where s.queue = c.queue and s.free), c.n is null or f.n > 0
+    from c left join f on f.queue = c.queue
+$$;
+comment on function bucket_levels(tick, text[]) is 'The token buckets now: what has started since the last look is charged at the time it started';
+
+create or replace function bucket_settle(queue text) returns void
+language sql set search_path from current as $$
+    with b as materialized (
+        select b.* from (select * from tick order by tick desc limit 1) t, bucket_levels(t, array[$1]) b
+    ), d as (
+        delete from bucket x using b where x.n = b.n)
+    insert into bucket (queue, at, level, seqs) select queue, now(), level, seqs from b
+$$;
+comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
+
+create or replace function bucket_forget(queue text, seqs bigint[]) returns void
+language sql set search_path from current as $$
+    with b as materialized (
+        select * from bucket b where b.queue = $1 order by n desc limit 1
+    ), d as (
+        delete from bucket x using b where x.n = b.n and b.seqs && $2)
+    insert into bucket (queue, at, level, seqs)
+    select b.queue, b.at, b.level, array(select unnest(b.seqs) except select unnest($2)) from b where b.seqs && $2
+$$;
+comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and will not start: their tokens are free again';
+
+create or replace function cut_limited(t tick, only_queues text[], out jobs int, out free_jobs int, out free_before int, out first bigint,
+    out more boolean, out wait_ms int)
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    jobs := 0; free_jobs := 0; free_before := 0; more := false;
+    if not exists (select from queue_config c where c.rate is not null or c.max_running is not null) then
+        return;
+    end if;
+    with l as materialized (
+        select w.lease, w.queue, w.lock_key is null as free, w.seqs from live w
+        where w.queue in (select c.queue from queue_config c where c.rate is not null or c.max_running is not null)
+    ), lq as materialized (
+        select queue, coalesce(sum(cardinality(seqs)) filter (where free), 0)::int as free, sum(cardinality(seqs))::int as total,
+               min(lease) filter (where free) as low
+        from l group by queue
+    ), b as materialized (
+        select * from bucket_levels(t, only_queues)
+    ), q as materialized ( -- room: what the limits allow; share: what fairness does
+        select z.*, greatest(0, least(room, share - free)) as need
+        from (
+            select c.queue, c.weight, c.rate is not null as rated, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total, lq.low,
+                   r.seq, r.high, r.chunk as measured, nullif(c.max_tries, 5) as max_tries,
+                   nullif(left(c.history, 1), 'f')::"char" as history, nullif(c.lease_timeout, interval '60 s') as lease_timeout,
+                   c.run_timeout, greatest(1, ceil(t.want * c.weight / t.weights))::int as share,
+                   exists (select from unnest(r.seq, r.high) v (a, b) where b > a) as low_lane,
+                   c.max_running - coalesce(lq.total, 0) as slots,
+                   greatest(0, least(c.max_running - coalesce(lq.total, 0),
+                                     floor(b.level)::int - greatest(coalesce(lq.free, 0), cardinality(b.seqs)))) as room
+            from queue_config c
+            cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
+            left join lq on lq.queue = c.queue
+            left join b on b.queue = c.queue
+            where (c.rate is not null or c.max_running is not null) and c.paused_at is null
+              and (only_queues is null or c.queue = any(only_queues))) z
+    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
+        select l.queue, unnest(l.seqs) as seq from l where l.queue in (select q.queue from q where q.low_lane)
+    ), a as materialized ( -- one job more than is needed: is something left?
+        select q.queue, c.priority, c.seq, c.lease_timeout, c.over, q.need
+        from q cross join lateral (
+            select p.p as priority, j.*
+            from (select (i - 1)::smallint as p, q.seq[i] as at, q.high[i] > q.seq[i] as low
+                  from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
+            cross join lateral (
+                select j.seq, j.lease_timeout, j.expires_at <= now() as over from queue j
+                where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
+                order by j.seq limit q.need + 1 + case when p.low then q.total else 0 end) j
+            limit case when q.low_lane then q.need + 1 + 10 * q.total else q.need + 1 end) c
+    ), c as materialized ( -- fresh: in no lease, and its time is not over
+        select z.*, z.fresh and z.rank <= z.need as taken
+        from (select a.*, v.fresh, row_number() over (partition by a.queue, v.fresh order by a.priority, a.seq) as rank
+              from a left join x on x.queue = a.queue and x.seq = a.seq
+              cross join lateral (select x.seq is null and a.over is not true as fresh) v) z
+    ), ins as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
+        select nextval('lease_seq'), rank, queue, priority, array[seq], lease_time, max_tries, history, run_timeout
+        from (select c.rank, c.queue, c.priority, c.seq, coalesce(c.lease_timeout, q.lease_timeout) as lease_time,
+                     q.max_tries, q.history, q.run_timeout
+              from c join q on q.queue = c.queue where c.taken
+              order by c.rank, hashtextextended(c.queue, t.tick)) z
+        returning lease, queue, seqs[1] as seq
+    ), lane as ( -- up to before the first fresh job that was not taken
+        select queue, priority, max(seq) filter (where seq < coalesce(left_from, 9223372036854775807)) as cut
+        from (select queue, priority, seq, min(seq) filter (where fresh and not taken) over (partition by queue, priority) as left_from
+              from c) z
+        group by 1, 2
+    ), lanes as materialized (
+        select queue, array_agg(priority) as priorities, array_agg(cut) as cuts from lane where cut is not null group by queue
+    ), got as materialized (
+        select queue, count(*) filter (where taken)::int as n, bool_or(fresh and not taken or over is true) as more from c group by queue
+    ), cur as (
+        insert into cursor (queue, seq, high, low, chunk)
+        select q.queue,
+               array(select greatest(q.seq[i], l.cut) from generate_series(1, 10) i
+                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
+               array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
+                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
+               coalesce(q.low, (select min(ins.lease) from ins where ins.queue = q.queue),
+                        (select case when is_called then last_value + 100 else 100 end from lease_seq)), q.measured
+        from q join lanes on lanes.queue = q.queue
+    ), old as (
+        delete from bucket x using b where x.n = b.n and (b.changed or b.queue in (select queue from ins))
+    ), new as (
+        insert into bucket (queue, at, level, seqs)
+        select b.queue, now(), b.level, b.seqs || array(select ins.seq from ins where ins.queue = b.queue)
+        from b where b.changed or b.queue in (select queue from ins)
+    )
+    select coalesce(sum(got.n), 0), coalesce(sum(q.free), 0), least(min(q.low), (select min(lease) from ins)),
+           coalesce(bool_or(got.more and q.room > got.n), false),
+           min(least(60000, 1000 * (greatest(q.free, cardinality(b.seqs)) + got.n + 1 - b.level) / b.rate))
+               filter (where got.more and q.room = got.n and q.slots is distinct from got.n)
+           - 1000 * extract(epoch from clock_timestamp() - now())
+    from q left join got on got.queue = q.queue left join b on b.queue = q.queue
+    into jobs, free_before, first, more, wait_ms;
+    free_jobs := free_before + jobs;
+    wait_ms := case when wait_ms is not null then greatest(1, wait_ms + 1) end;
+end $$;
+comment on function cut_limited(tick, text[]) is 'cut() for queues with a rate or a concurrency limit, one job a lease: first = the lowest free lease of '
+    'these queues, more = the step''s share was too small for what the limits allow, wait_ms = when the next token is there for a job that waits';
+
+create or replace function waiting_keys(queue text, key text, n int)
+returns table (queue text, key text)
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+    with recursive k as (
+        (select q.queue, q.concurrency_key as key, 1 as i from queue q
+         where q.state = 'blocked' and q.concurrency_key is not null and (q.queue, q.concurrency_key) > ($1, $2)
+         order by q.queue, q.concurrency_key limit 1)
+        union all
+        select x.queue, x.key, k.i + 1 from k cross join lateral (
+            select q.queue, q.concurrency_key as key from queue q
+            where q.state = 'blocked' and q.concurrency_key is not null and (q.queue, q.concurrency_key) > (k.queue, k.key)
+            order by q.queue, q.concurrency_key limit 1) x
+        where k.i < $3)
+    select k.queue, k.key from k
+$$;
+comment on function waiting_keys(text, text, int) is 'Up to n keys with blocked jobs, after this queue and key: one look at the index each, however many jobs wait';
+
+create or replace function unblock_keys(queues text[], keys text[], out n int, out woken text[])
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+    set enable_mergejoin = off set jit = off as $$
+    with k as materialized (
+        select v.queue, v.key, coalesce(c.max_per_key, 1) - (
+                   select count(*) from (select from queue r where r.state = 'ready' and r.queue = v.queue and r.concurrency_key = v.key
+                                         limit coalesce(c.max_per_key, 1)) z) as room
+        from unnest($1, $2) v (queue, key) left join queue_config c on c.queue = v.queue
+    ), j as materialized ( -- each key's first, then each key's second
+        select j.id, j.priority, j.queue, row_number() over (partition by k.queue, k.key order by j.priority, j.seq) as rank, j.seq
+        from k cross join lateral (
+            select q.id, q.priority, q.queue, q.seq from queue q
+            where q.state = 'blocked' and q.queue = k.queue and q.concurrency_key = k.key and (q.expires_at is null or q.expires_at > now())
+            order by q.priority, q.seq limit k.room for update skip locked) j
+        where k.room > 0
+    ), s as materialized (
+        select z.id, z.queue, z.priority, nextval('job_seq') as seq from (select * from j order by j.rank, j.seq limit 1000) z
+    ), u as (
+        update queue q set state = 'ready', seq = s.seq, changed = now() from s where q.id = s.id returning q.queue, q.priority
+    ), d as ( -- no min_seq: under this lock nothing is late
+        insert into delta (queue, priority, ready, blocked) select queue, priority, count(*), -count(*) from u group by 1, 2)
+    select count(*)::int, array_agg(distinct queue) from u
+$$;
+comment on function unblock_keys(text[], text[]) is 'Makes the first jobs of these keys ready, as many as max_per_key leaves room for';
+
+create or replace function unblock(inout place lane, out n int, out queues text[])
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    most  int := 200; -- keys a step
+    k     record;
+    again record;
+begin
+    select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into k from waiting_keys(place.queue, place.key, most) w;
+    if k.n < most then -- round the corner; a key twice would find its room twice
+        select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into again
+        from waiting_keys('', '', most - k.n) w where (w.queue, w.key) <= (place.queue, place.key);
+        place.laps := case when k.n + again.n < most then 0 else place.laps - 1 end;
+        k.q := k.q || again.q;
+        k.k := k.k || again.k;
+        k.n := k.n + again.n;
+    end if;
+    if k.n = most then
+        place.queue := k.q[most];
+        place.key := k.k[most];
+    end if;
+    select u.n, u.woken into unblock.n, unblock.queues from unblock_keys(k.q, k.k) u;
+    if n >= 1000 then
+        place.laps := 2;
+    end if;
+end $$;
+comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, from where the last step ended';
+
+create or replace function expire(most int, out n int, out queues text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+    ids    uuid[];
+    leases bigint[]; -- free ones, locked: whom a claim is just taking is not waited for
+    g      record;
+begin
+    with r as materialized (
+        select unnest(w.seqs) as seq from live w where w.lock_key is not null
+    )
+    select array_agg(z.id) into ids from (
+        select q.id from queue q
+        where q.expires_at <= now() and q.state <> 'failed' and not (q.state = 'ready' and q.seq in (select r.seq from r))
+        order by q.expires_at limit most) z;
+    n := 0;
+    if ids is null then
+        return;
+    end if;
+    select coalesce(array_agg(z.lease), '{}') into leases from (
+        select w.lease from work_queue w
+        where w.lock_key is null and w.lease = any(array(
+            select f.lease from (select l.lease, unnest(l.seqs) as seq from live l where l.lock_key is null) f
+            join queue q on q.seq = f.seq and q.id = any(ids)))
+        order by w.lease for update skip locked) z;
+    with o as materialized (
+        select q.id, q.seq, q.state from queue q where q.id = any(ids) and q.expires_at <= now() and q.state <> 'failed'
+        order by q.id for update skip locked
+    ), f as materialized (
+        select l.lease, unnest(l.seqs) as seq from live l
+    ), v as materialized (
+        select o.id, o.seq, f.lease from o left join f on f.seq = o.seq and o.state = 'ready'
+        where f.lease is null or f.lease = any(leases)
+    ), w as materialized (
+        select w.lease, array(select s from unnest(w.seqs) s where s not in (select v.seq from v where v.lease = w.lease)) as seqs
+        from work_queue w where w.lease in (select v.lease from v)
+    ), wd as (
+        delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
+    ), wu as (
+        update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
+    ), gone as (
+        delete from queue q using v where q.id = any(ids) and q.id = v.id returning q.*, v.lease
+    ), h as (
+        insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
+                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout)
+        select x.id, created, now(), 'cancelled', priority, tries, x.max_tries, x.queue, kind, case when keep then payload end,
+               case when keep then body end, payload_type, 'expired', unique_key, origin_id, last_action, keep, run_after,
+               x.lease_timeout, x.run_timeout
+        from gone x left join queue_config c on c.queue = x.queue
+        cross join lateral (select coalesce(c.history, 'full') = 'full' as keep) k
+        where c.history is distinct from 'none'
+    ), d as (
+        insert into delta (queue, priority, ready, scheduled, retry, blocked, cancelled)
+        select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
+               -count(*) filter (where state = 'retry'), -count(*) filter (where state = 'blocked'), count(*)
+        from gone group by 1, 2)
+    select count(*)::int as n, array_agg(distinct queue) as queues, array_agg(seq) filter (where lease is not null) as cut into g from gone;
+    n := g.n;
+    queues := g.queues;
+    if g.cut is not null then
+        perform bucket_forget(q, g.cut) from unnest(queues) q;
+    end if;
+end $$;
+comment on function expire(int) is 'Jobs whose time is over (expires_at) go to history as cancelled, with the error "expired": all that wait, also '
+    'in free leases; what runs is left alone, what failed stays';
+
+create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[], out wait_ms int)
+language plpgsql set search_path from current set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    last  lane;
+    place lane;
+    u     record;
+    began timestamptz := clock_timestamp();
+    took  interval;
+begin
+    unblocked := 0; expired := 0;
+    select * into last from lane order by n desc limit 1;
+    place := last;
+    if news then
+        place.laps := 2;
+    end if;
+    if place.expire_at <= began and exists (select from queue q where q.expires_at <= now() and q.state <> 'failed') then
+        select e.n, e.queues into expired, queues from expire(1000) e;
+        took := clock_timestamp() - began;
+        place.expire_at := began + greatest(10 * took, case when expired < 1000 then interval '1 s' end);
+        place.laps := 2; -- an expired job frees its key
+    end if;
+    began := clock_timestamp();
+    if place.laps > 0 and place.due <= began then
+        if exists (select from queue q where q.state = 'blocked' and q.concurrency_key is not null) then
+            select * into u from unblock(place);
+            place := u.place;
+            unblocked := u.n;
+            queues := queues || u.queues;
+        else
+            place.laps := 0;
+        end if;
+        took := clock_timestamp() - began;
+        if took > interval '1 ms' then
+            place.due := began + 10 * took;
+        end if;
+    end if;
+    if place is distinct from last then
+        delete from lane where n = last.n;
+        insert into lane (queue, key, laps, due, expire_at) values (place.queue, place.key, place.laps, place.due, place.expire_at);
+    end if;
+    wait_ms := 1 + 1000 * extract(epoch from least(case when place.laps > 0 then greatest(place.due, began) end,
+        case when expired >= 1000 then place.expire_at end, now() + interval '1 min') - clock_timestamp());
+end $$;
+comment on function tend_limits(boolean) is 'Unblocks and expires, for schedule(): news = something has changed since the last call. Where there is nothing to do it writes nothing';
