@@ -154,8 +154,8 @@ begin
     either := words[3] !~ '^\*' and words[5] !~ '^\*';
     fixed := words[1] !~ '^\*' and words[2] !~ '^\*';
     if not either and not exists (select from unnest(months) m where days[1] <= ('{31,29,31,30,31,30,31,31,30,31,30,31}'::int[])[m]) then
-        raise 'day of month: % has no day %: this line would never run', case when cardinality(months) = 1 then 'month ' || months[1]
-            else 'none of the months ' || array_to_string(months, ',') end, days[1] using errcode = 'QT007';
+        raise 'day of month: % no day %: this line would never run', case when cardinality(months) = 1 then format('month %s has', months[1])
+            else format('the months %s have', array_to_string(months, ',')) end, days[1] using errcode = 'QT007';
     end if;
 end $$;
 comment on function cron_parse(text) is 'A cron line as the numbers that each field allows. either = one of both days is enough; fixed = '

@@ -1,0 +1,337 @@
+/*
+ * Schedules at work: each due time is pushed once, whoever steps and however often; what was missed
+ * is made up for by catch_up; a schedule that can't push stops nobody; acts stand in the audit.
+ */
+#include "tests/sql/core.h"
+
+#define ACT(n) "'00000000-0000-0000-0000-00000000000" #n "'"
+
+static PGconn *
+fresh(const char *database)
+{
+    PGconn *c = core_new(database);
+
+    pg_run(c, "set timezone = 'UTC'");
+    return c;
+}
+
+/* A schedule in queue q whose next time is the given one. */
+static void
+add(PGconn *c, const char *name, const char *settings, const char *next)
+{
+    pg_run(c,
+           "select schedule_set(gen_random_uuid(), '%s', '{\"queue\": \"q\"}' || '%s'::jsonb, "
+           "'{\"b\":1, \"a\":1}'); update schedule set next_run = '%s' where name = '%s'",
+           name, settings, next, name);
+}
+
+#define RUNS                                                                              \
+    "select coalesce(string_agg(schedule || ' ' || to_char(due, 'HH24:MI') || case when " \
+    "pushed then '' else ' ' || error end, ',' order by schedule, due), '') from cron_run"
+
+static void
+each_time_is_pushed_once(void **state)
+{
+    PGconn *c = fresh("cron_once");
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"*/10 * * * *\", \"kind\": \"k\", \"priority\": 2, \"max_tries\": 3}",
+        "2026-01-01 10:00");
+    add(c, "b", "{\"cron\": \"0 10 * * *\"}", "2026-01-01 10:00");
+    expect(c, "2026-01-01 09:59:59.9+00",
+           "select cron_due('2026-01-01 09:59:58.9')"); /* look again */
+    expect(c, "0", "select count(*) from queue");
+    pg_run(c, "select cron_due('2026-01-01 10:00'), cron_due('2026-01-01 10:00:01')");
+    expect(c, "a 10:00,b 10:00", RUNS);
+    expect(c, "cron:a:2026-01-01T10:00:00Z k 2 3 {\"b\":1, \"a\":1}",
+           "select concat_ws(' ', unique_key, kind, priority, max_tries, payload) from queue where "
+           "priority = 2"); /* the payload to the letter */
+    expect(c, "2026-01-01 10:10:00+00 2026-01-01 10:00:00+00 t",
+           "select concat_ws(' ', next_run, last_run, last_job = (select id from queue where "
+           "priority = 2)) from schedule where name = 'a'");
+    /* a clock that is set back, here even with a next time of before */
+    pg_run(c, "select cron_due('2026-01-01 09:58')");
+    pg_run(c, "update schedule set next_run = '2026-01-01 10:00' where name = 'b';"
+              "select cron_due('2026-01-01 10:00')");
+    expect(c, "a 10:00,b 10:00", RUNS);
+    expect(c, "2026-01-02 10:00:00+00", "select next_run from schedule where name = 'b'");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+two_schedulers_and_a_death_push_once(void **state)
+{
+    PGconn *c = fresh("cron_two"), *d = core_join("cron_two");
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"*/10 * * * *\"}", "2026-01-01 10:00");
+    pg_run(d, "begin; select cron_due('2026-01-01 10:00:01')");
+    pg_run(c, "select cron_due('2026-01-01 10:00:01')"); /* waits for nobody */
+    expect(c, "", RUNS);
+    PQfinish(d); /* dies before its commit */
+    pg_wait(c, "select count(*) from pg_stat_activity where datname = current_database()", "1",
+            5000);
+    pg_run(c, "select cron_due('2026-01-01 10:00:02')");
+    d = core_join("cron_two");
+    pg_run(d, "select cron_due('2026-01-01 10:00:02')");
+    expect(c, "a 10:00", RUNS);
+    expect(c, "1", "select count(*) from queue");
+    core_check(c);
+    PQfinish(c);
+    PQfinish(d);
+}
+
+static void
+crowd(PGconn *conn, int i)
+{
+    (void)i;
+    for (int k = 0; k < 50; k++)
+        pg_run(conn, "select cron_due('2026-01-01 10:00'::timestamptz + %d * interval '1 min')", k);
+}
+
+static void
+a_crowd_pushes_each_time_once(void **state)
+{
+    PGconn *c = fresh("cron_crowd");
+
+    (void)state;
+    for (char name[] = "a"; *name < 'f'; ++*name)
+        add(c, name, "{\"cron\": \"* * * * *\", \"catch_up\": \"all\"}", "2026-01-01 10:00");
+    core_crowd("cron_crowd", 4, crowd);
+    pg_run(c, "select cron_due('2026-01-01 10:49')"); /* what the last ones skipped: a row held */
+    expect(c, "250 250 250",
+           "select (select count(*) from queue) || ' ' || (select count(distinct unique_key) from "
+           "queue) || ' ' || (select count(*) from cron_run where pushed)");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+missed_times_by_catch_up(void **state)
+{
+    PGconn *c = fresh("cron_missed");
+
+    (void)state;
+    add(c, "all", "{\"cron\": \"0 * * * *\", \"catch_up\": \"all\"}", "2026-01-01 06:00");
+    add(c, "latest", "{\"cron\": \"0 * * * *\", \"catch_up\": \"latest\"}", "2026-01-01 06:00");
+    add(c, "none", "{\"cron\": \"0 * * * *\", \"catch_up\": \"none\"}", "2026-01-01 06:00");
+    pg_run(c, "select cron_due('2026-01-01 09:30')");
+    expect(c, "all 06:00,all 07:00,all 08:00,all 09:00,latest 09:00", RUNS);
+    expect(c, "2026-01-01 10:00:00+00",
+           "select string_agg(distinct next_run::text, ',') from "
+           "schedule");
+    expect(c, "06 07 08 09", /* in order */
+           "select string_agg(substr(unique_key, 21, 2), ' ' order by seq) from queue where "
+           "unique_key like 'cron:all:%%'");
+    pg_run(c, "truncate cron_run; select cron_due('2026-01-01 10:00:59')"); /* late, not missed */
+    expect(c, "all 10:00,latest 10:00,none 10:00", RUNS);
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+catching_up_is_bounded(void **state)
+{
+    PGconn *c = fresh("cron_bounded");
+
+    (void)state;
+    add(c, "m", "{\"cron\": \"* * * * *\", \"catch_up\": \"all\"}", "2026-01-01 06:00");
+    add(c, "n", "{\"cron\": \"0 6 * * *\"}", "2026-01-01 06:00");
+    expect(c, "2026-01-01 06:00:00+00", "select cron_due('2026-01-01 10:10')"); /* n's turn */
+    expect(c, "100", "select count(*) from queue");
+    expect(c, "2026-01-01 07:39:00+00", "select max(due) from cron_run");
+    pg_run(c, "select cron_due('2026-01-01 10:10')");
+    expect(c, "1", "select count(*) from cron_run where schedule = 'n'"); /* each has its turn */
+    pg_run(c, "select cron_due('2026-01-01 10:10'), cron_due('2026-01-01 10:10')");
+    expect(c, "252 251",
+           "select count(*) || ' ' || count(*) filter (where unique_key like "
+           "'cron:m%%') from queue");
+    expect(c, "100", "select count(*) from cron_run where schedule = 'm'"); /* the last are kept */
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+a_run_may_wait_for_the_one_before(void **state)
+{
+    PGconn *c = fresh("cron_one");
+
+    (void)state;
+    add(c, "u", "{\"cron\": \"0 * * * *\", \"unique\": true}", "2026-01-01 06:00");
+    pg_run(c, "select cron_due('2026-01-01 06:00'), cron_due('2026-01-01 07:00')");
+    expect(c, "u 06:00,u 07:00 the job of an earlier run is not finished", RUNS);
+    expect(c, "1 cron:u", "select count(*) || ' ' || max(unique_key) from queue");
+    core_settle(c);
+    pg_run(c, "select complete('w', lease, version, seq) from claim('w')");
+    pg_run(c, "select cron_due('2026-01-01 08:00')");
+    expect(c, "1 t",
+           "select (select count(*) from queue) || ' ' || (error is null)::char from schedule");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+what_fails_stops_nobody(void **state)
+{
+    PGconn *c = fresh("cron_fails");
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"0 * * * *\"}", "2026-01-01 06:00");
+    add(c, "b", "{\"cron\": \"0 * * * *\"}", "2026-01-01 06:00");
+    add(c, "c", "{\"cron\": \"0 * * * *\"}", "2026-01-01 06:00");
+    add(c, "d", "{\"cron\": \"0 * * * *\"}", "2026-01-01 06:00");
+    pg_run(c, "update schedule set payload = to_json(repeat('x', 2000)) where name = 'b'; update "
+              "setting set value = '1000' where name = 'payload_limit'; update schedule set tz = "
+              "'Gone/Zone' where name = 'c'");
+    pg_run(c, "select cron_due('2026-01-01 06:00')");
+    expect(c, "a 06:00,b 06:00 payload of 2002 bytes is more than the limit of 1000,d 06:00", RUNS);
+    expect(c, "07 t,07 f,stands still,07 t",
+           "select string_agg(coalesce(to_char(next_run, 'HH24 ') || (error is null)::char, "
+           "left(error, "
+           "12)), ',' order by name) from schedule");
+    expect(c, "active failed failed active",
+           "select string_agg(case when error is not null then 'failed' else 'active' end, ' ' "
+           "order by name) from schedule");
+    pg_run(c, "delete from setting where name = 'payload_limit'; insert into setting values "
+              "('payload_limit', '10000', ''); select cron_due('2026-01-01 07:00')");
+    expect(c, "t", "select error is null from schedule where name = 'b'"); /* it recovers */
+    expect(c, "2", "select count(*) from cron_run where schedule = 'd'");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+acts_and_their_audit(void **state)
+{
+    PGconn *c = fresh("cron_acts");
+
+    (void)state;
+    expect(c, "added",
+           "select state from schedule_preview('n', '{\"cron\": \"@daily\", \"queue\": "
+           "\"q\"}', null)");
+    expect(
+        c, "n added 0",
+        "select concat_ws(' ', id, state, (select count(*) from cron_run)) from schedule_set(" ACT(
+            1) ", 'n', '{\"cron\": \"@daily\", \"queue\": \"q\", \"tz\": \"europe/berlin\", "
+               "\"comment\": \"x\"}', '{\"z\":1,\"a\":2}', 'why')");
+    expect(c, "t",
+           "select next_run = cron_next('@daily', 'Europe/Berlin', now()) and tz = "
+           "'Europe/Berlin' from schedule");
+    expect(c, "n added", /* asked again: the stored answer */
+           "select concat_ws(' ', id, state) from schedule_set(" ACT(
+               1) ", 'n', '{\"cron\": \"@hourly\", \"queue\": \"q\"}')");
+    assert_string_equal(pg_try(c, "select schedule_set(" ACT(1) ", 'm', '{\"cron\": \"@daily\", "
+                                                                "\"queue\": \"q\"}')"),
+                        "QT007");
+    expect(c, "changed", "select state from schedule_set(" ACT(2) ", 'n', '{\"queue\": \"r\"}')");
+    expect(c, "r @daily x {\"z\":1,\"a\":2}",
+           "select concat_ws(' ', queue, cron, comment, payload) from schedule");
+    expect(c, "run", "select state from schedule_run(" ACT(3) ", 'n')");
+    expect(c, "1", "select count(*) from queue where queue = 'r' and unique_key like 'cron:n:%%'");
+    expect(c, "paused", "select state from schedule_pause(" ACT(4) ", 'n', 'holiday')");
+    expect(c, "paused already", "select why from schedule_pause(" ACT(5) ", 'n')");
+    pg_run(c, "select cron_due(now() + interval '10 days')");
+    expect(c, "1", "select count(*) from queue");
+    expect(c, "resumed", "select state from schedule_resume(" ACT(6) ", 'n')");
+    expect(c, "not paused", "select why from schedule_resume(" ACT(7) ", 'n')");
+    expect(c, "t", "select next_run > now() and paused_at is null from schedule");
+    expect(c, "removed", "select state from schedule_remove(" ACT(8) ", 'n')");
+    expect(c, "not found", "select why from schedule_remove(" ACT(9) ", 'n')");
+    expect(
+        c, "{\"z\":1,\"a\":2} r @daily", /* to be put back */
+        "select concat_ws(' ', before->>'payload', before->>'queue', before->>'cron') from audit "
+        "join audit_batch using (action) where verb = 'schedule remove' and changed = 1");
+    expect(
+        c,
+        "n: schedule set 2,n: schedule run 1,n: schedule pause 1,n: schedule resume 1,n: "
+        "schedule remove 1",
+        "select string_agg(v, ',' order by o) from (select (params->>'schedule') || ': ' || verb "
+        "|| ' ' || sum(changed) as v, min(at) as o from audit_log group by params->>'schedule', "
+        "verb) z");
+    PQfinish(c);
+}
+
+static void
+settings_are_checked(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"{\"cron\": \"61 * * * *\", \"queue\": \"q\"}",                                      "minute: 61 is not within 0-59"                       },
+        {"{\"cron\": \"@daily\"}",                                                            "a new schedule needs a name, a cron line and a queue"},
+        {"{\"cron\": \"@daily\", \"queue\": \"q\", \"color\": 1}",
+         "a schedule has no setting color"                                                                                                          },
+        {"{\"cron\": \"@daily\", \"queue\": \"q\", \"catch_up\": \"some\"}",
+         "catch_up is none, latest or all, not \"some\""                                                                                            },
+        {"{\"cron\": \"@daily\", \"queue\": \"q\", \"catch_up\": \"all\", \"unique\": true}",
+         "unique and catch_up all exclude each other: of the missed runs one could wait only"                                                       },
+        {"{\"cron\": \"@daily\", \"queue\": \"q\", \"priority\": 10}",
+         "priority is 0 (soonest) to 9, max_tries 1 at least"                                                                                       },
+        {"{\"cron\": \"@daily\", \"queue\": \"q\", \"tz\": \"Nowhere\"}",
+         "there is no time zone \"Nowhere\": name one like Europe/Berlin or UTC"                                                                    },
+    };
+    PGconn *c = fresh("cron_settings");
+
+    (void)state;
+    pg_run(c, "create function t.why(s jsonb, p text) returns text language plpgsql as $$ begin "
+              "perform schedule_set(gen_random_uuid(), 'n', s, p); return 'fine'; exception when "
+              "sqlstate 'QT007' then return sqlerrm; end $$");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect(c, wrong[i][1], "select t.why('%s', null)", wrong[i][0]);
+    expect(c, "invalid input syntax for type json",
+           "select t.why('{\"cron\": \"@daily\", \"queue\": \"q\"}', '{a}')");
+    expect(c, "0 0",
+           "select (select count(*) from schedule) || ' ' || (select count(*) from audit)");
+    /* not JSON */
+    expect(
+        c, "fine",
+        "select t.why('{\"cron\": \"@daily\", \"queue\": \"q\", \"payload_type\": \"text/plain\"}',"
+        " '{a}')");
+    pg_run(c, "select schedule_run(" ACT(1) ", 'n')");
+    expect(c, "{a} text/plain",
+           "select convert_from(body, 'UTF8') || ' ' || payload_type from "
+           "queue");
+    PQfinish(c);
+}
+
+static void
+rights(void **state)
+{
+    PGconn *c = fresh("cron_rights"), *o = core_join("cron_rights"), *v = core_join("cron_rights");
+
+    (void)state;
+    pg_run(c, "create role cron_op login in role queues_operator; create role cron_view login in "
+              "role queues_viewer");
+    pg_run(o, "set session authorization cron_op");
+    pg_run(v, "set session authorization cron_view");
+    pg_run(o, "select schedule_set(" ACT(1) ", 'n', '{\"cron\": \"@daily\", \"queue\": \"q\"}'); "
+                                            "select schedule_run(" ACT(2) ", 'n')");
+    expect(c, "1", "select count(*) from queue");
+    expect(v, "n 1", "select name || ' ' || (select count(*) from cron_run) from schedule");
+    expect(v, "3", "select count(*) from cron_times('@daily')");
+    assert_string_equal(pg_try(v, "select schedule_pause(" ACT(3) ", 'n')"), "42501");
+    assert_string_equal(pg_try(v, "delete from schedule"), "42501");
+    assert_string_equal(pg_try(o, "update schedule set queue = 'x'"), "42501");
+    assert_string_equal(pg_try(o, "select cron_due()"), "42501");
+    PQfinish(c);
+    PQfinish(o);
+    PQfinish(v);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_time_is_pushed_once),
+        cmocka_unit_test(two_schedulers_and_a_death_push_once),
+        cmocka_unit_test(a_crowd_pushes_each_time_once),
+        cmocka_unit_test(missed_times_by_catch_up),
+        cmocka_unit_test(catching_up_is_bounded),
+        cmocka_unit_test(a_run_may_wait_for_the_one_before),
+        cmocka_unit_test(what_fails_stops_nobody),
+        cmocka_unit_test(acts_and_their_audit),
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(rights),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
