@@ -204,6 +204,7 @@ declare
     again boolean; -- queues with limits are to be looked at, all of them
     free  int := 0;
     due   timestamptz;
+    cron  timestamptz; -- when schedules are to be looked at
     which  text[]; -- queues in which something has come up
     every  boolean := false;
     write boolean;
@@ -221,8 +222,13 @@ begin
         select * into t from tick order by tick desc limit 1;
         t.more := true;
     end if;
+    cron := t.cron_at;
+    if cron is null or cron <= clock_timestamp() then
+        cron := cron_due(); -- so early that this step sees what it pushes
+    end if;
     select * into d from read_deltas(t);
     new := t;
+    new.cron_at := cron;
     which := d.woken || d.late_queues || d.new_queues;
     write := d.n > 0 or held = 'taken';
     if d.new_queues is not null then
@@ -299,9 +305,9 @@ begin
     end if;
     if write then
         insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
-                          limited_at)
+                          limited_at, cron_at)
         values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after,
-                new.mark_at, new.day_at, new.limited_at);
+                new.mark_at, new.day_at, new.limited_at, new.cron_at);
     end if;
     if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
         perform fold_now();
@@ -311,7 +317,8 @@ begin
     end if;
     wait_ms := greatest(0, least(wait_ms, kept.wait_ms,
         1 + (1000 * extract(epoch from least(new.limited_at, now() + interval '1 min') - clock_timestamp()))::int));
+    wait_ms := greatest(0, least(wait_ms, 1 + (1000 * extract(epoch from cron - clock_timestamp()))::int));
     return next;
 end $$;
-comment on function schedule(text) is 'One step of the scheduler named holder: promotes what is due, takes back expired leases, cuts new ones, folds the '
+comment on function schedule(text) is 'One step of the scheduler named holder: pushes what schedules are due for, promotes what is due, takes back expired leases, cuts new ones, folds the '
     'counters. Call it again after wait_ms. active = false: another scheduler holds the lease. Where nothing is new it writes nothing';
