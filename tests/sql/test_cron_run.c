@@ -162,9 +162,12 @@ a_run_may_wait_for_the_one_before(void **state)
     pg_run(c, "select cron_due('2026-01-01 06:00'), cron_due('2026-01-01 07:00')");
     expect(c, "u 06:00,u 07:00 the job of an earlier run is not finished", RUNS);
     expect(c, "1 cron:u", "select count(*) || ' ' || max(unique_key) from queue");
+    pg_run(c, "update schedule set next_run = null"); /* steps go by the real clock */
     core_settle(c);
     pg_run(c, "select complete('w', lease, version, seq) from claim('w')");
-    pg_run(c, "select cron_due('2026-01-01 08:00')");
+    pg_run(
+        c,
+        "update schedule set next_run = '2026-01-01 08:00'; select cron_due('2026-01-01 08:00')");
     expect(c, "1 t",
            "select (select count(*) from queue) || ' ' || (error is null)::char from schedule");
     core_check(c);
@@ -293,6 +296,46 @@ settings_are_checked(void **state)
     PQfinish(c);
 }
 
+/* The scheduler's step does it, cuts in the same step, and sleeps no longer than until the next. */
+static void
+the_step_runs_schedules(void **state)
+{
+    PGconn *c = fresh("cron_step"), *d = core_join("cron_step");
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"* * * * *\"}", "now");
+    add(c, "b", "{\"cron\": \"@every 300s\"}", "now");
+    pg_run(d, "begin; select active from schedule('other')");
+    expect(c, "no", "select t.step()"); /* one is at it */
+    PQfinish(d);
+    pg_wait(c, "select count(*) from pg_stat_activity where datname = current_database()", "1",
+            5000);
+    expect(c, "2 0 0", "select t.step()");
+    expect(c, "2", "select count(*) from claim('n', 9)");
+    expect(c, "1 1",
+           "select count(*) filter (where schedule = 'a') || ' ' || count(*) filter (where "
+           "schedule = 'b') from cron_run");
+    core_settle(c);
+    expect(c, "2", "select count(*) from cron_run");
+    expect(c, "t",
+           "select cron_at between now() and now() + interval '1 s' from tick order by tick "
+           "desc limit 1"); /* until then nothing is looked at */
+    pg_run(c,
+           "update schedule set next_run = now() + interval '20 ms' where name = 'b'; update tick "
+           "set cron_at = null");
+    expect(c, "t", "select wait_ms <= 21 from schedule('test')");
+    core_check(c);
+    /* another scheduler takes over: what is due meanwhile is pushed by it, once */
+    pg_run(c, "update schedule set next_run = date_trunc('minute', now()) + interval '1 ms' where "
+              "name = 'b'; update tick set cron_at = null; update scheduler set until = now() - "
+              "interval '1 s' where term > 0");
+    expect(c, "t", "select active from schedule('another')");
+    expect(c, "f", "select active from schedule('test')");
+    expect(c, "2", "select count(*) from cron_run where schedule = 'b'");
+    core_check(c);
+    PQfinish(c);
+}
+
 static void
 rights(void **state)
 {
@@ -330,6 +373,7 @@ main(void)
         cmocka_unit_test(what_fails_stops_nobody),
         cmocka_unit_test(acts_and_their_audit),
         cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(the_step_runs_schedules),
         cmocka_unit_test(rights),
     };
 
