@@ -35,8 +35,9 @@ begin
         union all
         select queue, null, null, null, null, null, null, null, null, null, null, null, null, cardinality(seqs), null from live where lock_key is not null
     ), q as (
-        select queue, coalesce(sum(scheduled), 0)::bigint as scheduled, (coalesce(sum(ready), 0) - coalesce(sum(runs), 0))::bigint as ready,
-               coalesce(sum(retry), 0)::bigint as retry, coalesce(sum(runs), 0)::bigint as running, coalesce(sum(failed), 0)::bigint as failed,
+        select queue, coalesce(sum(scheduled), 0)::bigint as scheduled, greatest(0, coalesce(sum(ready), 0) - coalesce(sum(runs), 0))::bigint as ready,
+               coalesce(sum(retry), 0)::bigint as retry, greatest(0, least(coalesce(sum(runs), 0), sum(ready)))::bigint as running, -- leases may name jobs that are gone
+               coalesce(sum(failed), 0)::bigint as failed,
                min(oldest) as oldest, coalesce(sum(pushed), 0)::bigint as pushed, coalesce(sum(completed), 0)::bigint as completed,
                coalesce(sum(fails), 0)::bigint as fails, coalesce(sum(retried), 0)::bigint as retried,
                coalesce(sum(cancelled), 0)::bigint as cancelled, coalesce(sum(lost), 0)::bigint as lost, coalesce(sum(run_ms), 0)::bigint as run_ms,

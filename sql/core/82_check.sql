@@ -61,7 +61,7 @@ begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007';
     end if;
-    insert into checked (queue, at) values ($1, begun) on conflict do nothing;
+    insert into checked (queue, at) select $1, begun where not exists (select from checked where queue = $1) on conflict do nothing; -- waits else
     perform from checked where queue = $1 for update skip locked; -- two at once would repair twice
     if not found then
         return 0;
@@ -103,7 +103,7 @@ declare
 begin
     select max(at + greatest(interval '1 min', ms * interval '1 s')) into due from checked;
     if most is not null then -- within the scheduler's step: where nobody else does it, small queues, no dead rows to wade through
-        due := due + interval '5 min';
+        due := coalesce(due, (select installed_at from meta)) + interval '5 min';
         if pg_stat_get_dead_tuples('queue'::regclass) > 100000 then
             return 60000;
         end if;
@@ -118,7 +118,7 @@ begin
             union all
             select (select q.queue from queue q where q.state = 'ready' and q.queue > r.queue order by q.queue limit 1)
             from r where r.queue is not null)
-        select queue, '-infinity' from r where queue is not null on conflict do nothing;
+        select queue, '-infinity' from r where queue is not null and queue not in (select queue from checked) on conflict do nothing;
     end if;
     for name in
         select queue from (select queue from queue_config union select queue from checked) q left join checked c using (queue)

@@ -5,6 +5,9 @@
  */
 #include "tests/sql/core.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static void
 fold(PGconn *c)
 {
@@ -225,6 +228,190 @@ another_cluster(void **state)
     PQfinish(c);
 }
 
+/* --- the counters against the jobs --- */
+
+static char said[4096];
+
+static void
+remember(void *ctx, const PGresult *r)
+{
+    (void)ctx;
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s", PQresultErrorMessage(r));
+}
+
+/* Keeps the books until nothing is due; what was logged stands in said. */
+static void
+check_all(PGconn *c)
+{
+    said[0] = 0;
+    PQsetNoticeReceiver(c, remember, NULL);
+    pg_run(c, "update checked set at = at - interval '1 h', ms = 0");
+    pg_run(c, "set client_min_messages = log; select keep_books(), keep_books(), keep_books(); "
+              "reset client_min_messages");
+}
+
+static void
+changes_by_hand_are_repaired(void **state)
+{
+    PGconn *c = core_new("by_hand");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c,d'), t.push('q', 'e', 2), t.push('q', 'f', 5, '1 h'), "
+              "t.push('it''s\nr', 'x')");
+    core_settle(c);
+    expect(c, "e,a", "select t.claim('n', 2, queues => '{q}')");
+    expect(c, "failed", "select t.fail('n', 'a', 'bad', null, true)");
+    check_all(c);
+    assert_string_equal(said, "");
+    expect(c, "2 0", "select count(*) || ' ' || sum(repairs) from checked");
+
+    /* somebody tidies up */
+    pg_run(c, "delete from queue where payload->>'name' in ('b', 'f'); update queue set state = "
+              "'ready' where state = 'failed'");
+    check_all(c);
+    assert_non_null(strstr(said, "schema queues: queue \"q\", priority 5: the counter said 1 "
+                                 "failed, there are 0: repaired"));
+    assert_non_null(strstr(said, "the counter said 1 scheduled, there are 0: repaired"));
+    assert_null(strstr(said, "ready")); /* one less, one more */
+    expect(c, "4 0 0",
+           "select concat_ws(' ', ready + running, failed, scheduled) from overview() where queue "
+           "= 'q'");
+    expect(c, "1 scheduler repair counters q 2",
+           "select concat_ws(' ', (select sum(repairs) from checked), who, verb, queue, changed) "
+           "from audit_log");
+    pg_run(c, "update delta set failed = 0 where error_key is not null; delete from counter where "
+              "error_key is not null");
+
+    /* a delta is lost; the next check finds what the others have left */
+    pg_run(c, "select t.push('it''s\nr', 'y'); delete from delta where xid = (select max(xid) from "
+              "delta)");
+    check_all(c);
+    assert_non_null(
+        strstr(said, "queue \"it's\\nr\", priority 5: the counter said 1 ready, there are 2"));
+    check_all(c);
+    assert_string_equal(said, "");
+
+    /* loaded with the triggers off: counted, and the scheduler hears of them */
+    pg_run(c, "set session_replication_role = replica; insert into queue (queue, payload) values "
+              "('new', '{\"name\": \"n\"}'), "
+              "('it''s\nr', '{\"name\": \"z\"}'); insert into queue (queue, payload, state, "
+              "run_after) values ('q', '{\"name\": \"w\"}', "
+              "'scheduled', now() - interval '1 s'); reset session_replication_role");
+    check_all(c);
+    assert_non_null(strstr(said, "queue \"new\""));
+    core_check(c);
+    pg_run(c, "delete from t.held");
+    core_settle(c);
+    expect(c, "n", "select t.claim('m', 9, queues => '{new}')");
+    expect(c, "x,y,z", "select t.claim('m', 9, queues => array[e'it''s\nr'])");
+    assert_non_null(strstr(pg_value(c, "select t.claim('m', 9, queues => '{q}')"), "w"));
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Counting costs little: one minute between looks, a thousand times what the last one took; in the
+ * scheduler's step only where nobody else looks, and never at large queues. */
+static void
+checks_are_rare(void **state)
+{
+    PGconn *c = core_new("rare");
+    const char *looks = "select count(*) || ' ' || (check_counts(%s) between 1 and 60000)::text "
+                        "from checked where at > now() - interval '30 s'";
+
+    (void)state;
+    pg_run(c, "select t.many('q', 'a', 50), t.many('r', 'b', 5)");
+    core_settle(c);
+    core_ten_seconds(c);
+    pg_run(c, "select schedule('test')");
+    expect(c, "0", "select count(*) from checked"); /* not in the first minutes */
+    pg_run(c, "select check_counts()");
+    expect(c, "t", "select count(*) > 0 from checked"); /* all that 20 ms were enough for */
+    pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
+    pg_run(c, "delete from queue; update checked set at = now() - interval '50 s'");
+    pg_run(c, "select check_counts()");
+    expect(c, "0 true", looks, "");
+    pg_run(c, "update checked set at = now() - interval '4 min', ms = 300000 where queue = 'q'");
+    pg_run(c, "select check_counts()"); /* that took 5 minutes: the next in four days */
+    expect(c, "0 true", looks, "");
+    pg_run(c, "update checked set ms = 0, at = now() - interval '5 min'");
+    pg_run(c, "select check_counts(20)");
+    expect(c, "0 true", looks, "20");
+    pg_run(c, "update checked set at = now() - interval '7 min'");
+    pg_run(c, "select check_counts(20)");
+    expect(c, "r", "select queue from checked where at > now() - interval '1 min'");
+    pg_run(c, "update checked set at = now() - interval '7 min'");
+    core_ten_seconds(c);
+    pg_run(c, "select t.push('q', 'x')");
+    pg_run(c, "select schedule('test')");
+    expect(c, "2", "select count(*) from checked where at > now() - interval '1 min'");
+    core_check(c);
+    PQfinish(c);
+}
+
+enum { BUSY = 4 };
+
+static void
+push_and_work(PGconn *c, PGconn *late, int i)
+{
+    char node[] = {'n', (char)('0' + i), 0};
+
+    for (int k = 0; k < 30; k++) {
+        if (k % 7 == 0)
+            pg_run(late, "begin; select t.push('q', 'f,g')");
+        pg_run(c,
+               "begin; select t.push('q', 'a,b,c'), t.push('r', 'd', 3), t.push('r', 'e', 3, '20 "
+               "ms'); %s",
+               k % 11 ? "commit" : "rollback");
+        pg_run(c, "select schedule('test'); delete from t.held where node = '%s'", node);
+        pg_run(c, "select t.claim('%s', 3)", node);
+        pg_run(c,
+               "select t.done('%s', min(name)), t.fail('%s', max(name), 'bad', '10 ms') from t.held"
+               " where node = '%s'",
+               node, node, node);
+        if (k % 7 == 5)
+            pg_run(late, "commit");
+    }
+}
+
+static void
+busy_or_checking(PGconn *c, int i)
+{
+    if (i < BUSY) {
+        PGconn *late = core_join("left_alone");
+        push_and_work(c, late, i);
+        PQfinish(late);
+    } else {
+        for (int k = 0; k < 100; k++)
+            pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
+    }
+    PQfinish(c);
+}
+
+/* What is right is never repaired, whatever commits meanwhile; two checkers repair once. */
+static void
+right_counters_are_left_alone(void **state)
+{
+    PGconn *c = core_new("left_alone"), *a = core_join("left_alone");
+
+    (void)state;
+    core_crowd("left_alone", BUSY + 2, busy_or_checking);
+    expect(c, "0", "select sum(repairs) from checked");
+    expect(c, "0", "select count(*) from audit");
+    core_check(c);
+
+    pg_run(c, "delete from queue where queue = 'q'");
+    pg_run(a, "begin");
+    assert_true(pg_int(a, "select check_queue('q')") > 0);
+    expect(c, "0", "select check_queue('q')");
+    pg_run(a, "commit");
+    expect(c, "0", "select check_queue('q')");
+    core_check(c);
+    pg_run(c, "begin isolation level repeatable read");
+    assert_string_equal(pg_try(c, "select check_queue('q')"), "QT007");
+    PQfinish(a);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -234,6 +421,9 @@ main(void)
         cmocka_unit_test(a_writer_elsewhere_stretches_nothing),
         cmocka_unit_test(books_stay_small),
         cmocka_unit_test(another_cluster),
+        cmocka_unit_test(changes_by_hand_are_repaired),
+        cmocka_unit_test(checks_are_rare),
+        cmocka_unit_test(right_counters_are_left_alone),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

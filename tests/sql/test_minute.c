@@ -1,0 +1,208 @@
+/*
+ * Minutes: every delta counts once, whoever rolls it up and however late it commits; the histograms
+ * answer percentiles; what is old goes in bounded pieces.
+ */
+#include "tests/sql/core.h"
+
+#include <string.h>
+
+static void
+fold(PGconn *c)
+{
+    core_ten_seconds(c);
+    pg_run(c, "select schedule('test')");
+}
+
+/* Two folds, the last of which saw all that had been done; then what it saw is rolled up. */
+static void
+roll(PGconn *c)
+{
+    fold(c);
+    pg_run(c, "select t.push('other', 'x')");
+    fold(c);
+    pg_run(c, "select keep_books()");
+}
+
+static const char sums[] =
+    "select concat_ws(' ', sum(pushed), sum(completed), sum(fails), sum(retried), sum(cancelled),"
+    " sum(lost)) from %s where queue <> 'other'";
+
+static void
+every_delta_counts_once(void **state)
+{
+    PGconn *c = core_new("once"), *a = core_join("once"), *b = core_join("once");
+
+    (void)state;
+    pg_run(a, "begin; select t.push('q', 'late,later')");
+    for (int i = 0; i < 10; i++) {
+        if (i % 3 == 0)
+            pg_run(b, "begin; select t.push('r', 'p,q,r')");
+        pg_run(c, "select t.push('q', 'a,b,c,d')");
+        core_settle(c);
+        pg_run(c, "delete from t.held; select t.claim('n', 4, null, '{q}')");
+        pg_run(c, "select t.done('n', min(name)), t.fail('n', max(name)) from t.held");
+        fold(c);
+        pg_run(c, "select t.fail('n', (select name from t.held order by name limit 1 offset 1), "
+                  "'bad', null, true)");
+        core_expire(c, "n");
+        core_second(c);
+        if (i % 2)
+            pg_run(c, "select keep_books()");
+        fold(c);
+        if (i % 3 == 2)
+            pg_run(b, "commit");
+    }
+    pg_run(b, "commit");
+    pg_run(a, "commit");
+    roll(c);
+    const char *all = pg_value(c, sums, "t.counts");
+    assert_true(strlen(all) > 11); /* no zeros only */
+    expect(c, all, sums, "minute");
+    pg_run(c, "select keep_books(), keep_books()");
+    fold(c);
+    expect(c, all, sums, "minute");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+/* keep_books() and a scheduler's step want the same piece: one does it, the other finds it done. */
+static void
+two_at_once(void **state)
+{
+    PGconn *c = core_new("two"), *a = core_join("two");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    fold(c);
+    pg_run(a, "begin; select keep_books()");
+    assert_string_equal(pg_try(c, "set lock_timeout = '50ms'; select roll_minutes((select "
+                                  "max(fold) from fold where keep))"),
+                        "55P03");
+    expect(a, "3", "select pushed from minute");
+    pg_run(a, "rollback"); /* its process died */
+    expect(c, "0", "select count(*) from minute");
+    pg_run(c, "reset lock_timeout; select t.push('q', 'd')");
+    fold(c); /* what nobody rolled up the next kept fold does, before it sweeps */
+    expect(c, "3", "select pushed from minute");
+    expect(c, "t",
+           "select bool_and(rolled = (fold < (select max(fold) from fold))) from fold where"
+           " keep");
+    pg_run(a, "select keep_books()");
+    expect(c, "4", "select pushed from minute");
+    expect(c, "0", "select roll_minutes(max(fold)) from fold where keep");
+    expect(c, "4", "select pushed from minute");
+    PQfinish(a);
+    PQfinish(c);
+}
+
+static void
+completed(PGconn *c, const char *waits, const char *runs)
+{
+    pg_run(c,
+           "insert into delta (queue, priority, completed, run_ms, waits, runs) select 'q', 5,"
+           " cardinality(r), (select sum(x) from unnest(r) x), w, r from (select %s::int[] as w,"
+           " %s::int[] as r) z",
+           waits, runs);
+    roll(c);
+}
+
+static void
+histograms(void **state)
+{
+    PGconn *c = core_new("histograms");
+
+    (void)state;
+    pg_run(c, "set timezone = 'UTC'");
+    /* each in its bucket: below 1, 1, 2, 3, 4 and 5, 1000; minutes are pressed into one */
+    completed(c, "'{0,1,2,3,4,5,1000}'", "'{7,7,7,7,7,7,2000000000}'");
+    pg_run(c, "update minute set minute = date_trunc('minute', now()) where queue = 'q'");
+    expect(c, "{1,2,4,5,6,7,21,63} {1,1,1,1,2,0,1,0} {0,0,0,0,0,6,0,1} 1015 1000 2000000000",
+           "select concat_ws(' ', buckets, waits, runs, wait_ms, wait_max, run_max) from minute"
+           " where queue = 'q'");
+    pg_run(c, "update delta set at = now()");
+    completed(c, "'{3,900000}'", "'{7,0}'");
+    expect(c, "9 2 901018 900000",
+           "select concat_ws(' ', sum(completed), (select"
+           " sum(w) from minute, unnest(buckets, waits)"
+           "   u (b, w) where b = 5), sum(wait_ms), max(wait_max)) from minute where queue = 'q'");
+    pg_run(c, "delete from minute");
+    completed(c, "array(select generate_series(1, 1000))",
+              "array(select i - i / 10 * 10 from generate_series(1, 1000) i)");
+    expect(c, "1000 t t t 1000 t t t 9",
+           "select concat_ws(' ', completed, wait_p50 between 354 and 707, wait_p90 between 800 and"
+           "  1000, wait_p99 between 900 and 1000, wait_max, run_p50 between 3 and 7, run_p90"
+           " between 7 and 9, run_p99 between 8 and 9, run_max) from percentiles('{q}')");
+    expect(c, "0",
+           "select count(*) from percentiles('{q}', now() - interval '2 h', now() - "
+           "interval '1 h')");
+    expect(c, "0", "select count(*) from percentiles('{none}')");
+    /* more of short ones moves them all */
+    completed(c, "array_fill(3, array[99000])", "array_fill(50, array[99000])");
+    expect(c, "t t t t",
+           "select concat_ws(' ', wait_p50 between 2.8 and 4, wait_p90 between 2.8 and 4, wait_p99"
+           " between 2.8 and 4, run_p50 between 45 and 64) from percentiles()"
+           " where queue = 'q'");
+    PQfinish(c);
+}
+
+/* A delta stands in the minute of its own time, or in the oldest that is kept. */
+static void
+its_own_minute(void **state)
+{
+    PGconn *c = core_new("own_minute");
+
+    (void)state;
+    pg_run(c, "insert into delta (queue, priority, pushed, at) values ('q', 5, 1, now() - interval "
+              "'90 min'), ('q', 5, 2, now() - interval '90 min'), ('q', 5, 4, now() - interval '40 "
+              "days')");
+    roll(c);
+    expect(c, "3",
+           "select pushed from minutes('{q}', now() - interval '2 h', now() - interval '1 h')");
+    expect(c, "4 t",
+           "select pushed || ' ' || (minute > now() - interval '8 days')::char from minutes('{q}',"
+           " '-infinity') order by minute limit 1");
+    PQfinish(c);
+}
+
+static void
+old_minutes_go(void **state)
+{
+    PGconn *c = core_new("old_minutes");
+    const char *old = "select count(*) from minute where minute < now() - interval '7 days 2 min'";
+
+    (void)state;
+    pg_run(c, "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled,"
+              " lost, wait_ms, run_ms) select date_trunc('minute', now() - interval '9 days') + i *"
+              " interval '1 s', 'q', 1, 0, 0, 0, 0, 0, 0, 0 from generate_series(1, 5000) i");
+    for (int left = 3000; left >= -1000; left -= 2000) {
+        pg_run(c, "select t.push('q', 'x')");
+        fold(c);
+        assert_int_equal(pg_int(c, "%s", old), left < 0 ? 0 : left);
+    }
+    /* the next looks from there on only: what is dead before is not read again */
+    expect(c, "t",
+           "select to_timestamp(swept[4]) between now() - interval '9 days' and now() - interval '8"
+           " days' from fold order by fold desc limit 1");
+    pg_run(c, "update setting set value = '10 years' where name = 'minute_keep'");
+    pg_run(c, "insert into minute select (now() - interval '8 days'), 'keep', 1, 0, 0, 0, 0, 0, 0,"
+              " 0");
+    fold(c);
+    expect(c, "1", "%s", old);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_delta_counts_once),
+        cmocka_unit_test(two_at_once),
+        cmocka_unit_test(histograms),
+        cmocka_unit_test(its_own_minute),
+        cmocka_unit_test(old_minutes_go),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
