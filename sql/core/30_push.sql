@@ -6,26 +6,73 @@ $$ select ('0' || pg_catalog.to_hex((pg_catalog.date_part('epoch', pg_catalog.cl
         || '7' || pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 16))::pg_catalog.uuid $$;
 comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, then random bits; the default of queue.id';
 
+-- Triggers of queue. Whatever is text in the catalog (CHECK constraints, WHEN of triggers) is parsed anew by every statement
+-- that touches the table, and a plan pays for each column and function call it names. So queue has no CHECK: the statement
+-- trigger, which sees the rows anyway, refuses what may not be, and its straight path (one job, ready at once, nothing
+-- rare) is one small INSERT. No SET search_path either, but names made whole when it is installed: the trigger is SECURITY
+-- DEFINER, and nothing in it may be found by the path of whoever pushes.
+
+create or replace function job_fault(queue text, kind text, priority int, two_payloads boolean, max_tries int, lease_timeout interval,
+    run_timeout interval, unique_key text, concurrency_key text) returns text
+language sql immutable set search_path from current as $$
+    select case
+        when not length($1) between 1 and 200 then format('the name of a queue has 1 to 200 characters, not %s', length($1))
+        when length($2) > 200 then format('a kind has 200 characters at most, not %s', length($2))
+        when not $3 between 0 and 9 then format('a priority is 0 (soonest) to 9, not %s', $3)
+        when $4 then 'a job has a payload or a body, not both'
+        when $5 < 1 then format('max_tries is 1 at least, not %s', $5)
+        when $6 <= interval '0' or $7 <= interval '0' then 'a timeout is longer than zero'
+        when length($8) > 1000 or length($9) > 1000 then 'a unique key or concurrency key has 1000 characters at most' end
+$$;
+comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is 'Why there may be no such job; NULL = it may be';
+
+do $do$ begin execute format($make$
 create or replace function queue_pushed() returns trigger
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer as $body$
+declare
+    fault pg_catalog.text;
 begin
-    insert into delta (queue, priority, ready, scheduled, retry, failed, blocked, pushed, min_seq, max_seq, min_after)
-    select queue, priority, count(*) filter (where state = 'ready'), count(*) filter (where state = 'scheduled'),
-           count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'), count(*) filter (where state = 'blocked'), count(*),
-           min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'),
-           min(run_after) filter (where state in ('scheduled', 'retry'))
-    from pushed group by queue, priority;
+    if not pg_catalog.pg_try_advisory_xact_lock_shared(1364481111, tg_relid::int) then -- somebody waits for work
+        perform pg_catalog.pg_notify(pg_catalog.concat('queuetop_', tg_relid), '');
+    end if;
+    insert into %1$I.delta (queue, priority, pushed, ready, min_seq, max_seq)
+    select p.queue, p.priority, 1, 1, p.seq, p.seq from pushed p
+    where p.state operator(pg_catalog.=) 'ready'::%1$I.job_state and p.queue operator(pg_catalog.<>) ''
+      and pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.<=) 200
+      and p.priority operator(pg_catalog.>=) 0 and p.priority operator(pg_catalog.<=) 9 and (p.payload is null or p.body is null)
+      and p.max_tries is null and p.lease_timeout is null and p.run_timeout is null and p.unique_key is null
+      and not exists (select from pushed offset 1);
+    if not found then
+        select z.fault into fault
+        from (select %1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null, p.max_tries,
+                                    p.lease_timeout, p.run_timeout, p.unique_key, p.concurrency_key) as fault
+              from pushed p
+              where p.queue operator(pg_catalog.=) '' or p.priority operator(pg_catalog.<) 0 or p.priority operator(pg_catalog.>) 9
+                 or pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.>) 200
+                 or p.payload is not null and p.body is not null or p.max_tries is not null or p.lease_timeout is not null
+                 or p.run_timeout is not null or p.unique_key is not null or p.concurrency_key is not null) z
+        where z.fault is not null limit 1;
+        if found then
+            raise '%%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name, constraint = 'queue_valid';
+        end if;
+        insert into %1$I.delta (queue, priority, pushed, ready, scheduled, retry, failed, blocked, min_seq, max_seq, min_after)
+        select g.queue, g.priority, g.n, case when g.state operator(pg_catalog.=) 'ready' then g.n else 0 end,
+               case when g.state operator(pg_catalog.=) 'scheduled' then g.n end, case when g.state operator(pg_catalog.=) 'retry' then g.n end,
+               case when g.state operator(pg_catalog.=) 'failed' then g.n end, case when g.state operator(pg_catalog.=) 'blocked' then g.n end,
+               case when g.state operator(pg_catalog.=) 'ready' then g.low end, case when g.state operator(pg_catalog.=) 'ready' then g.high end,
+               case when g.state operator(pg_catalog.=) 'scheduled' or g.state operator(pg_catalog.=) 'retry' then g.due end
+        from (select p.queue, p.priority, p.state, pg_catalog.count(*) as n, pg_catalog.min(p.seq) as low, pg_catalog.max(p.seq) as high,
+                     pg_catalog.min(p.run_after) as due
+              from pushed p group by p.queue, p.priority, p.state) g;
+    end if;
     return null;
-end $$;
-comment on function queue_pushed() is 'Statement trigger of queue: writes what an INSERT added to delta';
+end $body$
+$make$, current_schema()); end $do$;
+comment on function queue_pushed() is 'Statement trigger of queue: refuses what is no job, writes what an INSERT added to delta, wakes who waits';
 
 create or replace function queue_special() returns trigger
 language plpgsql set search_path from current as $$
 begin
-    if new.max_tries < 1 or new.lease_timeout <= interval '0' or new.run_timeout <= interval '0' or length(new.unique_key) > 1000
-       or length(new.concurrency_key) > 1000 then
-        raise 'a job needs max_tries of 1 at least, timeouts above zero, a unique key and a concurrency key of 1000 characters at most' using errcode = '23514';
-    end if;
     if new.state = 'ready' then
         if new.run_after > now() then
             new.state := 'scheduled';
@@ -35,7 +82,19 @@ begin
     end if;
     return new;
 end $$;
-comment on function queue_special() is 'Row trigger of queue where rarer columns are given: checks them; a job for later is scheduled, one with a concurrency key blocked, not ready';
+comment on function queue_special() is 'Row trigger of queue: a job for later is scheduled, one with a concurrency key blocked, not ready';
+
+create or replace function queue_changed() returns trigger
+language plpgsql set search_path from current as $$
+declare
+    fault text := job_fault(new.queue, new.kind, new.priority, new.payload is not null and new.body is not null, null, null, null, null, null);
+begin
+    if fault is not null then
+        raise '%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name, constraint = 'queue_valid';
+    end if;
+    return new;
+end $$;
+comment on function queue_changed() is 'Row trigger of queue: what a push may not say, no change may make of it';
 
 do $$
 begin
@@ -44,12 +103,15 @@ begin
             for each statement execute function queue_pushed();
     end if;
     if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special'
-                   and pg_get_triggerdef(oid) like '%concurrency_key%') then
+                   and pg_get_triggerdef(oid) like '%concurrency_key%' and pg_get_triggerdef(oid) not like '%unique_key%') then
         drop trigger if exists queue_special on queue;
         create trigger queue_special before insert on queue for each row
-            when (new.run_after is not null or new.unique_key is not null or new.max_tries is not null or new.lease_timeout is not null
-                  or new.run_timeout is not null or new.concurrency_key is not null)
+            when (new.run_after is not null or new.concurrency_key is not null)
             execute function queue_special();
+    end if;
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_changed') then
+        create trigger queue_changed before update of queue, kind, priority, payload, body on queue for each row
+            execute function queue_changed();
     end if;
 end $$;
 
@@ -75,8 +137,9 @@ comment on function push_twin(uuid, text, text, boolean) is 'The job that stands
 create or replace function push_withdraw(ids uuid[]) returns void
 language sql set search_path from current as $$
     with d as (delete from queue q where q.id = any($1) returning q.queue, q.priority, q.state)
-    insert into delta (queue, priority, ready, scheduled, pushed)
-    select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'), -count(*)
+    insert into delta (queue, priority, ready, scheduled, blocked, pushed)
+    select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
+           -count(*) filter (where state = 'blocked'), -count(*)
     from d group by queue, priority
 $$;
 comment on function push_withdraw(uuid[]) is 'Takes back jobs that this very transaction pushed and that turned out to be finished already';

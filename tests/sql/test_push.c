@@ -37,6 +37,46 @@ insert_is_a_push(void **state)
     PQfinish(c);
 }
 
+/* The statement trigger has the owner's rights and no path: it must find nothing of the pusher's. */
+static void
+operators_of_others(void **state)
+{
+    PGconn *c = core_new("operators"), *w = core_join("operators");
+
+    (void)state;
+    pg_run(c, "create schema evil authorization queues_worker");
+    pg_run(w, "set role queues_worker");
+    pg_run(w,
+           "create function evil.trap() returns void language plpgsql as $$ begin raise 'found by"
+           " the path of the pusher, as %%', current_user; end $$;"
+           " do $$ declare o record; n int := 0; begin"
+           "  for o in select oprname, oprleft::regtype l, oprright::regtype r, oprresult::regtype"
+           "  t from pg_operator where oprname in ('=', '<>', '<', '>', '<=', '>=', '||', '+') and"
+           "  oprleft in ('text'::regtype, 'int4'::regtype, 'int2'::regtype, 'int8'::regtype,"
+           "  'anyenum'::regtype) and oprright <> 'anynonarray'::regtype loop n := n + 1;"
+           "   execute format('create function evil.f%%s(%%s, %%s) returns %%s language plpgsql as"
+           "   ''begin perform evil.trap(); end''', n, o.l, o.r, o.t);"
+           "   execute format('create operator evil.%%s (leftarg = %%s, rightarg = %%s,"
+           "   function = evil.f%%s)', o.oprname, o.l, o.r, n); end loop; end $$");
+    pg_run(w, "create function evil.octet_length(text) returns int language sql as 'select"
+              " evil.trap(); select 1'; create function evil.concat(text, oid) returns text language"
+              " sql as 'select evil.trap(); select null::text'; create domain evil.text as"
+              " pg_catalog.text check (length(value) = 77)");
+    pg_run(w, "set search_path = evil, pg_catalog");
+    assert_string_equal(pg_try(w, "select 1 = 1"), "P0001"); /* the trap works */
+    assert_string_equal(pg_try(w, "select octet_length('a'::pg_catalog.text)"), "P0001");
+    pg_run(w, "insert into queues.queue (queue) values ('q')");
+    pg_run(w, "insert into queues.queue (queue) values ('q'), ('q'), ('r')");
+    pg_run(w, "insert into queues.queue (queue, unique_key) values ('q', 'k')");
+    pg_run(w, "insert into queues.queue (queue, run_after) values ('q', 'infinity')");
+    pg_run(w, "select queues.push('q'), queues.push('q', unique_key => 'l')");
+    assert_string_equal(pg_try(w, "insert into queues.queue (queue) values ('')"), "23514");
+    expect(c, "8", "select sum(pushed) from t.counts");
+    core_check(c);
+    PQfinish(w);
+    PQfinish(c);
+}
+
 static void
 same_id_is_one_job(void **state)
 {
@@ -276,6 +316,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(insert_is_a_push),
+        cmocka_unit_test(operators_of_others),
         cmocka_unit_test(same_id_is_one_job),
         cmocka_unit_test(unique_key_among_the_unfinished),
         cmocka_unit_test(unique_key_in_two_sessions),

@@ -166,8 +166,9 @@ every_open_function_is_pinned(void **state)
     PGconn *c = core_new("pinned");
 
     (void)state;
-    /* what runs with the owner's rights names its own path, temporary objects last */
-    expect(c, "",
+    /* what runs with the owner's rights names its own path, temporary objects last; but the trigger
+       of each push, which names all it uses in full (test_push: operators_of_others) */
+    expect(c, "queue_pushed",
            "select coalesce(string_agg(proname, ','), '') from pg_proc where pronamespace ="
            " 'queues'::regnamespace and prosecdef and not coalesce(proconfig, '{}') @>"
            " array['search_path=queues, pg_temp']");
