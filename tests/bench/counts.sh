@@ -2,8 +2,8 @@
 # counts: overview(), what a console reads each second, with 10 thousand, 1 million and 10 million (COUNTS_MAX) jobs in
 # 50 queues; after vacuum, and with autovacuum off after a tenth of the rows were rewritten and workers were busy: while
 # 200 jobs a second are pushed one by one and the scheduler sums up. Once more with 2,000 pushes that it has not summed
-# up yet (it stands still). Median of 20 calls in one
-# session, 30 ms apart, so that they meet every age of the last sum.
+# up yet (it stands still). Median of 20 calls in one session, 30 ms apart,
+# so that they meet every age of the last sum.
 
 part_counts() {
     local want have=0 r

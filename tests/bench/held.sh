@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # held: what a snapshot that somebody holds for 45 s (HOLD) does to claim + complete in batches of 10 by 8 clients: jobs/s
-# in the 6 s before and in its last 8 s, from the jobs really gone. Peers begin with 1 M jobs waiting, ours with 2.5 M, as
-# it takes more of them. Then ours while pg_dump runs again and again, and while a transaction that pushed stays open.
+# in the 6 s before and in its last 8 s, from the jobs really gone. Peers begin with 1 M jobs (HELD_JOBS) waiting, ours
+# with 2.5 times as many, as it takes more of them. Then ours while pg_dump runs again and again, and while a transaction that pushed stays open.
 
 hold_secs=${HOLD:-45}
 
 part_held() {
     local e r
+    fact held "for $hold_secs s"
     for ((r = 0; r < ${HELD_ROUNDS:-1}; r++)); do
         for e in plain "$(best)" graphile pgboss; do
             has "$e" && hold "$e" snapshot
@@ -17,10 +18,16 @@ part_held() {
 }
 
 hold() { # engine, what is held
-    local e=$1 n=1000000 a b c d s
-    [ "$(base "$e")" != ours ] || n=2500000
+    local e=$1 n=${HELD_JOBS:-1000000} a b c d s
+    [ "$(base "$e")" != ours ] || n=$((n * 5 / 2))
     s=$(script "$e" 10 0)
-    prepare "$e" $((n * backlog)) 10
+    if [ "$2" = snapshot ]; then
+        prepare "$e" $((n * backlog)) 10
+    else # as it came out of the last one, filled up
+        b=$((n * backlog - $(left "$e")))
+        fill "$e" $((b > 0 ? b : 0))
+        settle "$e"
+    fi
     [ "$(base "$e")" != ours ] || start_scheduler
     start=$(now)
     bench "$e" "$s" 8 $((hold_secs + 11)) -D l='{}' -D v='{}' -D s='{}' &
@@ -37,8 +44,10 @@ hold() { # engine, what is held
 }
 at() { # seconds since start, engine: jobs left and the server's time then
     # a stated time is measured, so this sleeps until it has come
-    sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print d > 0 ? d : 0 }')"
-    echo "$(left "$2")" "$(now)"
+    sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print (d > 0 ? d : 0) }')"
+    local t
+    t=$(now)
+    echo "$(left "$2")" "$t"
 }
 fall() { awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, " "); split(b, y, " "); printf "%.0f", (x[1] - y[1]) / (y[2] - x[2]) }'; }
 

@@ -53,17 +53,18 @@ BEGIN {
     for (i in e) label[e[i]] = l[i]
     title["push"] = "push, jobs/s"; ratios["push"] = "insert/plain insert/uncounted insert/graphile push/graphile insert/pgboss"
     title["work"] = "claim + complete, jobs/s"; ratios["work"] = "ours/graphile both/graphile ours/plain both/plain"
-    title["wal"] = "the same, bytes of WAL a job"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
+    title["wal"] = "the same, bytes of WAL a job without page images"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
+    title["walfull"] = "with the page images after a checkpoint"
     title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
-    title["held: snapshot"] = "a snapshot is held for 45 s"
-    title["held: pg_dump"] = "pg_dump runs"
+    title["held: snapshot"] = "a repeatable-read snapshot is held"
+    title["held: pg_dump"] = "pg_dump runs again and again"
     title["held: open push"] = "a transaction that pushed stays open"
     title["counts"] = "overview() of 50 queues"
     title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
-    order = "push work wal level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
+    order = "push work wal walfull level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }

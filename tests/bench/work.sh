@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # work: claim and complete over 50 queues with everything on: history in full, counters, fencing, fairness, the
 # scheduler beside. Jobs that are really gone are counted in the tables. A run that finds too little waiting at its
-# end is made again with twice as much. Beside jobs/s: bytes of WAL a job, the scheduler's and autovacuum's included.
+# end is made again with twice as much. Beside jobs/s: bytes of WAL a job, the scheduler's and autovacuum's included;
+# wal leaves out the images of whole pages, which depend on how long ago the last checkpoint was (here: just now).
 
 # jobs a second and client that a backlog must stand (times BACKLOG)
 need() { # batch, clients, single
@@ -20,7 +21,7 @@ prepare() { # engine, jobs, batch
     settle "$1"
 }
 
-# prints jobs/s; leaves the WAL bytes a job in $dir/wal
+# prints jobs/s; leaves the WAL bytes a job in $dir/wal, without and with page images
 work_once() { # engine, batch, clients, single
     local e=$1 n=$2 c=$3 more=1 s wal a b
     s=$(script "$e" "$n" "$4")
@@ -28,13 +29,14 @@ work_once() { # engine, batch, clients, single
         prepare "$e" $(($(need "$n" "$c" "$4") * secs * backlog * more)) "$n"
         [ "$(base "$e")" != ours ] || start_scheduler
         a=$(left "$e")
-        wal=$(sql "$e" -c "select pg_current_wal_insert_lsn()")
+        wal=$(sql "$e" -c "select pg_current_wal_flush_lsn()")
         bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}' || {
             stop_scheduler
             echo failed | tee "$dir/wal"
             return
         }
-        wal=$(sql "$e" -c "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$wal')")
+        "${as[@]}" "$bin/pg_waldump" --stats -p "$dir/data/pg_wal" -s "$wal" \
+            -e "$(sql "$e" -c "select pg_current_wal_flush_lsn()")" 2>/dev/null | sed -n 's/[][%()]/ /g; s/^Total *//p' >"$dir/walstats"
         stop_scheduler
         b=$(left "$e")
         if [ "$b" -gt $((n * c * 4 + a / 50)) ] || [ $more = 8 ]; then
@@ -43,7 +45,7 @@ work_once() { # engine, batch, clients, single
         more=$((more * 2))
         say "$e ran dry: once more with $more times as much"
     done
-    per "$wal" $((a - b)) >"$dir/wal"
+    awk -v n=$((a - b)) '{ printf "%.0f %.0f\n", $2 / n, $6 / n }' "$dir/walstats" >"$dir/wal"
     per $((a - b)) "$secs"
 }
 
@@ -57,7 +59,8 @@ part_work() {
             for e in plain ours both none graphile pgboss pgq; do
                 if has "$(base "$e")" && has "$e" && wanted "$e" "$n" "$c" "$one"; then
                     figure work "$row" "$e" "$(work_once "$e" "$n" "$c" "$one")"
-                    figure wal "$row" "$e" "$(<"$dir/wal")"
+                    figure wal "$row" "$e" "$(cut -d' ' -f1 "$dir/wal")"
+                    figure walfull "$row" "$e" "$(cut -d' ' -f2 "$dir/wal")"
                 fi
             done
         done
