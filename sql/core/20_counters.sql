@@ -130,7 +130,8 @@ create table if not exists cursor (
     chunk int not null default 10
 );
 create unique index if not exists cursor_queue on cursor (queue, n desc);
-create index if not exists cursor_n on cursor (n);
+drop index if exists cursor_n;
+create index if not exists cursor_number on cursor ((n + 0)); -- not of n: the planner would look for a queue's newest row in it
 alter table cursor set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 comment on table cursor is 'How far a queue has been cut; its newest row counts';
 comment on column cursor.seq is 'By priority (0 first): jobs up to here have been cut; NULL = no job of that priority was ever seen';

@@ -142,12 +142,12 @@ begin
         delete from counter where fold = c;
     end loop;
     lo := f.swept;
-    hi := array[(select max(tick) from tick), (select max(n) from cursor), (select max(n) from mark),
+    hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
                 extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint];
     delete from tick where tick >= lo[1] and tick < hi[1];
     delete from mark where n >= lo[3] and n < hi[3];
     delete from cursor c using (
-        select o.n from (select queue, max(n) as n from cursor where n > lo[2] and n <= hi[2] group by queue) w
+        select o.n from (select queue, max(n) as n from cursor where n + 0 > lo[2] and n + 0 <= hi[2] group by queue) w
         cross join lateral (select n from cursor o where o.queue = w.queue and o.n < w.n and o.n > lo[2]
                             union all
                             (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)) o) z
