@@ -26,6 +26,7 @@ enum act {
     ACT_PAUSE,
     ACT_RESUME,
     ACT_DRAIN,
+    ACT_QUEUE_SET,
     ACT_CRON_SET,
     ACT_CRON_PAUSE,
     ACT_CRON_RESUME,
@@ -52,7 +53,7 @@ struct intent { /* all borrowed for the call of action_new */
         *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
     const char *queue, *node; /* pause, resume, purge; release, extend, drain */
     const char *schedule;     /* cron acts: its name */
-    const char *settings;     /* cron set: a JSON object */
+    const char *settings;     /* queue, cron set: a JSON object */
     const char *payload;      /* cron set; NULL = leave it */
     int64_t by_ms;            /* extend */
     int64_t older_than_ms;    /* purge */

@@ -30,6 +30,7 @@ enum section_id {
     SEC_SCHEDULES,
     SEC_CRON_RUNS,
     SEC_CRON_NEXT,
+    SEC_QUEUE_SETTINGS,
     SEC_REQUEUE,
     SEC_REQUEUE_WHERE,
     SEC_RELEASE_WHERE,
@@ -40,6 +41,7 @@ enum section_id {
     SEC_RESUME,
     SEC_CANCEL,
     SEC_DRAIN,
+    SEC_QUEUE_SET,
     SEC_CRON_SET,
     SEC_CRON_PAUSE,
     SEC_CRON_RESUME,
@@ -51,6 +53,7 @@ enum section_id {
     SEC_PURGE_PREVIEW,
     SEC_CANCEL_PREVIEW,
     SEC_CRON_SET_PREVIEW,
+    SEC_QUEUE_SET_PREVIEW,
     SEC_COUNT
 };
 

@@ -198,6 +198,15 @@ static const struct field run_fields[] = {
 };
 RECORD(run, run_fields, run_row);
 
+#define W(f) offsetof(struct setting_row, f)
+static const struct field setting_fields[] = {
+    {"setting",  F_STR, W(setting),  false},
+    {"value",    F_STR, W(value),    false},
+    {"standard", F_STR, W(standard), true },
+    {"note",     F_STR, W(note),     true },
+};
+RECORD(setting, setting_fields, setting_row);
+
 #define E(f) offsetof(struct effect_row, f)
 static const struct field effect_fields[] = {
     {"state", F_STR, E(state), false},

@@ -89,6 +89,10 @@ struct run_row { /* of a schedule; of one to come only due_ms is known */
     const char *job, *outcome, *error, *due; /* due: as a clock in its zone shows it */
 };
 
+struct setting_row { /* of a queue */
+    const char *setting, *value, *standard, *note;
+};
+
 struct effect_row { /* of a preview: n rows will become state; state "" = skipped, because why */
     const char *state, *why;
     int64_t n;
@@ -122,7 +126,8 @@ struct record {
 };
 extern const struct record record_queue, record_count, record_rate, record_job, record_detail,
     record_attempt, record_node, record_lease, record_group, record_audit, record_schedule,
-    record_run, record_effect, record_change, record_server, record_role, record_spent;
+    record_run, record_setting, record_effect, record_change, record_server, record_role,
+    record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

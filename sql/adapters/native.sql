@@ -413,6 +413,10 @@ select (extract(epoch from t) * 1000)::bigint as due_ms,
        to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
 from {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t
 
+-- name: queue_settings
+-- params: queue
+select setting, value, standard, note from {schema}.queue_settings($1::text)
+
 -- name: requeue
 -- params: action batch ids reset reason
 select id, state, why, cursor, n from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text)
@@ -460,6 +464,10 @@ select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::tex
 -- params: action node reason
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
 
+-- name: queue_set
+-- params: action queue settings reason
+select id, state, why, cursor, n from {schema}.set_queue($1::uuid, $2::text, $3::jsonb, $4::text)
+
 -- name: cron_set
 -- params: action schedule settings payload reason
 select id, state, why, cursor, n from {schema}.schedule_set($1::uuid, $2::text, $3::jsonb, $4::text, $5::text)
@@ -499,6 +507,10 @@ from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
 -- name: purge_preview
 -- params: queue states before
 select state, n, why from {schema}.purge_preview($1::text, $2::text[], $3::timestamptz)
+
+-- name: queue_set_preview
+-- params: queue settings
+select state, n, why from {schema}.set_queue_preview($1::text, $2::jsonb)
 
 -- name: cron_set_preview
 -- params: schedule settings payload

@@ -15,24 +15,27 @@ language sql set search_path from current as $$
     ), s as materialized ( -- they keep their order
         select id, nextval('job_seq') as seq from (select id from o order by seq) z
     ), u as (
-        update queue q set state = 'ready', seq = s.seq, changed = now(), run_after = null, last_action = action,
+        update queue q set state = case when q.concurrency_key is null then 'ready' else 'blocked' end::job_state, seq = s.seq,
+               changed = now(), run_after = null, last_action = action, expires_at = case when q.expires_at > now() then q.expires_at end,
                tries = case when reset then 0 else q.tries end,
                max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then q.tries + 1 else q.max_tries end,
                cancel_asked = null
         from o join s using (id) left join queue_config c on c.queue = o.queue
         where q.id = o.id
-        returning q.id, q.queue, q.priority, q.seq, o.state as was, o.error_key
+        returning q.id, q.queue, q.priority, q.seq, q.state, o.state as was, o.error_key
     ), d as (
-        insert into delta (queue, priority, error_key, ready, failed, retry, scheduled, min_seq, max_seq)
-        select queue, priority, null, count(*), -count(*) filter (where was = 'failed'), -count(*) filter (where was = 'retry'),
-               -count(*) filter (where was = 'scheduled'), min(seq), max(seq)
+        insert into delta (queue, priority, error_key, ready, blocked, failed, retry, scheduled, min_seq, max_seq)
+        select queue, priority, null, count(*) filter (where state = 'ready'), count(*) filter (where state = 'blocked'),
+               -count(*) filter (where was = 'failed'), -count(*) filter (where was = 'retry'), -count(*) filter (where was = 'scheduled'),
+               min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready')
         from u group by queue, priority
         union all
-        select queue, 0, error_key, 0, -count(*), 0, 0, null, null from u
+        select queue, 0, error_key, 0, 0, -count(*), 0, 0, null, null from u
         where was = 'failed' and error_key is not null group by queue, error_key)
     select id from u
 $$;
-comment on function requeue_live(uuid, uuid[], boolean) is 'Makes waiting or failed jobs ready; tries are kept and one more is allowed, or they start over (reset)';
+comment on function requeue_live(uuid, uuid[], boolean) is 'Makes waiting or failed jobs ready (those with a '
+    'concurrency key: blocked); tries are kept and one more is allowed, or they start over (reset). A time that is over no longer counts';
 
 create or replace function requeue_history(action uuid, job uuid, out new_id uuid, out why text)
 language plpgsql set search_path from current as $$
@@ -78,12 +81,14 @@ begin
                     exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
              from (select distinct unnest(ids) as id) i left join queue q on q.id = i.id order by i.id loop
         if r.id = any(done) then
-            rows := rows || jsonb_build_object('id', r.id, 'state', 'ready');
+            rows := rows || jsonb_build_object('id', r.id, 'state', 'ready', 'why', case when r.state = 'blocked' then 'waits for its concurrency key' end);
         elsif not r.here then
             select * into h from requeue_history(action, r.id);
             rows := rows || jsonb_build_object('id', r.id, 'state', case when h.new_id is not null then 'ready' end, 'why', h.why);
         elsif r.state = 'ready' then
             rows := rows || jsonb_build_object('id', r.id, 'why', case when r.runs then 'running' else 'ready already' end);
+        elsif r.state = 'blocked' then
+            rows := rows || jsonb_build_object('id', r.id, 'why', 'waits for its concurrency key');
         else
             begin
                 perform requeue_live(action, array[r.id], reset);
@@ -123,7 +128,7 @@ begin
     if at ->> 0 = 'q' then
         return query
         select q.id, jsonb_build_array('q', q.queue, q.seq)::text from queue q
-        where q.state <> 'ready' and q.state::text = any($3) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
+        where q.state not in ('ready', 'blocked') and q.state::text = any($3) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
           and ($2 is null or q.queue = $2 and (q.queue <> at ->> 1 or q.seq > (at ->> 2)::bigint)) and ($4 is null or q.kind = $4)
           and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6) and ($1 is null or q.id = any($1))
         order by q.queue, q.seq limit $8;
@@ -149,10 +154,11 @@ begin
     if $1 is not null then
         return query
         select z.state, count(*), z.why from (
-            select case when q.state = 'ready' then null when q.id is not null and twin then null
+            select case when q.state in ('ready', 'blocked') then null when q.id is not null and twin then null
                         when q.id is not null then 'ready' when h.kept and not twin then 'ready' end as state,
                    case when q.state = 'ready' then case when exists (select from live w where w.queue = q.queue
                             and w.lock_key is not null and q.seq = any(w.seqs)) then 'running' else 'ready already' end
+                        when q.state = 'blocked' then 'waits for its concurrency key'
                         when twin then 'a newer job has its unique key'
                         when q.id is not null then case when q.state <> 'failed' then 'now instead of later' end
                         when h.id is null then 'no such job' when not h.kept then 'its payload was not kept'
@@ -175,7 +181,7 @@ begin
                      q.unique_key is not null and q.state = 'failed' and exists (select from queue o
                          where o.queue = q.queue and o.unique_key = q.unique_key and o.state <> 'failed') as twin
               from queue q
-              where q.state <> 'ready' and q.state::text = any(coalesce($3, '{failed}')) and ($2 is null or q.queue = $2)
+              where q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}')) and ($2 is null or q.queue = $2)
                 and ($4 is null or q.kind = $4) and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6)) y
         union all
         select case when h.kept and not t.twin and t.first then 'ready' end,

@@ -1,4 +1,4 @@
--- Acts on queues and nodes: pause, resume, set_queue, drain_node.
+-- Acts on queues and nodes: pause, resume, set_queue, drain_node; what is set for a queue.
 
 create or replace function uncut(queue text) returns bigint
 language sql set search_path from current as $$
@@ -9,9 +9,17 @@ language sql set search_path from current as $$
     ), l as (
         select array_agg(queue) as q, array_agg(p) as p, array_agg(s - 1) as s, sum(n)::bigint as n
         from (select queue, priority::int as p, min(s) as s, count(*) as n from d, unnest(d.seqs) s group by 1, 2) z)
-    select coalesce((select z.n from l, lateral (select l.n, move_cursor(l.q, l.p, l.s, null)) z where l.q is not null), 0)
+    select coalesce((select z.n from l, lateral (select l.n, move_cursor(l.q, l.p, l.s, null),
+                                                        bucket_forget($1, array(select unnest(d.seqs) from d))) z where l.q is not null), 0)
 $$;
 comment on function uncut(text) is 'Takes back the free leases of a queue: the cursor goes back to before their jobs, so that order is kept. Under the scheduler lock';
+
+create or replace function unseen(queue text, kept text) returns text
+language sql stable set search_path from current as $$
+    select format('no job was ever seen in queue "%s"', $1) || coalesce(': ' || $2 || ' is kept for when one comes', '')
+    where not exists (select from cursor c where c.queue = $1) and not exists (select from queue q where q.queue = $1)
+$$;
+comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a slip); NULL = it exists';
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -29,7 +37,8 @@ begin
             rows := jsonb_build_array(jsonb_build_object('id', $2, 'why', 'paused already'));
         else
             back := uncut($2);
-            rows := jsonb_build_array(jsonb_build_object('id', $2, 'state', 'paused', 'why', format('%s jobs taken back', back)));
+            rows := jsonb_build_array(jsonb_build_object('id', $2, 'state', 'paused',
+                'why', coalesce(unseen($2, 'the pause'), format('%s jobs taken back', back))));
         end if;
         perform act_end($1, 1, rows);
     end if;
@@ -51,49 +60,185 @@ begin
             perform wake($2);
         end if;
         perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', case when was is not null then 'resumed' end,
-            'why', case when was is null then 'not paused' end)), was);
+            'why', case when was is null then coalesce(unseen($2, null), 'not paused') end)), was);
     end if;
     return query select * from act_answer($1, 1);
 end $$;
 comment on function resume(uuid, text, text) is 'Ends a pause';
+
+create or replace function rate_of(value text) returns numeric
+language sql immutable strict set search_path from current as $$
+    select n::numeric / case unit when 'min' then 60 when 'm' then 60 when 'h' then 3600 when 'd' then 86400 else 1 end
+    from (select m[1] as n, m[2] as unit from regexp_match($1, '^ *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ *(s|min|m|h|d))? *$') m) z
+$$;
+comment on function rate_of(text) is 'Jobs a second, of 20, 20/s, 100/min, 5/h, 1/d; NULL = it is none of these';
+
+create or replace function duration_text(t interval) returns text
+language sql immutable strict set search_path from current as $$
+    select case when ms = 0 then '0s' when ms % 86400000 = 0 then ms / 86400000 || 'd' when ms % 3600000 = 0 then ms / 3600000 || 'h'
+                when ms % 60000 = 0 then ms / 60000 || 'm' when ms % 1000 = 0 then ms / 1000 || 's' else ms || 'ms' end
+    from (select round(extract(epoch from $1) * 1000)::bigint as ms) z
+$$;
+comment on function duration_text(interval) is 'In the largest unit that gives a whole number: 90s, 5m, 2h, 7d';
+
+create or replace function setting_rules()
+returns table (name text, kind text, low numeric, high numeric, standard text, note text)
+language sql immutable set search_path from current as $$
+    values ('paused', 'flag', 0, 1, 'false', 'its jobs are not handed out'),
+           ('weight', 'number', 1, 1000, '1', 'its share when several queues wait'),
+           ('max_running', 'number', 0, 1000000, null, 'never more than so many jobs in leases'),
+           ('rate', 'rate', 0.000001, 1000000, null, 'jobs that start, in the long run'),
+           ('burst', 'number', 1, 1000000, null, 'of them at once, after a quiet time; none = one second of the rate'),
+           ('max_per_key', 'number', 1, 1000000, null, 'jobs of one concurrency key at a time; none = 1'),
+           ('chunk', 'number', 1, 100, null, 'jobs a lease; none = measured, about a second of work'),
+           ('lease_timeout', 'time', 0.001, 31536000, '1m', 'how long a worker may be silent'),
+           ('run_timeout', 'time', 0.001, 31536000, null, 'how long a job may run'),
+           ('max_tries', 'number', 1, 32767, '5', 'tries before a job counts as failed'),
+           ('backoff_base', 'time', 0, 31536000, '5s', 'wait before the first retry, doubled by each'),
+           ('backoff_max', 'time', 0, 31536000, '1h', 'longest wait before a retry'),
+           ('retention', 'time', 0.001, 3153600000, '7d', 'how long finished jobs are kept'),
+           ('history', 'word', 0, 0, 'full', 'what is kept of them: none, meta (no payload, no result), full')
+$$;
+comment on function setting_rules() is 'What can be set for a queue, and how';
+
+create or replace function setting_value(name text, value text) returns text
+language plpgsql immutable set search_path from current as $$
+#variable_conflict use_column
+declare
+    r record;
+    v numeric;
+begin
+    select * into r from setting_rules() s where s.name = $1;
+    if r.name is null then
+        raise 'a queue has no setting "%"', $1 using errcode = 'QT007',
+            hint = 'There are: ' || (select string_agg(s.name, ', ') from setting_rules() s);
+    elsif $2 is null or $2 = 'default' or $2 = 'none' and r.standard is null then
+        return r.standard;
+    end if;
+    begin
+        v := case r.kind when 'number' then case when $2 ~ '^[0-9]{1,9}$' then $2::numeric end when 'rate' then rate_of($2)
+                         when 'time' then extract(epoch from $2::interval)::numeric when 'flag' then $2::boolean::int::numeric
+                         else case when $2 in ('none', 'meta', 'full') then 0 end end;
+    exception when others then
+        v := null;
+    end;
+    if v is null or v not between r.low and r.high then
+        raise '% takes %, not "%"', $1, case r.kind
+                when 'number' then format('a whole number from %s to %s', r.low, r.high)
+                when 'rate' then 'a number of jobs up to 1000000 a second, such as 20/s, 100/min or 5/h'
+                when 'time' then format('a time from %s to %s, such as 90s, 5m or 7d', duration_text(r.low * interval '1 s'),
+                                        duration_text(r.high * interval '1 s'))
+                when 'flag' then 'true or false' else 'none, meta or full' end || ', or default', left($2, 100) using errcode = 'QT007';
+    end if;
+    return case r.kind when 'rate' then v::text when 'flag' then (v = 1)::text when 'time' then (v || ' s')::interval::text else $2 end;
+end $$;
+comment on function setting_value(text, text) is 'The value as the column takes it, "default" or NULL as the standard; QT007 says what is allowed';
+
+create or replace function setting_shown(c queue_config)
+returns table (name text, value text)
+language sql immutable set search_path from current as $$
+    select r.name, case when j.v is null then 'none' when r.kind = 'time' then duration_text(j.v::interval)
+                        when r.kind <> 'rate' then j.v
+                        when round(c.rate, 9) = round(c.rate) then round(c.rate)::text || '/s'
+                        when round(c.rate * 60, 9) = round(c.rate * 60) then round(c.rate * 60)::text || '/min'
+                        when round(c.rate * 3600, 8) = round(c.rate * 3600) then round(c.rate * 3600)::text || '/h'
+                        else trim_scale(round(c.rate, 9))::text || '/s' end
+    from setting_rules() r
+    cross join lateral (select case r.name when 'paused' then (c.paused_at is not null)::text else to_jsonb(c) ->> r.name end as v) j
+$$;
+comment on function setting_shown(queue_config) is 'The settings in words';
+
+create or replace function unset_queue() returns queue_config
+language sql immutable set search_path from current as $$
+    select jsonb_populate_record(null::queue_config, (select jsonb_object_agg(r.name, r.standard) from setting_rules() r where r.name <> 'paused'))
+$$;
+comment on function unset_queue() is 'The settings of a queue for which nothing is set';
+
+create or replace function queue_settings(queue text)
+returns table (setting text, value text, standard text, note text)
+language sql stable security definer set search_path from current as $$
+    select s.name, s.value, coalesce(r.standard, 'none'),
+           r.note || case when s.name = 'paused' and c.paused_at is not null
+                          then coalesce(', by ' || c.paused_by || coalesce(': ' || c.pause_reason, ''), '') else '' end
+    from (select * from queue_config q where q.queue = $1
+          union all
+          select (unset_queue()).* where not exists (select from queue_config q where q.queue = $1) and unseen($1, null) is null) c
+    cross join lateral setting_shown(c) with ordinality s (name, value, o)
+    join setting_rules() r on r.name = s.name
+    order by s.o
+$$;
+comment on function queue_settings(text) is 'What is set for a queue, one row a setting; none where it was never seen nor set';
+
+create or replace function set_queue_preview(queue text, settings jsonb)
+returns table (state text, n bigint, why text)
+language plpgsql stable security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    was  queue_config;
+    will queue_config;
+    diff text;
+begin
+    if $1 is null or $2 is null then
+        return;
+    elsif not (length($1) between 1 and 200 and jsonb_typeof($2) = 'object') then
+        raise 'a queue has a name of 1 to 200 characters, its settings are a JSON object' using errcode = 'QT007';
+    end if;
+    select * into was from queue_config c where c.queue = $1;
+    if not found then
+        was := unset_queue();
+    end if;
+    will := jsonb_populate_record(was, (select jsonb_object_agg(k, setting_value(k, v)) from jsonb_each_text($2) s (k, v)));
+    if $2 ? 'paused' then
+        will.paused_at := case when setting_value('paused', $2 ->> 'paused')::boolean then coalesce(was.paused_at, now()) end;
+    end if;
+    select string_agg(format('%s %s, was %s', b.name, b.value, a.value), '; ' order by b.o) into diff
+    from setting_shown(will) with ordinality b (name, value, o) join setting_shown(was) a on a.name = b.name and a.value <> b.value;
+    state := case when diff is not null then 'set' end;
+    n := 1;
+    why := concat_ws('; ', coalesce(diff, 'it is so already'), unseen($1, 'this'));
+    return next;
+end $$;
+comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; QT007 where a setting is unknown or out of range';
 
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-    allowed text[] := '{weight,max_running,chunk,lease_timeout,run_timeout,max_tries,backoff_base,backoff_max,retention,history}';
-    wrong   text;
-    was     jsonb;
+    s   jsonb;
+    p   record;
+    was jsonb;
 begin
-    select string_agg(k, ', ') into wrong from jsonb_object_keys($3) k where k <> all(allowed);
-    if wrong is not null then
-        raise 'a queue has no setting %', wrong using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
-    end if;
+    select * into p from set_queue_preview(coalesce($2, ''), coalesce($3, 'null'));
     if act_begin($1, 1, 'set', $2, null, $3, $4, null) then
+        if p.state is null then
+            perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'why', p.why)));
+            return query select * from act_answer($1, 1);
+            return;
+        end if;
         perform scheduler_lock(true);
+        select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text($3) x (k, v);
         insert into queue_config (queue) values ($2) on conflict do nothing;
         select to_jsonb(c) into was from queue_config c where c.queue = $2 for update;
-        update queue_config c set
-            weight = case when $3 ? 'weight' then ($3 ->> 'weight')::int else c.weight end,
-            max_running = case when $3 ? 'max_running' then ($3 ->> 'max_running')::int else c.max_running end,
-            chunk = case when $3 ? 'chunk' then ($3 ->> 'chunk')::int else c.chunk end,
-            lease_timeout = case when $3 ? 'lease_timeout' then ($3 ->> 'lease_timeout')::interval else c.lease_timeout end,
-            run_timeout = case when $3 ? 'run_timeout' then ($3 ->> 'run_timeout')::interval else c.run_timeout end,
-            max_tries = case when $3 ? 'max_tries' then ($3 ->> 'max_tries')::smallint else c.max_tries end,
-            backoff_base = case when $3 ? 'backoff_base' then ($3 ->> 'backoff_base')::interval else c.backoff_base end,
-            backoff_max = case when $3 ? 'backoff_max' then ($3 ->> 'backoff_max')::interval else c.backoff_max end,
-            retention = case when $3 ? 'retention' then ($3 ->> 'retention')::interval else c.retention end,
-            history = case when $3 ? 'history' then $3 ->> 'history' else c.history end
-        where c.queue = $2;
+        perform bucket_settle($2);
         perform uncut($2);
+        update queue_config c set
+            weight = x.weight, max_running = x.max_running, rate = x.rate, burst = x.burst, max_per_key = x.max_per_key, chunk = x.chunk,
+            lease_timeout = x.lease_timeout, run_timeout = x.run_timeout, max_tries = x.max_tries, backoff_base = x.backoff_base,
+            backoff_max = x.backoff_max, retention = x.retention, history = x.history,
+            paused_at = case s ->> 'paused' when 'true' then coalesce(c.paused_at, now()) when 'false' then null else c.paused_at end,
+            paused_by = case s ->> 'paused' when 'true' then coalesce(c.paused_by, session_user) when 'false' then null else c.paused_by end,
+            pause_reason = case s ->> 'paused' when 'true' then coalesce($4, c.pause_reason) when 'false' then null else c.pause_reason end
+        from (select v.* from queue_config o cross join lateral jsonb_populate_record(o, s) v where o.queue = $2) x
+        where c.queue = $2;
+        delete from bucket b where b.queue = $2 and not exists (select from queue_config c where c.queue = $2 and c.rate is not null);
         perform wake($2);
-        perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', 'set')), was);
+        perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', p.state, 'why', p.why)), was);
     end if;
     return query select * from act_answer($1, 1);
 end $$;
-comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (columns of queue_config), e.g. {"max_running": 4}; null = the default. '
-    'What is cut but not claimed is cut anew';
+comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), e.g. {"max_running": 4, "rate": "100/min"}; '
+    'null or "default" = as if never set. What is cut but not claimed is cut anew';
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)

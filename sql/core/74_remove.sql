@@ -39,21 +39,22 @@ begin
         cross join lateral (select verb = 'discard' or coalesce(c.history, 'full') = 'full' as keep) k
         where verb <> 'delete' and (verb = 'discard' or c.history is distinct from 'none')
     ), d as (
-        insert into delta (queue, priority, error_key, ready, scheduled, retry, failed, cancelled)
-        select queue, priority, null, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
+        insert into delta (queue, priority, error_key, blocked, ready, scheduled, retry, failed, cancelled)
+        select queue, priority, null, -count(*) filter (where state = 'blocked'), -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
                -count(*) filter (where state = 'retry'), -count(*) filter (where state = 'failed'), count(*) filter (where verb = 'cancel')
         from gone group by 1, 2
         union all
-        select queue, 0, error_key, 0, 0, 0, -count(*), 0 from gone where state = 'failed' and error_key is not null group by 1, 3)
+        select queue, 0, error_key, 0, 0, 0, 0, -count(*), 0 from gone where state = 'failed' and error_key is not null group by 1, 3)
     select jsonb_agg(jsonb_build_object('id', i.id,
                'state', case when gone.id is not null then case verb when 'cancel' then 'cancelled' when 'discard' then 'discarded' else 'deleted' end
                              when asked.id is not null then 'running' end,
                'why', case when asked.id is not null then 'asked to end' when gone.id is not null then null
                            when o.id is null then 'no such job' when o.runs and verb = 'cancel' then 'asked to end already'
                            when o.runs then 'running' else 'failed: discard or delete it' end) order by i.id),
-           jsonb_agg(jsonb_build_object('id', o.id, 'state', o.state, 'queue', o.queue, 'kind', o.kind)) filter (where gone.id is not null)
+           jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind)) filter (where gone.id is not null)
     into rows, before
     from i left join o using (id) left join gone using (id) left join asked using (id);
+    perform bucket_forget(b ->> 'queue', array[(b ->> 'seq')::bigint]) from jsonb_array_elements(before) b;
 end $$;
 comment on function remove_jobs(uuid, uuid[], text) is 'Takes jobs out of queue, into history unless deleted';
 

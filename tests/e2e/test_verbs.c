@@ -114,15 +114,15 @@ test_lists(void **state)
     pg_run(conn, "select count(*) from claim('n1', 1, queues => '{mail}')");
 
     out = run(0, "queues --json");
-    check_fields(out, "source queue paused ready scheduled retry running failed oldest_ready_s "
-                      "pushed_per_s done_per_s failed_per_s");
+    check_fields(out, "source queue paused ready scheduled retry running failed blocked "
+                      "oldest_ready_s pushed_per_s done_per_s failed_per_s");
     has(out,
         "\"queue\": \"mail\", \"paused\": false, \"ready\": 2, \"scheduled\": 0, \"retry\": 0, "
-        "\"running\": 1, \"failed\": 0");
+        "\"running\": 1, \"failed\": 0, \"blocked\": 0");
     free(out);
     out = run(0, "queues --queue bad --csv");
-    has(out, "queue,paused,ready,scheduled,retry,running,failed,oldest_ready_s,");
-    has(out, "\nbad,false,0,0,0,0,3,,");
+    has(out, "queue,paused,ready,scheduled,retry,running,failed,blocked,oldest_ready_s,");
+    has(out, "\nbad,false,0,0,0,0,3,0,,");
     free(out);
     out = run(0, "jobs --json --queue mail");
     check_fields(out, "source id queue kind state priority tries max_tries created run_after node "
@@ -337,6 +337,54 @@ test_purge_and_pause(void **state)
     PQfinish(conn);
 }
 
+/* Settings: shown, set, taken back; what is not allowed is said, and a slip of the name too. */
+static void
+test_queue_settings(void **state)
+{
+    PGconn *conn = begin("settings");
+    char *out;
+
+    (void)state;
+    free(run(1, "queue q"));
+    pg_run(conn, "select push('q') from generate_series(1, 5)");
+    core_settle(conn);
+    out = run(0, "queue q --rate 100/min --burst 3 --limit 2 --backoff 2s..90s --dry-run");
+    has(out, "would change: 1 queue set (max_running 2, was none; rate 100/min, was none; burst 3, "
+             "was none; backoff_base 2s, was 5s; backoff_max 90s, was 1h)\n");
+    free(out);
+    expect(conn, "1", "select count(*) from queue_config where rate is null");
+    out = run(0, "queue q --rate 100/min --burst 3 --limit 2 --backoff 2s..90s --pause --reason "
+                 "night --yes");
+    has(out, "1 queue set (paused true, was false; ");
+    free(out);
+    expect(conn, "100.0000 3 2 00:00:02 00:01:30 night",
+           "select concat_ws(' ', round(60 * rate, 4), burst, max_running, backoff_base, "
+           "backoff_max, pause_reason) from queue_config");
+    expect(conn, "set q", "select concat_ws(' ', verb, queue) from audit");
+    out = run(0, "queue q");
+    has(out, "rate           100/min  none ");
+    free(out);
+    out = run(0, "queue q --json");
+    has(out, "\"setting\": \"max_running\", \"value\": \"2\", \"default\": \"none\"");
+    free(out);
+    free(run(0, "queue q --resume --rate default --limit none --backoff default --yes"));
+    expect(conn, "t t 01:00:00",
+           "select concat_ws(' ', rate is null, paused_at is null, backoff_max) from queue_config");
+    free(run(1, "queue q --resume --yes")); /* it is so already */
+    free(run(2, "queue q --pause --resume --yes"));
+    free(run(3, "queue q --rate 0 --yes"));
+    free(run(3, "queue q --chunk 1000 --yes"));
+    free(run(3, "queue q --history some --dry-run"));
+    out = run(0, "queue TYPO --weight 3 --yes");
+    has(out, "no job was ever seen in queue \"TYPO\": this is kept for when one comes");
+    free(out);
+    out = run(0, "pause TYPO2 --yes");
+    has(out, "no job was ever seen in queue \"TYPO2\"");
+    free(out);
+    core_check(conn);
+    PQfinish(conn);
+}
+
 static void
 test_no_queue_no_server(void **state)
 {
@@ -466,15 +514,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_many_jobs),
-        cmocka_unit_test(test_exact_bytes),
-        cmocka_unit_test(test_requeue),
-        cmocka_unit_test(test_leases),
-        cmocka_unit_test(test_purge_and_pause),
-        cmocka_unit_test(test_no_queue_no_server),
-        cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_lists),          cmocka_unit_test(test_many_jobs),
+        cmocka_unit_test(test_exact_bytes),    cmocka_unit_test(test_requeue),
+        cmocka_unit_test(test_leases),         cmocka_unit_test(test_purge_and_pause),
+        cmocka_unit_test(test_queue_settings), cmocka_unit_test(test_no_queue_no_server),
+        cmocka_unit_test(test_roles),          cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_hostile_words),
     };
 

@@ -123,7 +123,7 @@ settings_hold_at_once(void **state)
     expect(c, "9", "select count(*) from claim('n', 9)");
     assert_string_equal(pg_try(c, "select set_queue(" ACT(3) ", 'q', '{\"max_runing\": 2}')"),
                         "QT007");
-    assert_string_equal(pg_try(c, "select set_queue(" ACT(3) ", 'q', '{\"weight\": 0}')"), "23514");
+    assert_string_equal(pg_try(c, "select set_queue(" ACT(3) ", 'q', '{\"weight\": 0}')"), "QT007");
     expect(c, "2", "select count(*) from audit");
     core_check(c);
     PQfinish(c);

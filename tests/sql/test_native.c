@@ -90,7 +90,8 @@ check_columns(const char *name, const struct record *rec, const PGresult *res)
 static bool
 needs_words(int s)
 {
-    return s == SEC_EXTEND_PREVIEW || s == SEC_CRON_NEXT || s == SEC_CRON_SET_PREVIEW;
+    return s == SEC_EXTEND_PREVIEW || s == SEC_CRON_NEXT || s == SEC_CRON_SET_PREVIEW ||
+           s == SEC_QUEUE_SET_PREVIEW;
 }
 
 /* Every section is planned and described; those of the watcher also run, with every parameter NULL
