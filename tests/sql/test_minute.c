@@ -67,6 +67,25 @@ every_delta_counts_once(void **state)
     PQfinish(c);
 }
 
+/* A step that pushes (schedules do) and folds in one transaction, while later ones are over. */
+static void
+a_fold_and_its_own_changes(void **state)
+{
+    PGconn *c = core_new("own"), *a = core_join("own");
+
+    (void)state;
+    pg_run(c, "begin; select t.push('q', 'a,b')");
+    pg_run(a, "select t.push('q', 'c')");
+    fold(c);
+    pg_run(c, "commit");
+    pg_run(a, "select keep_books()");
+    expect(c, "1", "select pushed from minute");
+    roll(c);
+    expect(c, "3 0 0 0 0 0", sums, "minute");
+    PQfinish(a);
+    PQfinish(c);
+}
+
 /* keep_books() and a scheduler's step want the same piece: one does it, the other finds it done. */
 static void
 two_at_once(void **state)
@@ -185,9 +204,9 @@ old_minutes_go(void **state)
     expect(c, "t",
            "select to_timestamp(swept[4]) between now() - interval '9 days' and now() - interval '8"
            " days' from fold order by fold desc limit 1");
-    pg_run(c, "update setting set value = '10 years' where name = 'minute_keep'");
-    pg_run(c, "insert into minute select (now() - interval '8 days'), 'keep', 1, 0, 0, 0, 0, 0, 0,"
-              " 0");
+    pg_run(c, "insert into minute select (now() - interval '10 days'), 'before', 1, 0, 0, 0, 0, 0,"
+              " 0, 0");
+    pg_run(c, "select t.push('q', 'x')");
     fold(c);
     expect(c, "1", "%s", old);
     PQfinish(c);
@@ -198,6 +217,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_delta_counts_once),
+        cmocka_unit_test(a_fold_and_its_own_changes),
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(histograms),
         cmocka_unit_test(its_own_minute),
