@@ -17,7 +17,7 @@ alter table tick add column if not exists limited_at timestamptz;
 comment on column tick.limited_at is 'When the next token is there for a job that waits: queues with limits are looked at again';
 
 create table if not exists bucket (
-    n     bigint generated always as identity primary key,
+    n     bigint generated always as identity,
     queue text collate "C" not null,
     at    timestamptz not null,
     level float8 not null,
@@ -88,7 +88,7 @@ language sql set search_path from current as $$
     with b as materialized (
         select b.* from (select * from tick order by tick desc limit 1) t, bucket_levels(t, array[$1]) b
     ), d as (
-        delete from bucket x using b where x.n = b.n)
+        delete from bucket x using b where x.queue = b.queue and x.n = b.n)
     insert into bucket (queue, at, level, seqs) select queue, now(), level, seqs from b
 $$;
 comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
@@ -98,7 +98,7 @@ language sql set search_path from current as $$
     with b as materialized (
         select * from bucket b where b.queue = $1 order by n desc limit 1
     ), d as (
-        delete from bucket x using b where x.n = b.n and b.seqs && $2)
+        delete from bucket x using b where x.queue = b.queue and x.n = b.n and b.seqs && $2)
     insert into bucket (queue, at, level, seqs)
     select b.queue, b.at, b.level, array(select unnest(b.seqs) except select unnest($2)) from b where b.seqs && $2
 $$;
@@ -186,7 +186,7 @@ begin
                         (select case when is_called then last_value + 100 else 100 end from lease_seq)), q.measured
         from q join lanes on lanes.queue = q.queue
     ), old as (
-        delete from bucket x using b where x.n = b.n and (b.changed or b.queue in (select queue from ins))
+        delete from bucket x using b where x.queue = b.queue and x.n = b.n and (b.changed or b.queue in (select queue from ins))
     ), new as (
         insert into bucket (queue, at, level, seqs)
         select b.queue, now(), b.level, b.seqs || array(select ins.seq from ins where ins.queue = b.queue)
