@@ -62,6 +62,97 @@ comment on function register(text[], int[], bigint[]) is 'Makes new queues and p
 
 create or replace function cut(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
     out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+    set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    hard text[];
+    h    record;
+begin
+    with e as materialized (
+        select case when is_called then last_value + 100 else 100 end as next from lease_seq
+    ), lq as materialized (
+        select queue, sum(cardinality(seqs))::int as free, min(lease) as low from live where lock_key is null group by queue
+    ), s as materialized (
+        select max(slots) as n from node where heartbeat > now() - (select value::interval from setting where name = 'node_dead')
+    ), q as materialized ( -- queues that may be cut, and how much of each
+        select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need,
+               queue = any(late_queues) or high <> seq and exists (select from unnest(seq, high) v (a, b) where b > a) as hard
+        from (
+            select y.*, greatest(chunk, ceil(t.want * weight / t.weights))::int as share
+            from (
+                select c.queue, c.weight, coalesce(lq.free, 0) as free, r.seq, r.high, lq.low, r.chunk as measured,
+                       nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
+                       nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) as chunk
+                from s, queue_config c
+                cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
+                left join lq on lq.queue = c.queue
+                where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
+                  and (only_queues is null or c.queue = any(only_queues))) y) z
+    ), a as materialized ( -- the next jobs of each queue, the most urgent priority first
+        select q.queue, j.*, sum(j.n) over (partition by q.queue order by j.priority) - j.n as before
+        from q cross join lateral (
+            select z.priority, array_agg(z.seq order by z.seq) as seqs, count(*) as n, bool_or(z.own) as own
+            from (
+                select p.p as priority, j.seq, j.own
+                from (select (i - 1)::smallint as p, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
+                cross join lateral (
+                    select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own
+                    from queue j
+                    where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
+                    order by j.seq limit q.need) j
+                limit q.need) z
+            group by z.priority) j
+        where q.need > 0 and not coalesce(q.hard, false)
+    ), o as materialized ( -- jobs with their own timeouts get their own leases
+        select coalesce(array_agg(queue), '{}') as queues from a where own
+    ), ins as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
+        select nextval('lease_seq'), k, queue, priority, seqs, lease_timeout, max_tries, history, run_timeout
+        from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:g + q.chunk] as seqs,
+                     q.lease_timeout, q.max_tries, q.history, q.run_timeout
+              from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n::int - 1, q.chunk) g
+              where a.queue <> all(o.queues)
+              order by k, hashtextextended(a.queue, t.tick), a.priority, g) z
+        returning lease, queue, cardinality(seqs) as jobs
+    ), made as materialized (
+        select queue, min(lease) as low, sum(jobs)::int as n from ins group by queue
+    ), lanes as materialized (
+        select queue, array_agg(priority::int) as p, array_agg(seqs[n]) as cut from a group by queue
+    ), cur as (
+        insert into cursor (queue, seq, high, low, chunk)
+        select queue, seq, seq, low, measured
+        from (select q.queue, q.measured, coalesce(q.low, made.low) as low,
+                     case when cardinality(l.p) = 1 then q.seq[:l.p[1]] || l.cut[1] || q.seq[l.p[1] + 2:]
+                          else array(select coalesce(c.cut, q.seq[i]) from generate_series(1, 10) i
+                                     left join unnest(l.p, l.cut) c (p, cut) on c.p = i - 1 order by i) end as seq
+              from made join q on q.queue = made.queue join lanes l on l.queue = made.queue) z
+    )
+    select coalesce((select sum(n) from made), 0), coalesce((select sum(free) from lq), 0),
+           coalesce(least((select min(low) from lq), (select min(low) from made)), (select next from e)),
+           coalesce((select sum(weight) from q where free > 0 or queue in (select queue from made)), 0),
+           exists (select from q join made on made.queue = q.queue where made.n >= q.need)
+           or exists (select from q cross join generate_subscripts(q.seq, 1) i cross join lateral (
+                         select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
+                         and j.seq > q.seq[i] limit 1) j
+                      where need = 0 and not coalesce(hard, false)),
+           (select array_agg(queue) from (select queue from q where hard union select unnest(queues) from o) z)
+    into jobs, free_before, first, weights, more, hard;
+    if hard is not null or late_queues is not null then
+        h := cut_hard(t, coalesce(hard, '{}'), late_queues, late_priorities, late_from, late_to);
+        jobs := jobs + h.jobs;
+        first := least(first, h.first);
+        weights := weights + h.weights;
+        more := more or h.more;
+    end if;
+    free_jobs := free_before + jobs;
+end $$;
+comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues without limits: each backlogged '
+    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. only_queues: these alone';
+
+create or replace function cut_hard(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
+    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
 language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -183,5 +274,5 @@ begin
         more := more or found; -- the next step comes for them
     end if;
 end $$;
-comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues without limits in one statement: each backlogged '
-    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. only_queues: these alone';
+comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues where something is unusual: late jobs, '
+    'a lowered cursor, jobs with timeouts of their own. Late jobs come at once, on top of the share';

@@ -6,9 +6,11 @@
 -- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
 -- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
 
+-- claim() and complete_and_claim() pin search_path and the planner's settings; what they call has no settings of its
+-- own: each would cost as much as reading a job.
+
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql as $$
 declare
     r bigint[];
     m int;
@@ -35,45 +37,30 @@ begin
 end $$;
 comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest first';
 
-create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
-    start boolean default true, from_lease bigint default 0)
-returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
-    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
-    cursor bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, first bigint, inout jobs int,
+    out leases bigint[])
+language plpgsql as $$
 #variable_conflict use_column
 declare
-    taken bigint[] := '{}'; -- leases that we have locked
-    part  bigint;           -- one that was split for us
+    taken bigint[] := array[$6]; -- whole leases that we have locked
+    part  bigint;                -- one that was split for us
     more  bigint[];
     sizes int[];
-    jobs  int := 0;         -- in them
-    batch int := 1;
+    batch int;
     i     int;
-    rows  int;
 begin
-    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
-        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
-    end if;
     while jobs < $2 loop
+        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs)::int);
         if $4 is null then
             select array_agg(z.lease), array_agg(z.size) into more, sizes from (
                 select w.lease, cardinality(w.seqs) as size from work_queue w
-                where w.lease >= coalesce(taken[cardinality(taken)] + 1, (select t.free from tick t order by t.tick desc limit 1))
-                  and w.lock_key is null and not exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
-                                                             x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
+                where w.lease > taken[cardinality(taken)] and w.lock_key is null
                 order by w.lease limit batch for update skip locked) z;
         else
             more := find_free($1, $4, batch, taken);
             select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w where w.lease = any(more);
         end if;
-        if more is null then
-            exit when jobs > 0 or rows = 0 or not idle_step($1);
-            rows := 0; -- one step for a claim
-            continue;
-        end if;
+        exit when more is null;
         i := 1;
         while i <= cardinality(more) and jobs + sizes[i] <= $2 loop
             jobs := jobs + sizes[i];
@@ -84,71 +71,157 @@ begin
             part := split($1, more[i], $2 - jobs, $3, $5);
             jobs := $2;
         end if;
-        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs)::int);
     end loop;
-    if jobs = 0 then
-        return;
+    update work_queue w
+    set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
+        lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
+    where w.lease = any(taken);
+    leases := taken || part;
+end $$;
+comment on function take_many(text, int, interval, text[], boolean, bigint, int) is 'Claims leases until they hold n jobs, from the first on, '
+    'which is locked and too small (jobs in it)';
+
+drop function if exists split(text, bigint, int, interval, boolean);
+create function split(node text, lease bigint, n int, timeout interval, start boolean) returns bigint
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    part bigint;
+begin
+    insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
+                            max_tries, history, lease_time, run_timeout)
+    select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end,
+           $1, now(), now() + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
+           w.run_timeout
+    from work_queue w where w.lease = $2 returning lease into part;
+    update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
+    return part;
+end $$;
+comment on function split(text, bigint, int, interval, boolean) is 'Claims the first n jobs of a free lease that we have locked, as a '
+    'lease of their own: its number is the old one + jobs left';
+
+create or replace function take_lease(node text, n int, timeout interval, queues text[], start boolean,
+    out lease bigint, out version int, out queue text, out priority smallint, out seqs bigint[], out max_tries smallint,
+    out lease_until timestamptz, out run_timeout interval, out jobs int, out leases bigint[])
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    found   bigint[];
+    stepped boolean := false; -- one step for a claim
+begin
+    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
+        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
     end if;
+    while $2 > 0 loop
+        if $4 is null then
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, now() + coalesce($3, x.lease_time, interval '60 s'),
+                   x.run_timeout, cardinality(x.seqs)
+            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
+            from work_queue x
+            where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
+              and not exists (select from node o where o.lock_key = $1 and (o.state <> 'up' or
+                                  o.heartbeat < now() - (select s.value::interval from setting s where s.name = 'node_dead')))
+            order by x.lease limit 1 for update skip locked;
+        else
+            found := find_free($1, $4, 1, '{}');
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, now() + coalesce($3, x.lease_time, interval '60 s'),
+                   x.run_timeout, cardinality(x.seqs)
+            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
+            from work_queue x where x.lease = found[1];
+        end if;
+        if jobs = $2 then
+            update work_queue x
+            set lock_key = $1, started = now(), version = take_lease.version, started_seqs = case when $5 then x.seqs end,
+                lock_timeout = take_lease.lease_until
+            where x.lease = take_lease.lease;
+            return;
+        elsif jobs > $2 then
+            lease := split($1, lease, $2, $3, $5);
+            seqs := seqs[:$2];
+            jobs := $2;
+            return;
+        elsif jobs < $2 then
+            select m.jobs, m.leases into jobs, leases from take_many($1, $2, $3, $4, $5, lease, jobs) m;
+            return;
+        end if;
+        exit when stepped or not idle_step($1);
+        stepped := true;
+    end loop;
+end $$;
+comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '
+    'reading its jobs takes; or several, then leases lists them. jobs NULL: nothing is free';
+
+create or replace function read_leases(leases bigint[])
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval, cursor bigint)
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
     return query
-    with u as (
-        update work_queue w
-        set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
-            lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
-        where w.lease = any(taken)
-        returning w.lease, w.version, w.queue, w.priority, w.seqs, w.max_tries, w.lock_timeout, w.run_timeout)
     select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
            coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
            coalesce(j.run_timeout, w.run_timeout), w.lease
-    from (select * from u
-          union all
-          select p.lease, p.version, p.queue, p.priority, p.seqs, p.max_tries, p.lock_timeout, p.run_timeout
-          from work_queue p where p.lease = part) w
+    from work_queue w
     cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
         select j.* from queue j
         where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) j
+          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false offset 0) j
+    where w.lease = any($1)
     order by w.lease, j.seq;
-    get diagnostics rows = row_count;
-    if rows < jobs then
-        perform drop_missing(taken || part);
-    end if;
+end $$;
+comment on function read_leases(bigint[]) is 'The jobs of claimed leases, those aside whose time is over';
+
+create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
+    start boolean default true, from_lease bigint default 0)
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
+    cursor bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    w    record;
+    rows int := 0;
+begin
+    while rows = 0 loop -- again where all that it got has expired or is gone
+        w := take_lease($1, $2, $3, $4, $5);
+        exit when w.jobs is null;
+        if w.leases is null then
+            return query
+            select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
+                   coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
+                   coalesce(j.run_timeout, w.run_timeout), w.lease
+            from queue j
+            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false
+            order by j.seq;
+        else
+            return query select * from read_leases(w.leases);
+        end if;
+        get diagnostics rows = row_count;
+        exit when rows = w.jobs;
+        perform drop_missing(coalesce(w.leases, array[w.lease]));
+    end loop;
 end $$;
 comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
     'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
     'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
-
-create or replace function split(node text, lease bigint, n int, timeout interval, start boolean) returns bigint
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off as $$
-#variable_conflict use_column
-declare
-    w work_queue;
-begin
-    select * into w from work_queue x where x.lease = $2; -- locked by claim
-    update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
-    insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
-                            max_tries, history, lease_time, run_timeout)
-    values ($2 + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end, $1,
-            now(), now() + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
-            w.run_timeout);
-    return $2 + cardinality(w.seqs) - $3;
-end $$;
-comment on function split(text, bigint, int, interval, boolean) is 'Claims the first n jobs of a free lease as a lease of their own';
 
 create or replace function drop_missing(leases bigint[]) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
     with r as materialized (
         select w.lease, array(select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
-                              and j.state = 'ready' and j.seq = any(w.seqs)
-                              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] order by j.seq) as seqs
+                              and j.state = 'ready' and j.seq = any(w.seqs) and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
+                              and (j.expires_at > now()) is not false order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
     ), d as (
         delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')
     update work_queue w set seqs = r.seqs, started_seqs = case when w.started_seqs is not null then r.seqs end
     from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
 $$;
-comment on function drop_missing(bigint[]) is 'Takes jobs that are no more (somebody deleted rows by hand) out of claimed leases';
+comment on function drop_missing(bigint[]) is 'Takes jobs that are no more (somebody deleted rows by hand) or whose time is over out of claimed leases';
 
 create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$

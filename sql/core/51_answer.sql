@@ -3,6 +3,11 @@
 -- reading the lease without a lock would be no fence.
 -- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong.
 
+create or replace function span_ms(span interval) returns int
+language sql immutable parallel safe as
+$$ select least(1000 * pg_catalog.date_part('epoch', span), 2147483647)::int $$;
+comment on function span_ms(interval) is 'Milliseconds, as many as an int holds';
+
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns table (seq bigint, outcome text)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -53,7 +58,11 @@ create or replace function complete_lease(node text, lease bigint, version int, 
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    w record;
+    w    record;
+    same boolean; -- seqs is what the lease names, in order: then a job's place in it is found by halving
+    ms   bigint;
+    runs int[];
+    wait int[];
 begin
     delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and w.seqs <@ $4
     returning w.queue, w.priority, w.seqs, w.started, w.history into w;
@@ -66,24 +75,31 @@ begin
         end if;
     end if;
     held := w.seqs;
+    same := held = $4;
     with j as (
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] -- however small the planner believes the queue to be
-        returning q.*, least(now(), greatest(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started)) as began
+        returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
+            q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
+            case when $5 is null then w.started else
+                least(now(), greatest($5[case when same then width_bucket(q.seq, $4) else array_position($4, q.seq) end], w.started)) end as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
-        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+        select id, created, began, now(), 'completed', w.priority, tries + 1, max_tries, w.queue, kind, $1,
                case when w.history is null then payload end, case when w.history is null then body end, payload_type,
-               case when w.history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, origin_id,
-               last_action, w.history is null, error, lease_timeout, run_timeout
+               case when w.history is null and $6 is not null
+                    then $6[case when same then width_bucket(seq, $4) else array_position($4, seq) end] end,
+               unique_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
         from j where w.history is distinct from 'n'
-    ), d as (
-        insert into delta (queue, priority, ready, completed, run_ms)
-        select w.queue, w.priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint from j having count(*) > 0
     )
-    select array_agg(seq) into done from j;
+    select array_agg(seq), sum(run)::bigint, array_agg(run), array_agg(span_ms(began - changed))
+    into done, ms, runs, wait from (select seq, changed, began, span_ms(now() - began) as run from j) j;
+    if done is not null then
+        insert into delta (queue, priority, ready, completed, run_ms)
+        values (w.queue, w.priority, -cardinality(done), cardinality(done), ms);
+    end if;
 end $$;
 comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete() for one whole lease, or jobs that all stand in '
     'one; held = those that stood in it (NULL: nothing changed), done = those that are done';
@@ -98,31 +114,11 @@ begin
 end $$;
 comment on function check_result(bigint) is 'Raises QT004 where a result is larger than the setting result_limit';
 
-create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
-    started timestamptz[] default null, results bytea[] default null)
-returns table (seq bigint, outcome text)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+create or replace function complete_leases(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[],
+    out held bigint[], out done bigint[])
+language plpgsql as $$
 #variable_conflict use_column
-declare
-    done bigint[];
-    held bigint[]; -- what the deleted leases named: what of it is not done is gone
 begin
-    if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
-        perform check_result((select max(octet_length(r)) from unnest($6) r));
-    end if;
-    if $2[1] = all($2) and $3[1] = all($3) then
-        select c.held, c.done into held, done from complete_lease($1, $2[1], $3[1], $4, $5, $6) c;
-        if held is null then
-            return query select * from complete_rest($1, $2, $3, $4, $5, $6);
-        elsif cardinality(done) = cardinality($4) then
-            return query select s, 'done' from unnest($4) s;
-        else
-            return query select s, case when s = any(done) then 'done' when s = any(held) then 'gone' else 'lost' end from unnest($4) s;
-        end if;
-        return;
-    end if;
     with g as materialized (
         select lease, version, array_agg(seq) as seqs from unnest($2, $3, $4) v (lease, version, seq) group by 1, 2
     ), w as (
@@ -150,26 +146,109 @@ begin
         from j group by queue, priority
     )
     select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s) into done, held;
-    if cardinality(done) = cardinality($4) then
-        return query select s, 'done' from unnest($4) s;
-    elsif held is null then
-        return query select * from complete_rest($1, $2, $3, $4, $5, $6);
-    else
-        return query
-        with v as materialized (
-            select v.*, row_number() over (partition by coalesce(v.seq = any(held), false) order by o) as k, coalesce(v.seq = any(held), false) as ours
-            from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
-        ), rest as (
-            select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n, array_agg(seq order by o) as s,
-                                    array_agg($5[o] order by o) as b, array_agg($6[o] order by o) as t
-                             from v where not ours) x,
-                 complete_rest($1, x.l, x.n, x.s, x.b, x.t) with ordinality r (seq, outcome, k))
-        select v.seq, case when not v.ours then rest.outcome when v.seq = any(done) then 'done' else 'gone' end
-        from v left join rest on not v.ours and rest.k = v.k order by v.o;
+end $$;
+comment on function complete_leases(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_lease() for several whole leases in one statement';
+
+create or replace function complete_jobs(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
+returns text[]
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    c   record;
+    k   text[];
+    one boolean := $2[1] = all($2) and $3[1] = all($3);
+begin
+    if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
+        perform check_result((select max(octet_length(r)) from unnest($6) r));
     end if;
+    if one then
+        c := complete_lease($1, $2[1], $3[1], $4, $5, $6);
+    else
+        c := complete_leases($1, $2, $3, $4, $5, $6);
+    end if;
+    if cardinality(c.done) = cardinality($4) then
+        return null;
+    elsif c.held is null then
+        return array(select r.outcome from complete_rest($1, $2, $3, $4, $5, $6) r);
+    elsif one then
+        return array(select case when s = any(c.done) then 'done' when s = any(c.held) then 'gone' else 'lost' end from unnest($4) s);
+    end if;
+    with v as materialized (
+        select v.*, row_number() over (partition by z.ours order by o) as k, z.ours
+        from unnest($2, $3, $4) with ordinality v (lease, version, seq, o), lateral (select coalesce(v.seq = any(c.held), false) as ours) z
+    ), rest as (
+        select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n, array_agg(seq order by o) as s,
+                                array_agg($5[o] order by o) as b, array_agg($6[o] order by o) as t
+                         from v where not ours) x,
+             complete_rest($1, x.l, x.n, x.s, x.b, x.t) with ordinality r (seq, outcome, k))
+    select array_agg(case when not v.ours then rest.outcome when v.seq = any(c.done) then 'done' else 'gone' end order by v.o)
+    from v left join rest on not v.ours and rest.k = v.k into k;
+    return k;
+end $$;
+comment on function complete_jobs(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'What complete() does, for complete() and '
+    'complete_and_claim(): the outcomes in order; NULL = all done';
+
+create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
+    started timestamptz[] default null, results bytea[] default null)
+returns table (seq bigint, outcome text)
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    said text[] := complete_jobs($1, $2, $3, $4, $5, $6);
+begin
+    return query select s, coalesce(said[o], 'done') from unnest($4) with ordinality v (s, o);
 end $$;
 comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Jobs are done: done = in the books now; lost = '
     'the lease is another''s by now, nothing changed; gone = the job is no more (cancelled, deleted, done before). Arrays in parallel';
+
+create or replace function complete_and_claim(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[],
+    results bytea[], n int, timeout interval default null, queues text[] default null, start boolean default true)
+returns table (outcome text, lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
+    cursor bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    said text[];
+    w    record;
+    rows int := 0;
+begin
+    if $4 <> '{}' then
+        said := complete_jobs($1, $2, $3, $4, $5, $6);
+        if said is not null then
+            for outcome, lease, version, seq in
+                select said[o], l, v, s from unnest($2, $3, $4) with ordinality g (l, v, s, o) where said[o] <> 'done' order by o loop
+                return next;
+            end loop;
+        end if;
+    end if;
+    while rows = 0 loop -- from here on it is claim()
+        w := take_lease($1, $7, $8, $9, $10);
+        exit when w.jobs is null;
+        if w.leases is null then
+            return query
+            select null, w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
+                   coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
+                   coalesce(j.run_timeout, w.run_timeout), w.lease
+            from queue j
+            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false
+            order by j.seq;
+        else
+            return query select null, r.* from read_leases(w.leases) r;
+        end if;
+        get diagnostics rows = row_count;
+        exit when rows = w.jobs;
+        perform drop_missing(coalesce(w.leases, array[w.lease]));
+    end loop;
+end $$;
+comment on function complete_and_claim(text, bigint[], int[], bigint[], timestamptz[], bytea[], int, interval, text[], boolean) is
+    'complete() and then claim() in one transaction: one round trip and one flush for the answer and the next jobs. Rows with an outcome '
+    'name jobs given that are NOT done (lost, gone); all others are claimed';
 
 create or replace function fail(node text, leases bigint[], versions int[], seqs bigint[], errors text[],
     traces text[] default null, started timestamptz[] default null, retry_in interval[] default null,
