@@ -23,6 +23,8 @@ declare
 begin
     if not scheduler_lock(false) then
         return 'no';
+    elsif $1 like 'wake:%' then
+        return 'once'; -- by an idle worker (48_wake), also where a scheduler lives
     end if;
     select * into last from scheduler order by term desc limit 1;
     if last.until > clock_timestamp() and last.holder <> $1 then

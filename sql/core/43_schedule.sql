@@ -116,6 +116,7 @@ begin
     from r into ids, old_seqs, states, queues, levels, new_seqs;
     if queues is not null then
         perform move_cursor(queues, levels, null, new_seqs);
+        perform wake_workers();
     end if;
     return query select * from unnest(ids, old_seqs, states);
 end $$;
@@ -263,7 +264,7 @@ begin
     if t.more then
         select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;
     end if;
-    wait_ms := 50;
+    wait_ms := idle_wait();
     if must_cut(t, free) or held = 'taken' then
         which := null;
         every := true;
@@ -308,6 +309,9 @@ begin
                           limited_at, cron_at)
         values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after,
                 new.mark_at, new.day_at, new.limited_at, new.cron_at);
+    end if;
+    if cut + stolen > 0 then
+        perform wake_workers();
     end if;
     if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
         perform fold_now();

@@ -1,0 +1,263 @@
+-- Waking: nobody notifies at every commit, only where somebody waits. An idle worker takes a WAIT SLOT, a session
+-- advisory lock (1364481111 + slot, oid of queue), looks once more, and sleeps; who has work for it tries the slot's
+-- lock shared until the end of its transaction: not to be had = somebody waits, so it notifies the slot's channel.
+-- A waiter can't take a slot while such a transaction is open, so no wake-up is lost: what was committed before is seen
+-- by its last look, what comes later meets the lock.
+--   slot 0        the one that pushes wake (trigger queue_pushed): it makes the scheduling step itself, one hop
+--   slots 1 to 16 the others: woken when more was cut than one can take, or when slot 0 is left
+-- With a hundred idle workers 17 listen, the others look now and then. Through a transaction pooler nobody waits:
+-- session locks and LISTEN would land on the pooler's connections (see backend_pid in claim_or_wait).
+
+create or replace function slot_channel(slot int) returns text
+language sql stable set search_path from current as
+$$ select 'queuetop_' || 'queue'::regclass::oid || case when slot > 0 then '_' || slot else '' end $$;
+comment on function slot_channel(int) is 'The channel that the waiter in this slot listens to';
+
+create or replace function slot_waits(slot int) returns boolean
+language sql volatile set search_path from current as
+$$ select not pg_try_advisory_xact_lock_shared(1364481111 + slot, 'queue'::regclass::oid::int) $$;
+comment on function slot_waits(int) is 'Whether somebody waits in the slot; if not, nobody can begin to before this transaction ends';
+
+create or replace function wake(n int) returns int
+language plpgsql security definer set search_path from current as $$
+declare
+    woken int := 0;
+begin
+    for slot in 1 .. 16 loop
+        exit when woken >= n;
+        if slot_waits(slot) then
+            perform pg_notify(slot_channel(slot), '');
+            woken := woken + 1;
+        end if;
+    end loop;
+    return woken;
+end $$;
+comment on function wake(int) is 'Wakes up to n of the workers that wait behind slot 0; the answer is how many';
+
+create or replace function wake_workers() returns void
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+    free int;
+    every boolean;
+begin
+    if not (select bool_or(slot_waits(s)) from generate_series(0, 16) s) then
+        return;
+    end if;
+    select t.hasty, (select count(*) from (select from work_queue w where w.lease >= t.free and w.lock_key is null limit 17) z)
+    into every, free from tick t order by t.tick desc limit 1;
+    if free > 0 and slot_waits(0) then
+        perform pg_notify(slot_channel(0), '');
+        free := free - 1;
+    end if;
+    perform wake(case when every and free > 0 then 16 else free end); -- some work some queues only: all may look
+end $$;
+comment on function wake_workers() is 'After a cut: wakes as many of those that wait as there are free leases';
+
+create or replace function idle_wait() returns int
+language sql volatile set search_path from current as
+$$ select case when slot_waits(0) then 500 else 50 end $$;
+comment on function idle_wait() is 'When the scheduler should look again, in ms: a worker that waits looks itself as soon as something is pushed';
+
+create or replace function take_new(t tick, node text, n int, timeout interval, queues text[], start boolean,
+    out state text, out leases bigint[], out due timestamptz)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    r record;
+begin
+    with d as materialized (
+        select queue, priority, min_seq, min_after, ready, blocked from delta
+        where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null
+        union all
+        select queue, priority, min_seq, min_after, ready, blocked from delta
+        where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
+          and error_key is null
+    ), g as materialized (
+        select queue, priority, min(min_seq) as low, min(min_after) as after,
+               bool_or(ready is null or blocked <> 0 or ready > 0 and min_seq is null) as odd
+        from d group by 1, 2
+    ), k as materialized (
+        select g.*, c.seq[g.priority + 1] as cut,
+               g.odd or c.seq[g.priority + 1] is null or q.max_running is not null or q.rate is not null
+               or g.low is not null and (g.low <= c.seq[g.priority + 1] or q.paused_at is not null
+                                         or take_new.queues is not null and g.queue <> all(take_new.queues)
+                                         or exists (select from unnest(c.seq, c.high) v (a, b) where b > a)) as odd_one
+        from g left join lateral (select * from cursor c where c.queue = g.queue order by c.n desc limit 1) c on true
+        left join queue_config q on q.queue = g.queue
+    ), j as materialized (
+        select k.queue, k.priority, j.* from k cross join lateral (
+            select j.seq, j.lease_timeout, j.run_timeout, j.expires_at from queue j
+            where j.queue = k.queue and j.priority = k.priority and j.state = 'ready' and j.seq > k.cut
+            order by j.seq limit take_new.n + 1) j
+        where k.low is not null
+    )
+    select pg_current_snapshot() as snapshot, (select bool_or(odd_one) from k) or (select bool_or(expires_at <= now()) from j)
+           or exists (select from k) and exists (select from queue where state = 'blocked' and concurrency_key is not null) as odd,
+           (select min(after) from k) as after, exists (select from k where low is not null) as woken,
+           array_agg(j.queue) as q, array_agg(j.priority) as p, array_agg(j.seq) as s, array_agg(j.lease_timeout) as l,
+           array_agg(j.lease_timeout is not null or j.run_timeout is not null) as own
+    from j into r;
+    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, r.after)
+    order by run_after limit 1;
+    if r.odd or due <= now() or cardinality(r.s) > n then
+        state := 'step';
+        return;
+    elsif not r.woken then
+        state := 'nothing';
+        return;
+    end if;
+    with v as materialized (
+        select * from unnest(r.q, r.p, r.s, r.l, r.own) v (queue, priority, seq, lease_timeout, own)
+    ), w as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout,
+                                lock_key, started, started_seqs, lock_timeout, version)
+        select nextval('lease_seq'), 1, v.queue, v.priority, v.seqs, z.lease_time, nullif(c.max_tries, 5),
+               nullif(left(c.history, 1), 'f')::"char", c.run_timeout, node, now(), case when start then v.seqs end,
+               now() + coalesce(timeout, z.lease_time, interval '60 s'), 1
+        from (select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout
+              from v group by queue, priority, case when own then seq end) v
+        join queue_config c on c.queue = v.queue
+        cross join lateral (select coalesce(v.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time) z
+        returning lease
+    ), cut as (
+        select queue, priority, max(seq) as seq from v group by 1, 2
+    ), cur as (
+        insert into cursor (queue, seq, high, low, chunk)
+        select q.queue, array(select coalesce(u.seq, c.seq[i]) from generate_series(1, 10) i
+                              left join cut u on u.queue = q.queue and u.priority = i - 1 order by i),
+               array(select greatest(u.seq, c.high[i]) from generate_series(1, 10) i
+                     left join cut u on u.queue = q.queue and u.priority = i - 1 order by i), c.low, c.chunk
+        from (select distinct queue from v) q
+        cross join lateral (select * from cursor c where c.queue = q.queue order by c.n desc limit 1) c
+    ), ticked as (
+        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
+                          limited_at, cron_at)
+        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, t.after, t.mark_at, t.day_at,
+                t.limited_at, t.cron_at)
+    )
+    select array_agg(lease) from w into leases;
+    state := case when leases is null then 'nothing' else 'taken' end;
+end $$;
+comment on function take_new(tick, text, int, interval, text[], boolean) is 'The short way for few new jobs where nothing else waits: cuts and '
+    'claims them at once. step = not that simple, the whole step must be made. Under the scheduler lock';
+
+create or replace function look(node text, n int, timeout interval, queues text[], start boolean,
+    out state text, out leases bigint[], out due timestamptz)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+    t tick;
+begin
+    if exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
+                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead'))) then
+        state := 'nothing';
+    elsif (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1) then
+        state := 'alone'; -- claim() makes the step of the scheduler that is not there
+        select min(q.run_after) into due from queue q where q.state in ('scheduled', 'retry');
+    elsif not scheduler_lock(false) then
+        state := 'busy';
+    else
+        select * into t from tick order by tick desc limit 1;
+        if exists (select from work_queue w where w.lease >= t.free and w.lock_key is null) then
+            state := 'claim';
+        elsif not t.more then
+            select x.state, x.leases, x.due into look.state, look.leases, look.due from take_new(t, $1, $2, $3, $4, $5) x;
+        else
+            state := 'step';
+        end if;
+        if state = 'step' then
+            perform schedule('wake:' || $1);
+            state := 'claim';
+        end if;
+    end if;
+end $$;
+comment on function look(text, int, interval, text[], boolean) is 'Is there something to claim? taken = these leases, already; claim = perhaps, '
+    'by claim(); alone = the same, no scheduler lives; nothing; busy = somebody is just making a step';
+
+create or replace function take_slot(listening int, out slot int, out fresh boolean)
+language plpgsql set search_path from current as $$
+declare
+    at int := 'queue'::regclass::oid::int;
+begin
+    slot := -1;
+    if pg_try_advisory_lock(1364481111, at) then
+        slot := 0;
+    elsif slot_waits(0) then -- else a push is under way: the next look comes soon
+        select s into slot from (select listening as s where listening > 0 union all select generate_series(1, 16)) z
+        where pg_try_advisory_lock(1364481111 + s, at) limit 1;
+        slot := coalesce(slot, -2);
+    end if;
+    fresh := slot >= 0 and slot <> listening;
+    if fresh then
+        unlisten *;
+        execute format('listen %I', slot_channel(slot));
+    end if;
+end $$;
+comment on function take_slot(int) is 'Takes a wait slot for this session: -1 = a push is just under way, -2 = all are taken. fresh = it '
+    'listens only from the end of this transaction on';
+
+create or replace function claim_or_wait(node text, n int, timeout interval default null, queues text[] default null,
+    start boolean default true, backend_pid int default null, listening int default -1)
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
+    cursor bigint, slot int, wait_ms int)
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
+    got    boolean;
+    l      record;
+    s      record;
+begin
+    if direct then
+        perform pg_advisory_unlock_all(); -- the session is the worker's own
+    end if;
+    if n < 1 then -- it takes no more: another should wait in its place
+        perform wake(1);
+        return;
+    end if;
+    for round in 1 .. 2 loop
+        select * into l from look($1, $2, $3, $4, $5);
+        if l.state = 'taken' then
+            return query
+            select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
+                   j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), w.lease, -1, 0
+            from work_queue w cross join lateral (
+                select j.* from queue j
+                where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
+                  and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) j
+            where w.lease = any(l.leases) order by w.lease, j.seq;
+            got := true;
+        else
+            return query select c.*, -1, 0 from claim($1, $2, $3, $4, $5) c where l.state <> 'nothing';
+            got := found;
+        end if;
+        if got then
+            if direct and round = 2 then
+                perform pg_advisory_unlock_all();
+            end if;
+            return;
+        end if;
+        if round = 1 then
+            select -2 as slot, false as fresh into s;
+            if direct then
+                select * into s from take_slot(listening);
+            end if;
+        end if;
+        exit when s.slot < 0 or s.fresh;
+    end loop;
+    slot := s.slot;
+    wait_ms := case when s.slot = -1 or l.state = 'busy' then 2 when s.fresh then 0
+                    when l.due < now() + interval '1 s' then 1 + (1000 * extract(epoch from l.due - clock_timestamp()))::int
+                    when l.state = 'alone' and s.slot = 0 then 250 else 1000 end;
+    wait_ms := greatest(wait_ms, 0);
+    return next;
+end $$;
+comment on function claim_or_wait(text, int, interval, text[], boolean, int, int) is 'claim() for a worker that has nothing to do. Finds it nothing '
+    'either, one row without a lease says: slot = where this session waits from now on (below 0: nowhere), wait_ms = when to ask again at '
+    'the latest (a delayed job is due; 0: at once, for it listens only now). backend_pid: what the client believes it talks to; where '
+    'that is not so, through a pooler, it never waits. listening: slot of the last answer. The next call ends the wait, one with n = 0 only that';
