@@ -134,4 +134,10 @@ bool db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_
            struct err *e) __attribute__((warn_unused_result));
 void db_reply_done(struct db_reply *reply);
 
+/* One statement (at most LEND_PARAMS parameters) on the caller's own connection; waits for it. */
+enum { LEND_PARAMS = 16 };
+struct pg_conn;
+bool db_lend(struct pg_conn *conn, const struct db_stmt *stmt, struct result **out, struct err *e)
+    __attribute__((warn_unused_result));
+
 #endif

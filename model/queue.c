@@ -18,8 +18,9 @@
 
 /* the files in sql/client, in the order of enum queue_sql */
 static const char *const files[SQL_N] = {
-    "push",      "claim",     "complete",  "fail",    "extend",   "give_back",      "node_start",
-    "node_beat", "node_stop", "keep_only", "backlog", "schedule", "scheduler_stop",
+    "push",           "claim",         "complete",           "fail",      "extend",  "give_back",
+    "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog", "schedule",
+    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",
 };
 
 static char *
@@ -31,6 +32,17 @@ client_sql(const char *name)
     abort();
 }
 
+bool
+queue_client_sql(const char *file, const char *schema, char **sql, struct err *e)
+{
+    char *text = client_sql(file), name[] = "queue";
+    struct section s = {.name = name, .sql = text};
+    bool ok = sections_bind(&s, schema, sql, e);
+
+    free(text);
+    return ok;
+}
+
 struct queue *
 queue_new(struct db *db, const char *schema, struct err *e)
 {
@@ -38,16 +50,11 @@ queue_new(struct db *db, const char *schema, struct err *e)
 
     q->db = db;
     q->wait_ms = -1;
-    for (int i = 0; i < SQL_N; i++) {
-        char *text = client_sql(files[i]), name[] = "queue";
-        struct section s = {.name = name, .sql = text};
-        bool ok = sections_bind(&s, schema, &q->sql[i], e);
-        free(text);
-        if (!ok) {
+    for (int i = 0; i < SQL_N; i++)
+        if (!queue_client_sql(files[i], schema, &q->sql[i], e)) {
             queue_free(q);
             return NULL;
         }
-    }
     return q;
 }
 
@@ -98,123 +105,8 @@ queue_text(const char *s)
     return (struct db_param){.value = s};
 }
 
-/* --- claim --- */
-
-struct claim_call {
-    struct queue *q;
-    queue_claim_fn *fn;
-    void *ctx;
-};
-
-struct claim_row { /* as it comes; struct queue_job is made from it */
-    int64_t lease, seq, lease_until_ms, lease_ms, run_timeout_ms, cursor;
-    int version, priority, try_, max_tries;
-    const char *id, *queue, *kind;
-};
-
-#define F(field) offsetof(struct claim_row, field)
-/* column, type, offset, optional */
-static const struct field claim_fields[] = {
-    {"lease",          F_I64, F(lease),          false},
-    {"seq",            F_I64, F(seq),            false},
-    {"version",        F_INT, F(version),        false},
-    {"id",             F_STR, F(id),             false},
-    {"queue",          F_STR, F(queue),          false},
-    {"kind",           F_STR, F(kind),           false},
-    {"priority",       F_INT, F(priority),       false},
-    {"try",            F_INT, F(try_),           false},
-    {"max_tries",      F_INT, F(max_tries),      false},
-    {"lease_until_ms", F_I64, F(lease_until_ms), false},
-    {"lease_ms",       F_I64, F(lease_ms),       false},
-    {"run_timeout_ms", F_I64, F(run_timeout_ms), false},
-    {"cursor",         F_I64, F(cursor),         true },
-};
-#undef F
-
-/* JSON as the server's text, or the body's bytes in *bytes, which the caller frees. */
-static void
-take_payload(const struct result *r, int row, struct queue_job *job, unsigned char **bytes)
-{
-    int json = result_col(r, "payload"), body = result_col(r, "body");
-    int type = result_col(r, "payload_type");
-
-    if (json >= 0 && !result_null(r, row, json)) {
-        job->payload = result_text(r, row, json);
-        job->payload_len = (size_t)result_len(r, row, json);
-    } else if (body >= 0 && !result_null(r, row, body)) {
-        *bytes = result_bytes(r, row, body, &job->payload_len);
-        job->payload = *bytes ? (const char *)*bytes : "";
-        job->type = type >= 0 && !result_null(r, row, type) ? result_text(r, row, type) : "";
-    }
-}
-
-static void
-take_job(const struct rowset *set, int i, struct queue_job *job, unsigned char **bytes)
-{
-    const struct claim_row *row = (const struct claim_row *)set->rows + i;
-
-    *job = (struct queue_job){
-        .lease = row->lease,
-        .seq = row->seq,
-        .version = row->version,
-        .queue = row->queue,
-        .kind = row->kind,
-        .priority = row->priority,
-        .try_ = row->try_,
-        .max_tries = row->max_tries,
-        .lease_until_ms = row->lease_until_ms,
-        .lease_ms = row->lease_ms,
-        .run_timeout_ms = row->run_timeout_ms == FIELD_NULL ? 0 : row->run_timeout_ms,
-    };
-    snprintf(job->id, sizeof job->id, "%s", row->id);
-    take_payload(set->res, i, job, bytes);
-}
-
-static void
-claim_rows(struct claim_call *call, const struct rowset *set)
-{
-    struct err none = {0};
-    size_t n = (size_t)set->n;
-    struct queue_job *jobs = xcalloc(n + 1, sizeof *jobs);
-    unsigned char **bodies = xcalloc(n + 1, sizeof *bodies);
-
-    for (int i = 0; i < set->n; i++) {
-        const struct claim_row *row = (const struct claim_row *)set->rows + i;
-        if (row->cursor != FIELD_NULL && (i == 0 || row->cursor > call->q->cursor))
-            call->q->cursor = row->cursor;
-        take_job(set, i, &jobs[i], &bodies[i]);
-    }
-    if (set->n == 0)
-        call->q->cursor = 0; /* found nothing: the next one looks from the start */
-    call->fn(call->ctx, &none, jobs, set->n);
-    for (size_t i = 0; i < n; i++)
-        free(bodies[i]);
-    free(bodies);
-    free(jobs);
-}
-
-static void
-claim_reply(void *ctx, struct db_reply *reply)
-{
-    struct claim_call *call = ctx;
-    struct rowset set = {0};
-    struct err e = reply->err;
-    bool ok = e.kind == ERR_NONE && rowset_decode(db_take(reply, 0), claim_fields,
-                                                  sizeof claim_fields / sizeof *claim_fields,
-                                                  sizeof(struct claim_row), &set, &e);
-
-    call->q->in_doubt = reply->in_doubt;
-    if (ok)
-        claim_rows(call, &set);
-    else
-        call->fn(call->ctx, &e, NULL, 0);
-    rowset_free(&set);
-    free(call);
-}
-
-/* A text[] of names; *a is left empty and the parameter NULL for none. */
-static struct db_param
-names_param(struct array *a, const char *const *names, int n)
+struct db_param
+queue_names(struct array *a, const char *const *names, int n)
 {
     *a = (struct array){0};
     if (!names || n <= 0)
@@ -223,28 +115,6 @@ names_param(struct array *a, const char *const *names, int n)
     for (int i = 0; i < n; i++)
         array_text(a, names[i]);
     return array_param(a);
-}
-
-void
-queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx)
-{
-    struct claim_call *call = xmalloc(sizeof *call);
-    char n[16], cursor[24], timeout[40];
-    struct array queues;
-
-    *call = (struct claim_call){.q = q, .fn = fn, .ctx = ctx};
-    snprintf(n, sizeof n, "%d", c->n);
-    snprintf(cursor, sizeof cursor, "%" PRId64, q->cursor);
-    struct db_param params[] = {
-        queue_text(c->node),
-        queue_text(n),
-        queue_interval(timeout, c->timeout_ms),
-        names_param(&queues, c->queues, c->nqueues),
-        queue_text(c->start ? "t" : "f"),
-        queue_text(cursor),
-    };
-    queue_send(q, SQL_CLAIM, params, 6, claim_reply, call);
-    array_free(&queues);
 }
 
 /* --- the worker process and the scheduler --- */
@@ -295,7 +165,7 @@ queue_node_start(struct queue *q, const struct queue_node *node, queue_node_fn *
         queue_text(pid),
         queue_text(node->version),
         queue_text(protocol),
-        names_param(&queues, node->queues, node->nqueues),
+        queue_names(&queues, node->queues, node->nqueues),
         queue_text(slots),
     };
     node_ask(q, SQL_NODE_START, params, 8, &(struct node_call){.fn = fn, .ctx = ctx});
@@ -339,7 +209,7 @@ void
 queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *fn, void *ctx)
 {
     struct array names;
-    struct db_param params[] = {names_param(&names, queues, n)};
+    struct db_param params[] = {queue_names(&names, queues, n)};
 
     node_ask(q, SQL_BACKLOG, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
     array_free(&names);
@@ -392,6 +262,16 @@ queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx
 
     *call = (struct node_call){.q = q, .step_fn = fn, .ctx = ctx};
     queue_send(q, SQL_SCHEDULE, params, 1, step_reply, call);
+}
+
+void
+queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx)
+{
+    char count[16];
+
+    snprintf(count, sizeof count, "%d", n);
+    struct db_param params[] = {queue_text(count)};
+    node_ask(q, SQL_WAKE, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
 }
 
 void

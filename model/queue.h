@@ -81,6 +81,19 @@ struct queue_claim {
 };
 void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
 
+struct queue_sleep { /* a claim found nothing */
+    int slot;    /* where this session waits now; below 0 = nowhere: ask again */
+    int wait_ms; /* ask again after that long, unless woken by a NOTIFY (db_on_notify) */
+};
+/* s: NULL when there are jobs. */
+typedef void queue_sleep_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n,
+                            const struct queue_sleep *s);
+/* A claim for a worker that has nothing to do: if there is nothing, it waits in a slot from now on,
+ * until the next call. slot: of the last answer on this connection, -1 = none. wait: false = only
+ * look (polling). Takes every advisory lock of the session for its own. */
+void queue_claim_or_wait(struct queue *q, const struct queue_claim *c, bool wait, int slot,
+                         queue_sleep_fn *fn, void *ctx);
+
 struct queue_token { /* the right to answer for one job */
     int64_t lease, seq;
     int version;
@@ -112,6 +125,11 @@ struct queue_done {
 };
 void queue_complete(struct queue *q, const char *node, const struct queue_done *jobs, int n,
                     queue_answer_fn *fn, void *ctx);
+typedef void queue_both_fn(void *ctx, const struct err *e, const struct queue_answer *a, int n,
+                           const struct queue_job *jobs, int njobs);
+/* queue_complete and queue_claim in one transaction and one round trip. */
+void queue_complete_and_claim(struct queue *q, const struct queue_done *done, int n,
+                              const struct queue_claim *c, queue_both_fn *fn, void *ctx);
 struct queue_failure {
     struct queue_token token;
     int64_t started_ms;
@@ -164,6 +182,8 @@ struct queue_step { /* what a scheduling step did */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
 void queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx);
+/* Wakes up to n workers that wait: after leaving slot 0. text: "". */
+void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */
 void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
 

@@ -52,8 +52,8 @@ static const struct {
     {"gone",       QUEUE_GONE      },
 };
 
-static bool
-read_outcome(const char *word, enum queue_outcome *out, struct err *e)
+bool
+queue_outcome_of(const char *word, enum queue_outcome *out, struct err *e)
 {
     for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
         if (!strcmp(word, outcomes[i].word)) {
@@ -87,7 +87,7 @@ take_row(const struct answer_call *call, const struct answer_row *row, struct qu
         const struct queue_token *t = &call->tokens[i];
         if (call->by_lease ? t->lease != row->lease : t->seq != row->seq)
             continue;
-        if (!read_outcome(row->outcome, &a[i].outcome, e))
+        if (!queue_outcome_of(row->outcome, &a[i].outcome, e))
             return false;
         a[i].lease_until_ms = row->lease_until_ms;
         a[i].lease_ms = row->lease_ms;

@@ -2,6 +2,7 @@
 #ifndef MODEL_QUEUE_PARTS_H
 #define MODEL_QUEUE_PARTS_H
 
+#include "model/array.h"
 #include "model/queue.h"
 
 enum queue_sql { /* the order of `files` in queue.c */
@@ -18,6 +19,9 @@ enum queue_sql { /* the order of `files` in queue.c */
                  SQL_BACKLOG,
                  SQL_SCHEDULE,
                  SQL_SCHEDULE_STOP,
+                 SQL_CLAIM_OR_WAIT,
+                 SQL_COMPLETE_AND_CLAIM,
+                 SQL_WAKE,
                  SQL_N
 };
 
@@ -29,6 +33,9 @@ struct queue {
     bool in_doubt;
 };
 
+/* The text of a file in sql/client with the schema's name in it; the caller frees. */
+bool queue_client_sql(const char *file, const char *schema, char **sql, struct err *e)
+    __attribute__((warn_unused_result));
 /* Sends one statement in a transaction of its own; the parameters are copied. */
 void queue_send(struct queue *q, enum queue_sql sql, const struct db_param *params, int n,
                 db_reply_fn *fn, void *ctx);
@@ -36,5 +43,10 @@ void queue_send(struct queue *q, enum queue_sql sql, const struct db_param *para
 /* "60000 milliseconds" for an interval parameter; a NULL parameter for 0. */
 struct db_param queue_interval(char buf[static 40], int64_t ms);
 struct db_param queue_text(const char *s);
+/* A text[] of names; *a is left empty and the parameter NULL for none. */
+struct db_param queue_names(struct array *a, const char *const *names, int n);
+/* false: the server's word for an outcome is unknown (ERR_DATA). */
+bool queue_outcome_of(const char *word, enum queue_outcome *out, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

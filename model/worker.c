@@ -19,84 +19,17 @@
 #include "model/worker_parts.h"
 
 enum {
-    IDLE_MIN_MS = 20,
-    IDLE_MAX_MS = 250,
-    CLAIM_RETRY_MS = 1000,
     ASK_MS = 100,
-    LEAVE_MS = 10000,  /* after the second signal, whatever is still out */
-    ANSWERS_MAX = 5000 /* undelivered: no more claims */
+    LEAVE_MS = 10000 /* after the second signal, whatever is still out */
 };
 
-/* --- claiming --- */
-
-static void
-pace_claims(struct worker *w, int n)
-{
-    int64_t now = clock_ms();
-
-    if (n > 0) {
-        w->idle_wait_ms = IDLE_MIN_MS;
-        w->idle_since_ms = now;
-        w->is_empty = false;
-        w->was_idle = false;
-        w->claim_at_ms = n < w->claimed_n ? now + IDLE_MIN_MS : now;
-        return;
-    }
-    w->was_idle = true;
-    w->claim_at_ms = now + w->idle_wait_ms;
-    w->idle_wait_ms = w->idle_wait_ms * 2 < IDLE_MAX_MS ? w->idle_wait_ms * 2 : IDLE_MAX_MS;
-}
-
-static void
-on_claim(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
-{
-    struct worker *w = ctx;
-
-    w->is_claiming = false;
-    if (e->kind != ERR_NONE) {
-        if (queue_in_doubt(w->queue))
-            w->untidy = 2;
-        w->claim_at_ms = clock_ms() + IDLE_MAX_MS;
-        if (e->kind != ERR_CONN)
-            w->claim_at_ms += CLAIM_RETRY_MS;
-        if (e->kind != ERR_CONN && strcmp(w->said_claim.text, e->text) != 0)
-            log_line(LOG_WARN, "claim: %s; trying again", e->text);
-        w->said_claim = *e;
-    } else {
-        pace_claims(w, n);
-        for (int i = 0; i < n; i++)
-            job_start(w, &jobs[i], w->claim_sent_ms);
-    }
-    worker_pump(w);
-}
-
-static bool
-may_claim(const struct worker *w)
-{
-    return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
-           !w->is_claiming && !w->is_tidying && w->running < w->o.jobs &&
-           answers_left(w) < ANSWERS_MAX;
-}
-
-static void
-claim_more(struct worker *w, int64_t now)
-{
-    if (!may_claim(w) || now < w->claim_at_ms)
-        return;
-    struct queue_claim claim = {.node = w->node,
-                                .n = w->o.jobs - w->running,
-                                .timeout_ms = w->o.timeout_ms,
-                                .queues = w->o.queues,
-                                .nqueues = w->o.nqueues,
-                                .start = true};
-    w->is_claiming = true;
-    w->claimed_n = claim.n;
-    w->claim_sent_ms = now;
-    queue_wait(w->queue, 0);
-    queue_claim(w->queue, &claim, on_claim, w);
-}
-
 /* --- the end --- */
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void
 stop_claiming(struct worker *w, const char *why)
@@ -115,7 +48,7 @@ stop_now(struct worker *w)
     w->stop_at_ms = clock_ms() + w->o.grace_ms + LEAVE_MS;
     log_line(LOG_INFO, "told again: ending %d commands and giving their jobs back", w->running);
     for (int i = 0; i < w->o.jobs; i++)
-        if (w->slots[i].child)
+        if (w->slots[i].is_busy)
             job_kill(&w->slots[i], WHY_GIVE_BACK);
 }
 
@@ -126,9 +59,10 @@ on_backlog(void *ctx, const struct err *e, const char *text)
 
     w->is_asking = false;
     w->ask_at_ms = clock_ms() + ASK_MS;
-    if (e->kind == ERR_NONE)
+    if (e->kind == ERR_NONE) {
         w->is_empty = !strcmp(text, "0");
-    else if (e->kind != ERR_CONN && w->fatal.kind == ERR_NONE)
+        w->claim_at_ms = earlier(w->claim_at_ms, w->ask_at_ms);
+    } else if (e->kind != ERR_CONN && w->fatal.kind == ERR_NONE)
         w->fatal = *e;
     worker_pump(w);
 }
@@ -148,7 +82,7 @@ ask_backlog(struct worker *w, int64_t now)
 static void
 check_end(struct worker *w, int64_t now)
 {
-    bool is_busy = w->running > 0 || w->is_claiming || answers_left(w) > 0;
+    bool is_busy = w->running > 0 || w->nheld > 0 || w->is_claiming || answers_left(w) > 0;
 
     if (w->fatal.kind != ERR_NONE)
         stop_claiming(w, "error");
@@ -185,12 +119,6 @@ on_signal(void *ctx, int signo)
 
 /* --- the middle --- */
 
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void
 on_timer(void *ctx)
 {
@@ -205,8 +133,7 @@ set_timer(struct worker *w, int64_t now)
 {
     int64_t due = earlier(earlier(jobs_due_ms(w), answers_due_ms(w)), node_due_ms(w, now));
 
-    if (may_claim(w))
-        due = earlier(due, w->claim_at_ms);
+    due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
     if (w->o.max_idle_ms > 0 && w->running == 0)
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
     if (w->o.drain && w->was_idle && !w->is_asking)
@@ -229,8 +156,9 @@ worker_pump(struct worker *w)
         node_keep(w, now);
     node_tidy(w, now);
     jobs_keep(w);
+    held_start(w, now);
     answers_send(w);
-    claim_more(w, now);
+    claims_make(w, now);
     ask_backlog(w, now);
     check_end(w, now);
     if (!w->has_left)
@@ -260,7 +188,7 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
 {
     char *path = NULL, host[256] = "";
 
-    if (!allow_files(o->jobs, e) || !child_find(o->argv[0], &path, e))
+    if (o->argv && (!allow_files(o->jobs, e) || !child_find(o->argv[0], &path, e)))
         return NULL;
     struct queue *queue = queue_new(db, o->schema, e);
     if (!queue) {
@@ -276,7 +204,7 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
     w->o = *o;
     w->host = xstrdup(host);
     w->node = o->node ? xstrdup(o->node) : worker_make_name();
-    w->idle_wait_ms = IDLE_MIN_MS;
+    w->sleep_slot = w->listen_slot = -1;
     w->idle_since_ms = clock_ms();
     queue_make_id(w->session);
     w->slots = xcalloc((size_t)o->jobs, sizeof *w->slots);
@@ -284,16 +212,22 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
         w->slots[i].w = w;
     for (int i = 0; i < ANSWER_KINDS; i++)
         w->box[i].w = w;
+    if (o->threads > 0)
+        w->pool = pool_new(w, o->threads);
     return w;
 }
 
 bool
 worker_run(struct worker *w, struct err *e)
 {
-    loop_on_signal(w->loop, SIGCHLD, on_signal, w);
-    loop_on_signal(w->loop, SIGTERM, on_signal, w);
-    loop_on_signal(w->loop, SIGINT, on_signal, w);
-    loop_on_signal(w->loop, SIGHUP, on_signal, w);
+    if (!w->o.no_signals) {
+        loop_on_signal(w->loop, SIGTERM, on_signal, w);
+        loop_on_signal(w->loop, SIGINT, on_signal, w);
+        loop_on_signal(w->loop, SIGHUP, on_signal, w);
+    }
+    if (w->o.argv)
+        loop_on_signal(w->loop, SIGCHLD, on_signal, w);
+    db_on_notify(w->db, claims_wake, w);
     worker_pump(w);
     if (!loop_run(w->loop, e))
         return false;
@@ -301,6 +235,13 @@ worker_run(struct worker *w, struct err *e)
     if (w->fatal.kind != ERR_NONE)
         *e = w->fatal;
     return w->fatal.kind == ERR_NONE;
+}
+
+void
+worker_end(struct worker *w, const char *why)
+{
+    stop_claiming(w, why);
+    worker_pump(w);
 }
 
 bool
@@ -327,7 +268,10 @@ worker_free(struct worker *w)
     if (!w)
         return;
     loop_cancel(w->loop, w->timer);
+    pool_free(w->pool);
+    held_free(w);
     for (int i = 0; i < w->o.jobs; i++) {
+        free(w->slots[i].run.copy);
         child_free(w->slots[i].child);
         free(w->slots[i].what);
     }

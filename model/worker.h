@@ -1,7 +1,7 @@
-/* The worker: claims jobs and runs one command a job, several at a time, from one loop. It keeps
- * its leases while commands run, kills a command whose lease is lost or surely over, keeps answers
- * in memory while the server is away, and reconnects for ever. Nothing of a job is a transaction of
- * the queue's. */
+/* The worker: claims jobs and runs one command a job, or calls a function (queuetop.h is its public
+ * face), several at a time, from one loop. It keeps its leases while commands run, kills a command
+ * whose lease is lost or surely over, keeps answers in memory while the server is away, and
+ * reconnects for ever. Nothing of a job is a transaction of the queue's. */
 #ifndef MODEL_WORKER_H
 #define MODEL_WORKER_H
 
@@ -12,18 +12,25 @@
 #include "model/db.h"
 #include "model/err.h"
 #include "model/loop.h"
+#include "model/queuetop.h"
 
 struct worker_options { /* all borrowed for the worker's life */
     const char *schema;
     const char *node;          /* NULL = host-pid-random */
     const char *const *queues; /* NULL = all */
     int nqueues;
-    char *const *argv;   /* the command */
+    char *const *argv; /* the command, or NULL and: */
+    queuetop_fn *fn;   /* a function */
+    void *fn_ctx;
+    int threads;         /* that run it; 0 = the loop does, and it must not block */
+    int ahead;           /* so many short jobs are claimed ahead (functions only) */
+    bool no_signals;     /* the caller's business; worker_end ends it */
     int jobs;            /* commands at a time */
     int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or the default */
     int64_t max_idle_ms; /* ends after that long without a job; 0 = never */
     int64_t grace_ms;    /* between SIGTERM and SIGKILL of a command */
     bool drain;          /* ends when nothing is ready */
+    bool poll;           /* never waits on the server for a wake-up: only asks now and then */
     size_t result_limit; /* bytes of standard output kept */
     size_t error_limit;  /* bytes of the end of standard error kept */
 };
@@ -44,6 +51,8 @@ bool worker_run(struct worker *w, struct err *e) __attribute__((warn_unused_resu
 bool worker_is_clean(const struct worker *w);
 const struct worker_counts *worker_counts(const struct worker *w);
 const char *worker_node(const struct worker *w);
+/* As a first signal does. */
+void worker_end(struct worker *w, const char *why);
 /* After the db is freed. Kills what still runs. */
 void worker_free(struct worker *w);
 

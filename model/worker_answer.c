@@ -201,9 +201,8 @@ answer_failed(struct outbox *box, enum answer_kind kind, const struct err *e)
 }
 
 static void
-on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
+answers_done(struct outbox *box, const struct err *e, const struct queue_answer *a, int n)
 {
-    struct outbox *box = ctx;
     struct worker *w = box->w;
     enum answer_kind kind = (enum answer_kind)(box - w->box);
 
@@ -216,7 +215,30 @@ on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
         box->retry_at_ms = 0;
         drop_flying(box);
     }
-    worker_pump(w);
+}
+
+static void
+on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
+{
+    struct outbox *box = ctx;
+
+    answers_done(box, e, a, n);
+    worker_pump(box->w);
+}
+
+/* Answers and the next jobs in one. */
+static void
+on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
+        const struct queue_job *jobs, int njobs)
+{
+    struct outbox *box = ctx;
+
+    answers_done(box, e, a, n);
+    if (e->kind != ERR_NONE && is_content(e))
+        box->w->is_claiming = false; /* it was about the answers */
+    else
+        claim_done(box->w, e, jobs, njobs, NULL);
+    worker_pump(box->w);
 }
 
 /* --- sending --- */
@@ -252,7 +274,12 @@ send_complete(struct outbox *box, int n)
                                       .result = a->result,
                                       .result_len = a->result_len};
     }
-    queue_complete(box->w->queue, box->w->node, jobs, n, on_answer, box);
+    if (may_claim(box->w) && clock_ms() >= box->w->claim_at_ms && !box->items[0].alone) {
+        struct queue_claim claim = claim_of(box->w, clock_ms());
+        queue_wait(box->w->queue, 0);
+        queue_complete_and_claim(box->w->queue, jobs, n, &claim, on_both, box);
+    } else
+        queue_complete(box->w->queue, box->w->node, jobs, n, on_answer, box);
 }
 
 static void
@@ -283,6 +310,13 @@ send_give_back(struct outbox *box, int n)
     queue_give_back(box->w->queue, box->w->node, tokens, n, on_answer, box);
 }
 
+/* Where jobs are short, answers wait for the claim that is out: they go with the next one. */
+static bool
+may_wait(const struct worker *w, int kind)
+{
+    return kind == ANSWER_COMPLETE && w->is_claiming && w->ahead > 0 && w->stop == STOP_NOT;
+}
+
 void
 answers_send(struct worker *w)
 {
@@ -294,7 +328,7 @@ answers_send(struct worker *w)
 
     for (int k = 0; k < ANSWER_KINDS; k++) {
         struct outbox *box = &w->box[k];
-        if (box->n == 0 || box->flying > 0 || box->retry_at_ms > clock_ms())
+        if (box->n == 0 || box->flying > 0 || box->retry_at_ms > clock_ms() || may_wait(w, k))
             continue;
         box->w = w;
         box->flying = batch_size(box);

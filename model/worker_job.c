@@ -57,15 +57,17 @@ env_free(char **env)
 
 /* --- the end of a job --- */
 
-static void
-slot_free(struct slot *s)
+void
+job_over(struct slot *s)
 {
     struct worker *w = s->w;
+    int64_t now = clock_us();
 
+    w->job_us += (now - s->started_us - w->job_us) / 8;
     free(s->what);
     *s = (struct slot){.w = w};
     w->running--;
-    w->idle_since_ms = clock_ms();
+    w->idle_since_ms = now / 1000;
 }
 
 static void
@@ -123,7 +125,14 @@ on_child(void *ctx, const struct child_report *r)
     if (s->why != WHY_LOST)
         answer_add(w, kind, &a);
     child_free(s->child);
-    slot_free(s);
+    job_over(s);
+}
+
+/* Functions are called too often to name each. */
+static const char *
+slot_name(const struct slot *s)
+{
+    return s->what ? s->what : s->id;
 }
 
 void
@@ -136,11 +145,13 @@ job_kill(struct slot *s, enum slot_why why)
     s->why = why;
     if (why == WHY_LOST) {
         w->counts.lost++;
-        log_line(LOG_WARN, "%s: the lease is lost, killing the command", s->what);
+        log_line(LOG_WARN, "%s: the lease is lost, killing the command", slot_name(s));
     } else
-        log_line(LOG_INFO, "%s: ending the command%s", s->what,
+        log_line(LOG_INFO, "%s: ending the command%s", slot_name(s),
                  why == WHY_CANCELLED ? ", an operator cancelled the job" : "");
-    child_kill(s->child, why == WHY_LOST ? 0 : w->o.grace_ms);
+    atomic_store(&s->run.is_unwanted, true);
+    if (s->child)
+        child_kill(s->child, why == WHY_LOST ? 0 : w->o.grace_ms);
 }
 
 void
@@ -170,11 +181,11 @@ give_back(struct worker *w, const struct queue_job *job)
     answer_add(w, ANSWER_GIVE_BACK, &a);
 }
 
-static struct slot *
-find_slot(struct worker *w)
+struct slot *
+slot_find(struct worker *w)
 {
-    for (int i = 0; i < w->o.jobs; i++)
-        if (!w->slots[i].child)
+    for (int i = 0; i < w->o.jobs && w->running < w->o.jobs; i++)
+        if (!w->slots[i].is_busy)
             return &w->slots[i];
     return NULL;
 }
@@ -199,38 +210,55 @@ start_child(struct slot *s, const struct queue_job *job, struct err *e)
     return c;
 }
 
-void
-job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
+static void
+slot_take(struct slot *s, const struct queue_job *job, int64_t asked_ms)
 {
-    struct slot *s = find_slot(w);
-    struct err e = {0};
-    int64_t now = clock_ms();
-
-    /* Too late (we were stopped), no room, or going: whoever may have the job now should. */
-    if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE || now >= asked_ms + job->lease_ms) {
-        give_back(w, job);
-        return;
-    }
-    s->child = start_child(s, job, &e);
-    if (!s->child) {
-        log_line(LOG_WARN, "%s; giving the job back", e.text);
-        w->claim_at_ms = now + 1000;
-        give_back(w, job);
-        return;
-    }
-    w->running++;
-    w->counts.started++;
+    s->is_busy = true;
+    s->w->running++;
+    s->w->counts.started++;
     s->token = (struct queue_token){job->lease, job->seq, job->version};
     memcpy(s->id, job->id, sizeof s->id);
-    s->what = xasprintf("%s%s%s %s try %d", job->queue, *job->kind ? "/" : "", job->kind, job->id,
-                        job->try_);
     s->lease_ms = job->lease_ms;
     s->over_ms = asked_ms + job->lease_ms;
     s->extend_at_ms = asked_ms + extend_every(job->lease_ms);
-    s->started_ms = now;
+    s->started_us = clock_us();
     s->server_started_ms = job->lease_until_ms - job->lease_ms;
     s->run_timeout_ms = job->run_timeout_ms;
+}
+
+static void
+command_start(struct slot *s, const struct queue_job *job, int64_t asked_ms)
+{
+    struct worker *w = s->w;
+    struct err e = {0};
+
+    s->child = start_child(s, job, &e);
+    if (!s->child) {
+        log_line(LOG_WARN, "%s; giving the job back", e.text);
+        w->claim_at_ms = clock_ms() + 1000;
+        give_back(w, job);
+        return;
+    }
+    slot_take(s, job, asked_ms);
+    s->what = xasprintf("%s%s%s %s try %d", job->queue, *job->kind ? "/" : "", job->kind, job->id,
+                        job->try_);
     log_line(LOG_DEBUG, "%s: started", s->what);
+}
+
+void
+job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
+{
+    struct slot *s = slot_find(w);
+
+    /* Too late (we were stopped), no room, or going: whoever may have the job now should. */
+    if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE ||
+        clock_ms() >= asked_ms + job->lease_ms)
+        give_back(w, job);
+    else if (w->o.fn) {
+        slot_take(s, job, asked_ms);
+        call_start(s, job);
+    } else
+        command_start(s, job, asked_ms);
 }
 
 /* --- the lease --- */
@@ -242,7 +270,7 @@ take_extension(struct worker *w, const struct queue_answer *a)
 
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
-        if (!s->child || s->token.seq != a->seq || s->token.lease != a->lease)
+        if (!s->is_busy || s->token.seq != a->seq || s->token.lease != a->lease)
             continue;
         if (a->outcome != QUEUE_EXTENDED) {
             job_kill(s, WHY_LOST);
@@ -274,7 +302,7 @@ on_extend(void *ctx, const struct err *e, const struct queue_answer *a, int n)
 static bool
 is_held(const struct slot *s)
 {
-    return s->child && s->why != WHY_LOST;
+    return s->is_busy && s->why != WHY_LOST && s->why != WHY_TIMEOUT;
 }
 
 /* Leases are extended by what they were granted; one call for all of (nearly) the same length. */
@@ -300,6 +328,14 @@ extend_like(struct worker *w, int64_t by_ms)
     queue_extend(w->queue, w->node, &x, on_extend, w);
 }
 
+/* When a function has run too long; it is told so, and its lease is let go. */
+static int64_t
+call_over_ms(const struct slot *s)
+{
+    return s->child || s->run_timeout_ms == 0 ? INT64_MAX
+                                              : s->started_us / 1000 + s->run_timeout_ms;
+}
+
 void
 jobs_keep(struct worker *w)
 {
@@ -309,8 +345,10 @@ jobs_keep(struct worker *w)
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
         /* one that has ended meanwhile (we were stopped) may still answer, perhaps in vain */
-        if (is_held(s) && now >= s->over_ms && !child_check(s->child))
+        if (is_held(s) && now >= s->over_ms && !(s->child && child_check(s->child)))
             job_kill(s, WHY_LOST);
+        if (is_held(s) && now >= call_over_ms(s))
+            job_kill(s, WHY_TIMEOUT);
         if (is_held(s) && now >= s->extend_at_ms && (!first || s->over_ms < first->over_ms))
             first = s;
     }
@@ -331,6 +369,8 @@ jobs_due_ms(const struct worker *w)
             s->extend_at_ms > w->extend_retry_ms ? s->extend_at_ms : w->extend_retry_ms;
         if (s->over_ms < due)
             due = s->over_ms;
+        if (call_over_ms(s) < due)
+            due = call_over_ms(s);
         if (!w->is_extending && extend < due)
             due = extend;
     }
@@ -343,7 +383,7 @@ jobs_leases(const struct worker *w, int64_t *leases)
     int n = 0;
 
     for (int i = 0; i < w->o.jobs; i++)
-        if (w->slots[i].child)
+        if (w->slots[i].is_busy)
             leases[n++] = w->slots[i].token.lease;
     return n;
 }

@@ -101,7 +101,7 @@ node_of(const struct worker *w)
                                .host = w->host,
                                .version = QUEUETOP_VERSION,
                                .pid = (int)getpid(),
-                               .slots = w->o.jobs,
+                               .slots = w->o.jobs + w->o.ahead,
                                .queues = w->o.queues,
                                .nqueues = w->o.nqueues};
 }
@@ -149,8 +149,10 @@ node_tidy(struct worker *w, int64_t now)
 
     if (!w->untidy || w->is_tidying || w->is_claiming || !w->is_registered || now < w->tidy_at_ms)
         return;
-    int64_t *leases = xcalloc((size_t)(w->running + answers_left(w)) + 1, sizeof *leases);
+    int all = w->running + w->nheld + answers_left(w);
+    int64_t *leases = xcalloc((size_t)all + 1, sizeof *leases);
     int n = jobs_leases(w, leases);
+    n += held_leases(w, leases + n);
     n += answers_leases(w, leases + n);
     w->is_tidying = true;
     queue_wait(w->queue, 0);

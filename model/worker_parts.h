@@ -1,8 +1,12 @@
 /* Inside the worker: its state, and the chapters that share it. worker.c decides what to do
  * next; worker_node.c signs on and off; worker_job.c runs one job; worker_answer.c delivers
- * answers; worker_report.c makes the texts of an answer out of what a command left. */
+ * answers; worker_claim.c gets jobs; worker_held.c keeps
+ * those claimed ahead; worker_call.c calls functions; worker_report.c makes the texts of an answer
+ * out of what a command left. */
 #ifndef MODEL_WORKER_PARTS_H
 #define MODEL_WORKER_PARTS_H
+
+#include <stdatomic.h>
 
 #include "model/child.h"
 #include "model/mem.h"
@@ -13,12 +17,26 @@ enum slot_why { /* why a command was killed by us */
                 WHY_NOT,
                 WHY_LOST,      /* the server says that the lease is lost, or it is surely over */
                 WHY_CANCELLED, /* an operator asked */
+                WHY_TIMEOUT,   /* a function took too long (commands: model/child.h) */
                 WHY_GIVE_BACK  /* told to stop at once */
 };
 
+struct queuetop_run { /* one call of a function; first in its slot */
+    struct queuetop_task task;
+    char *copy; /* of what task points to, for a thread */
+    void *result;
+    size_t result_len;
+    char *error, *trace;
+    enum queuetop_outcome outcome;
+    atomic_bool is_unwanted;
+    struct queuetop_run *next; /* in a list of the pool */
+};
+
 struct slot { /* one running job */
+    struct queuetop_run run;
     struct worker *w;
-    struct child *child; /* NULL = free */
+    bool is_busy;
+    struct child *child; /* a command */
     struct queue_token token;
     char id[QUEUE_ID_LEN + 1];
     char *what; /* "queue/kind id", for the log */
@@ -26,7 +44,7 @@ struct slot { /* one running job */
     int64_t lease_ms;          /* granted length */
     int64_t over_ms;           /* monotonic: surely over then; counted from before the request */
     int64_t extend_at_ms;      /* monotonic */
-    int64_t started_ms;        /* monotonic */
+    int64_t started_us;        /* monotonic */
     int64_t server_started_ms; /* since 1970, the server's clock */
     int64_t run_timeout_ms;
 };
@@ -55,6 +73,12 @@ struct outbox { /* answers of one kind, oldest first */
     int64_t retry_at_ms, backoff_ms;
 };
 
+struct held { /* claimed ahead, not started; job points into copy */
+    struct queue_job job;
+    char *copy;
+    int64_t asked_ms;
+};
+
 enum worker_stop { STOP_NOT, STOP_DRAINING, STOP_NOW };
 
 struct worker {
@@ -66,6 +90,12 @@ struct worker {
     char session[QUEUE_ID_LEN + 1];
     struct slot *slots;
     int running;
+    struct held *held; /* the oldest first */
+    int nheld, held_cap;
+    int coming;        /* jobs of an answer that is just being taken */
+    int ahead;         /* how many are claimed ahead now */
+    int64_t job_us;    /* how long a job takes, about */
+    struct pool *pool; /* of the threads, or NULL */
     struct outbox box[ANSWER_KINDS];
     struct worker_counts counts;
 
@@ -86,6 +116,10 @@ struct worker {
     int64_t tidy_at_ms, retry_auth_ms;
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
+    int sleep_slot;        /* where we wait on the server for jobs, -1 = nowhere */
+    int listen_slot;       /* whose channel this connection listens to, -1 = none */
+    int listen_pid;        /* that connection */
+    bool is_woken;         /* a NOTIFY came since the last claim was sent */
     bool was_idle;         /* the last claim found nothing */
     bool is_empty;         /* nothing was ready when last asked */
     struct err said_claim; /* last complaint about claims */
@@ -94,7 +128,34 @@ struct worker {
 /* worker.c: looks at everything and does what is due; call it after every change. */
 void worker_pump(struct worker *w);
 
+/* worker_claim.c */
+bool may_claim(const struct worker *w);
+void claims_make(struct worker *w, int64_t now);
+int64_t claims_due_ms(const struct worker *w);
+void claims_wake(void *ctx, const char *channel); /* a NOTIFY */
+/* What the next claim should ask for. */
+struct queue_claim claim_of(struct worker *w, int64_t now);
+/* A claim was answered; sleep: NULL unless it says how to wait. */
+void claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
+                const struct queue_sleep *sleep);
+
+/* A copy of the job with all its texts in one block (*copy), which the caller frees. */
+struct queue_job job_copy(const struct queue_job *job, char **copy);
+void held_add(struct worker *w, const struct queue_job *job, int64_t asked_ms);
+void held_start(struct worker *w, int64_t now); /* as slots are free; gives back what waits long */
+int held_leases(const struct worker *w, int64_t *leases);
+int64_t held_due_ms(const struct worker *w);
+void held_free(struct worker *w);
+
+/* worker_call.c: functions */
+struct pool *pool_new(struct worker *w, int threads);
+void pool_free(struct pool *p); /* waits for the functions that run */
+void call_start(struct slot *s, const struct queue_job *job);
+void call_end(struct slot *s, enum queuetop_outcome outcome);
+
 /* worker_job.c */
+void job_over(struct slot *s); /* the slot is free */
+struct slot *slot_find(struct worker *w);
 void job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms);
 void job_kill(struct slot *s, enum slot_why why);
 /* Kills what has no lease any more by our own count, and asks for more time for the others. */

@@ -1,0 +1,67 @@
+/*
+ * The worker of the library with a function that does nothing: bench_worker CONNINFO SCHEMA SLOTS
+ * [drain]. A payload {"t": SECONDS} (since 1970, as the pusher's server saw it) prints the
+ * milliseconds from then to the call, one line a job. The end says jobs/s and CPU on standard
+ * error.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/queuetop.h"
+
+static double
+seconds(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double first, last;
+
+static enum queuetop_outcome
+no_op(void *ctx, const struct queuetop_task *task)
+{
+    const char *t = task->payload ? strstr(task->payload, "\"t\"") : NULL;
+
+    (void)ctx;
+    last = seconds(CLOCK_MONOTONIC);
+    if (first == 0)
+        first = last;
+    if (t && (t = strpbrk(t + 3, "0123456789"))) {
+        printf("%.3f\n", (seconds(CLOCK_REALTIME) - strtod(t, NULL)) * 1000);
+        fflush(stdout);
+    }
+    return QUEUETOP_DONE;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct queuetop_error e = {0};
+
+    if (argc < 4) {
+        fprintf(stderr, "usage: bench_worker CONNINFO SCHEMA SLOTS [drain]\n");
+        return argc == 1 ? 0 : 2;
+    }
+    struct queuetop_options o = {.conninfo = argv[1],
+                                 .schema = argv[2],
+                                 .jobs = (int)strtol(argv[3], NULL, 10),
+                                 .drain = argc > 4 && !strcmp(argv[4], "drain"),
+                                 .signals = true,
+                                 .fn = no_op};
+    struct queuetop_worker *w = queuetop_worker_new(&o, &e);
+    if (!w || !queuetop_worker_run(w, &e)) {
+        fprintf(stderr, "%s\n", e.text);
+        return 1;
+    }
+    struct queuetop_counts n = queuetop_worker_counts(w);
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), took = last - first;
+    fprintf(stderr, "%lld jobs, %.0f jobs/s, %.2f us of CPU a job\n", (long long)n.done,
+            took > 0 ? (double)n.done / took : 0, n.done ? cpu * 1e6 / (double)n.done : 0);
+    queuetop_worker_free(w);
+    return 0;
+}
