@@ -11,12 +11,13 @@
 #include "model/queue.h"
 #include "model/rows.h"
 
-enum { SCRIPT_MS = 600000 };
+enum { SCRIPT_MS = 600000, PLAIN_TABLES = 2, ADOPT_PARAMS = 5, ADOPT_FIRST = 4, ADOPT_ALL = 6 };
 
 struct state {
     int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
     char functions_md5[33], tables_md5[33];
-    int version; /* 0 = nothing installed */
+    char denied[300]; /* why this user may not install; "" = may */
+    int version;      /* 0 = nothing installed */
     int protocol;
 };
 
@@ -27,6 +28,8 @@ struct job {
     void (*say)(void *ctx, const char *line);
     void *ctx;
     struct err *e;
+    bool adopts; /* there are plain tables, and they are wanted */
+    bool fresh;  /* the schema is made now */
 };
 
 static const char *
@@ -58,7 +61,7 @@ on_notice(void *ctx, const char *severity, const char *text)
 /* --- state --- */
 
 struct text_row {
-    const char *functions_md5, *tables_md5;
+    const char *functions_md5, *tables_md5, *denied;
     int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
 };
 
@@ -66,6 +69,7 @@ struct text_row {
 static const struct field state_fields[] = {
     {"has_schema",    F_BOOL, F(has_schema),    false},
     {"has_meta",      F_BOOL, F(has_meta),      false},
+    {"denied",        F_STR,  F(denied),        false},
     {"tables",        F_INT,  F(tables),        false},
     {"functions",     F_INT,  F(functions),     false},
     {"functions_md5", F_STR,  F(functions_md5), false},
@@ -95,6 +99,7 @@ read_state(struct result *r, struct state *s, struct err *e)
                             .has_worker = t->has_worker,
                             .has_operator = t->has_operator};
         memccpy(s->functions_md5, t->functions_md5, 0, sizeof s->functions_md5 - 1);
+        memccpy(s->denied, t->denied, 0, sizeof s->denied - 1);
         memccpy(s->tables_md5, t->tables_md5, 0, sizeof s->tables_md5 - 1);
     }
     rowset_free(&set);
@@ -128,6 +133,8 @@ state_before(const struct job *j, struct state *s)
     bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &state, .n = 1}, &reply, j->e) &&
               read_state(db_take(&reply, 0), s, j->e);
     db_reply_done(&reply);
+    if (ok && *s->denied)
+        return fail(j->e, ERR_DENIED, "%s", s->denied);
     if (!ok || !s->has_meta)
         return ok;
     const struct db_stmt version = {.sql = text_of("install_version")};
@@ -135,6 +142,96 @@ state_before(const struct job *j, struct state *s)
     if (ok)
         read_version(reply.results[0], s);
     db_reply_done(&reply);
+    return ok;
+}
+
+/* --- plain tables --- */
+
+struct adopt_row {
+    const char *refused, *line;
+    int found;
+};
+
+static const struct field adopt_fields[] = {
+    {"found",   F_BOOL, offsetof(struct adopt_row, found),   false},
+    {"refused", F_STR,  offsetof(struct adopt_row, refused), false},
+    {"line",    F_STR,  offsetof(struct adopt_row, line),    false},
+};
+
+static const char *
+adopt_from(const struct install_options *o)
+{
+    return o->adopt_from ? o->adopt_from : o->schema;
+}
+
+static struct db_stmt
+adopt_begin(const struct job *j, struct db_param p[static ADOPT_PARAMS])
+{
+    const char *const values[ADOPT_PARAMS] = {
+        adopt_from(j->o), j->o->adopt_zone ? j->o->adopt_zone : "",
+        j->o->adopt_states ? j->o->adopt_states : "", j->o->schema, j->fresh ? "true" : "false"};
+
+    for (int i = 0; i < ADOPT_PARAMS; i++)
+        p[i] = (struct db_param){.value = values[i]};
+    return (struct db_stmt){text_of("adopt_begin"), ADOPT_PARAMS, p};
+}
+
+/* Takes the rows of adopt_report: found, why not, and the lines, which are said where asked. */
+static bool
+read_report(struct job *j, struct result *r, bool *found, struct buf *refused, bool aloud)
+{
+    struct rowset set;
+
+    if (!rowset_decode(r, adopt_fields, sizeof adopt_fields / sizeof *adopt_fields,
+                       sizeof(struct adopt_row), &set, j->e))
+        return false;
+    const struct adopt_row *rows = set.rows;
+    *found = set.n > 0 && rows[0].found == 1;
+    if (set.n > 0)
+        buf_str(refused, rows[0].refused);
+    for (int i = 0; i < set.n; i++)
+        if (*rows[i].line && (aloud || *rows[0].refused))
+            j->say(j->ctx, rows[i].line);
+    rowset_free(&set);
+    return true;
+}
+
+/* What to say of a look: where it is an error, false. */
+static bool
+judge(struct job *j, bool found, const struct buf *refused)
+{
+    const char *why = refused->data ? refused->data : "";
+
+    j->adopts = found && j->o->adopt;
+    if (found && !j->o->adopt)
+        return fail(
+            j->e, ERR_REFUSED,
+            "schema \"%s\" holds the plain tables of another queue: --adopt takes them over, "
+            "--adopt --dry-run says what would become of them; or choose another --schema",
+            j->o->schema);
+    if (found && *why)
+        return fail(j->e, ERR_REFUSED, "%s", why);
+    if (!found && j->o->adopt)
+        j->say(j->ctx, "nothing to adopt: the plain tables queue and work_queue are not there");
+    return true;
+}
+
+static bool
+look_for_plain_tables(struct job *j)
+{
+    struct db_param p[ADOPT_PARAMS];
+    const struct db_stmt stmts[] = {
+        adopt_begin(j, p), {.sql = text_of("adopt_look")}, {.sql = text_of("adopt_report")}};
+    struct db_reply reply;
+    struct buf refused = {0};
+    bool found = false;
+    const struct db_call call = {.stmts = stmts, .n = 3, .statement_timeout_ms = SCRIPT_MS};
+
+    bool ok = db_do(j->db, j->loop, &call, &reply, j->e) &&
+              read_report(j, db_take(&reply, 2), &found, &refused, j->o->dry_run || !j->o->adopt);
+    db_reply_done(&reply);
+    ok = ok && judge(j, found, &refused);
+    buf_free(&refused);
     return ok;
 }
 
@@ -146,7 +243,13 @@ may_install(const struct job *j, const struct state *s)
     if (!s->has_meta && j->o->migrate)
         return fail(j->e, ERR_REFUSED,
                     "nothing is installed in schema \"%s\": `queuetop install` does that", schema);
-    if (!s->has_meta && s->tables > 0)
+    if (!s->has_meta && j->adopts && !strcmp(schema, adopt_from(j->o)) && s->tables > PLAIN_TABLES)
+        return fail(
+            j->e, ERR_REFUSED,
+            "schema \"%s\" holds %d more tables than the two: adopt into a schema of its own "
+            "(--schema NEW --adopt-from %s)",
+            schema, s->tables - PLAIN_TABLES, schema);
+    if (!s->has_meta && !j->adopts && s->tables > 0)
         return fail(j->e, ERR_REFUSED,
                     "schema \"%s\" holds tables of others (%d): choose one of its own (--schema)",
                     schema, s->tables);
@@ -159,21 +262,50 @@ may_install(const struct job *j, const struct state *s)
 
 /* --- running --- */
 
-/* begin, the scripts, the state, the version */
-static bool
-run_scripts(const struct job *j, struct state *after)
+/* begin, the plain tables aside, the scripts, their jobs, the state, the version, the report */
+static int
+list_scripts(const struct job *j, struct db_stmt *stmts, struct db_param *p, struct db_param *ap)
 {
-    struct db_param p[4];
-    struct db_reply reply;
-    int n = sql_core_n + 3;
-    struct db_stmt *stmts = xcalloc((size_t)n, sizeof *stmts);
+    static const char *const aside[] = {"adopt_lock", "adopt_look", "adopt_aside"};
+    int n = 0;
 
     names(j->o, p);
-    stmts[0] = (struct db_stmt){text_of("install_begin"), 4, p};
+    stmts[n++] = (struct db_stmt){text_of("install_begin"), 4, p};
+    if (j->adopts) {
+        stmts[n++] = adopt_begin(j, ap);
+        for (int i = 0; i < 3; i++)
+            stmts[n++].sql = text_of(aside[i]);
+    }
     for (int i = 0; i < sql_core_n; i++)
-        stmts[i + 1].sql = sql_core[i].text;
-    stmts[n - 2] = (struct db_stmt){text_of("install_state"), 4, p};
-    stmts[n - 1].sql = text_of("install_version");
+        stmts[n++].sql = sql_core[i].text;
+    if (j->adopts)
+        stmts[n++].sql = text_of("adopt_move");
+    stmts[n++] = (struct db_stmt){text_of("install_state"), 4, p};
+    stmts[n++].sql = text_of("install_version");
+    if (j->adopts)
+        stmts[n++].sql = text_of("adopt_report");
+    return n;
+}
+
+/* Which script it was that failed. */
+static void
+name_script(const struct job *j, int at)
+{
+    int i = at - 1 - (j->adopts ? ADOPT_FIRST : 0);
+
+    if (i >= 0 && i < sql_core_n)
+        fail_in(j->e, "%s", sql_core[i].name);
+}
+
+static bool
+run_scripts(struct job *j, struct state *after)
+{
+    struct db_param p[4], ap[ADOPT_PARAMS];
+    struct db_reply reply;
+    struct buf refused = {0};
+    bool found;
+    struct db_stmt *stmts = xcalloc((size_t)sql_core_n + 3 + ADOPT_ALL, sizeof *stmts);
+    int n = list_scripts(j, stmts, p, ap), state = n - 2 - (j->adopts ? 1 : 0);
     const struct db_call call = {.stmts = stmts,
                                  .n = n,
                                  .script = true,
@@ -181,14 +313,17 @@ run_scripts(const struct job *j, struct state *after)
                                  .statement_timeout_ms = SCRIPT_MS};
     bool ok = db_do(j->db, j->loop, &call, &reply, j->e);
     if (ok) {
-        ok = read_state(db_take(&reply, n - 2), after, j->e);
-        read_version(reply.results[n - 1], after);
-    } else if (reply.failed_at > 0 && reply.failed_at <= sql_core_n) {
-        fail_in(j->e, "%s", sql_core[reply.failed_at - 1].name);
+        ok = read_state(db_take(&reply, state), after, j->e);
+        read_version(reply.results[state + 1], after);
+        if (ok && j->adopts)
+            ok = read_report(j, db_take(&reply, n - 1), &found, &refused, true);
+    } else {
+        name_script(j, reply.failed_at);
     }
     if (reply.in_doubt)
         fail_in(j->e, "the answer was lost, it may be installed (run it again to see)");
     db_reply_done(&reply);
+    buf_free(&refused);
     free(stmts);
     return ok;
 }
@@ -242,9 +377,16 @@ install_run(struct db *db, struct loop *l, const struct install_options *o,
     struct state before = {0}, after = {0};
 
     db_on_notice(db, on_notice, &j);
-    bool ok = state_before(&j, &before) && may_install(&j, &before) && run_scripts(&j, &after);
+    bool ok = state_before(&j, &before);
+    j.fresh = !before.has_meta;
+    bool looks = !o->migrate && (o->adopt || (j.fresh && before.tables > 0));
+    ok = ok && (!looks || look_for_plain_tables(&j)) && may_install(&j, &before);
+    bool stops = j.adopts && o->dry_run; /* a trial would lock the old tables for its time */
+    ok = ok && (stops || run_scripts(&j, &after));
     db_on_notice(db, NULL, NULL);
-    if (ok)
+    if (ok && stops)
+        j.say(ctx, "dry run: nothing was changed");
+    else if (ok)
         report(&j, &before, &after);
     return ok;
 }

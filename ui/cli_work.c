@@ -1,6 +1,6 @@
 /*
- * The verbs that make a queue go: install and migrate, schedule, work. What they do stands in the
- * model; here are their words. (push: ui/cli_push.c)
+ * The verbs that make a queue go: schedule, work. What they do stands in the model; here are their
+ * words. (push: ui/cli_push.c, install: ui/cli_install.c)
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,80 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/install.h"
 #include "model/log.h"
 #include "model/mem.h"
 #include "model/scheduler.h"
-#include "model/text.h"
 #include "model/worker.h"
 #include "ui/verbs.h"
 
 enum { RESULT_BYTES = 65536, ERROR_BYTES = 8192, GRACE_MS = 10000 };
-
-/* --- install, migrate --- */
-
-struct install_words {
-    const char *viewer, *worker, *operator_;
-    bool dry_run;
-};
-
-static void
-print_line(void *ctx, const char *line)
-{
-    struct buf clean = {0};
-
-    (void)ctx;
-    text_clean(&clean, line, strlen(line), TEXT_LINE, INT_MAX);
-    puts(clean.data ? clean.data : "");
-    buf_free(&clean);
-}
-
-static int
-install(struct cli *c, const struct install_words *w, bool migrate)
-{
-    struct err e = {0};
-    struct install_options o = {.schema = c->schema,
-                                .viewer = w->viewer,
-                                .worker = w->worker,
-                                .operator_ = w->operator_,
-                                .dry_run = w->dry_run,
-                                .migrate = migrate};
-
-    if (!install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
-        bool no_schema = !strcmp(e.sqlstate, "3F000") && !migrate;
-        if (no_schema)
-            cli_say(c, "%s", e.text);
-        return no_schema ? err_exit_code(&e) : cli_fail(c, &e);
-    }
-    return CLI_DONE;
-}
-
-static int
-install_verb(struct cli *c, const void *options)
-{
-    return install(c, options, false);
-}
-
-static int
-migrate_verb(struct cli *c, const void *options)
-{
-    return install(c, options, true);
-}
-
-#define F(field) offsetof(struct install_words, field)
-/* name, letter, value, kind, offset, help, min, max */
-static const struct cli_option install_table[] = {
-    {"dry-run",   'n', NULL, CLI_FLAG, F(dry_run), "say what would be done, and do nothing", 0, 0},
-    {"viewer",       0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0},
-    {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0},
-    {"operator",          0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0,
-     0},
-    {0          },
-};
-#undef F
-
-static const struct install_words install_defaults = {
-    .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
 
 /* --- schedule --- */
 
@@ -216,28 +149,6 @@ static const struct work_words work_defaults = {
     .jobs = 1, .result_limit = RESULT_BYTES, .grace_ms = GRACE_MS};
 
 /* --- the table --- */
-
-const struct cli_verb verbs_install[] = {
-    {
-     .name = "install",
-     .words = "",
-     .help = "Install the queue into a schema, or bring it up to date; changes nothing twice",
-     .options = install_table,
-     .size = sizeof(struct install_words),
-     .defaults = &install_defaults,
-     .run = install_verb,
-     },
-    {
-     .name = "migrate",
-     .words = "",
-     .help = "Bring an installed queue up to date",
-     .options = install_table,
-     .size = sizeof(struct install_words),
-     .defaults = &install_defaults,
-     .run = migrate_verb,
-     },
-    {0                                                    },
-};
 
 const struct cli_verb verbs_work[] = {
     {

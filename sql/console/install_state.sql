@@ -2,6 +2,13 @@
 -- $1 schema, $2 viewer role, $3 worker role, $4 operator role. Reads the catalogs only.
 select s.oid is not null as has_schema,
        exists (select from pg_class c where c.relnamespace = s.oid and c.relname = 'meta') as has_meta,
+       case when s.oid is null and not has_database_privilege(current_database(), 'CREATE')
+            then format('%I may not create a schema in database %I: its owner can install, or GRANT CREATE ON DATABASE %2$I TO %1$I',
+                        current_user, current_database())
+            when not pg_has_role(s.nspowner, 'USAGE')
+            then format('schema %I belongs to %I, and %I is not a member of that role: install as its owner',
+                        s.nspname, s.nspowner::regrole, current_user)
+            else '' end as denied,
        (select count(*) from pg_class c
         where c.relnamespace = s.oid and c.relkind in ('r', 'p', 'v') and not c.relispartition)::int as tables,
        (select count(*) from pg_proc p where p.pronamespace = s.oid)::int as functions,

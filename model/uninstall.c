@@ -1,0 +1,152 @@
+/* See uninstall.h. Which tables are the queue's own is read from the scripts that make them, so no
+ * list has to be kept. */
+#include "model/uninstall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/sql.h"
+#include "model/adapter.h"
+#include "model/mem.h"
+#include "model/rows.h"
+
+enum { DROP_MS = 600000 };
+
+struct look_row {
+    const char *text, *alive, *tables, *dependents;
+};
+
+#define F(field) offsetof(struct look_row, field)
+static const struct field look_fields[] = {
+    {"text",       F_STR, F(text),       false},
+    {"alive",      F_STR, F(alive),      false},
+    {"tables",     F_STR, F(tables),     false},
+    {"dependents", F_STR, F(dependents), false},
+};
+#undef F
+
+/* Whether a script of sql/core makes a table or view of that name. */
+static bool
+is_ours(const char *name, size_t len)
+{
+    static const char *const made_by[] = {"table if not exists ", "or replace view "};
+
+    for (int i = 0; i < sql_core_n; i++)
+        for (int k = 0; k < 2; k++)
+            for (const char *at = sql_core[i].text; (at = strstr(at, made_by[k]));) {
+                at += strlen(made_by[k]);
+                if (!strncmp(at, name, len) && strspn(at + len, " (\n") > 0)
+                    return true;
+            }
+    return false;
+}
+
+static void
+add_strangers(struct buf *b, const char *tables)
+{
+    for (const char *at = tables, *end; *at; at = end + (*end == ',')) {
+        end = at + strcspn(at, ",");
+        if (!is_ours(at, (size_t)(end - at)))
+            buf_printf(b, "%s%.*s", b->len ? ", " : "", (int)(end - at), at);
+    }
+}
+
+static bool
+judge(const struct uninstall_options *o, const struct look_row *row, struct err *e)
+{
+    struct buf strangers = {0};
+    bool ok = true;
+
+    add_strangers(&strangers, row->tables);
+    if (strangers.len > 0)
+        ok = fail(e, ERR_REFUSED,
+                  "schema \"%s\" also holds tables that are not the queue's: %s; move or drop them "
+                  "first",
+                  o->schema, strangers.data);
+    else if (*row->dependents && !o->force)
+        ok = fail(e, ERR_REFUSED, "these would be dropped, too: %s (--force does that)",
+                  row->dependents);
+    buf_free(&strangers);
+    return ok;
+}
+
+static bool
+take(const struct uninstall_options *o, struct result *r, struct uninstall_look *look,
+     struct err *e)
+{
+    struct rowset set;
+
+    if (!rowset_decode(r, look_fields, sizeof look_fields / sizeof *look_fields,
+                       sizeof(struct look_row), &set, e))
+        return false;
+    const struct look_row *row = set.rows;
+    bool ok = set.n == 1 ? judge(o, row, e) : fail(e, ERR_DATA, "the schema can't be read");
+    if (ok) {
+        look->text = xstrdup(row->text);
+        look->alive = *row->alive ? xstrdup(row->alive) : NULL;
+    }
+    rowset_free(&set);
+    return ok;
+}
+
+enum { PARAMS = 5 };
+
+static struct db_stmt
+begin(const struct uninstall_options *o, struct db_param p[static PARAMS])
+{
+    const char *const values[PARAMS] = {o->schema, o->viewer, o->worker, o->operator_,
+                                        o->drop_roles ? "true" : "false"};
+
+    for (int i = 0; i < PARAMS; i++)
+        p[i] = (struct db_param){.value = values[i]};
+    return (struct db_stmt){console_sql("uninstall_begin"), PARAMS, p};
+}
+
+bool
+uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
+               struct uninstall_look *look, struct err *e)
+{
+    struct db_param p[PARAMS];
+    struct db_reply reply;
+    const struct db_stmt stmts[] = {
+        begin(o, p), {.sql = console_sql("uninstall_may")}, {.sql = console_sql("uninstall_look")}};
+    const struct db_call call = {.stmts = stmts, .n = 3, .statement_timeout_ms = DROP_MS};
+
+    *look = (struct uninstall_look){0};
+    bool ok = db_do(db, l, &call, &reply, e) && take(o, db_take(&reply, 2), look, e);
+    db_reply_done(&reply);
+    return ok;
+}
+
+struct talk {
+    void (*say)(void *ctx, const char *line);
+    void *ctx;
+};
+
+static void
+on_notice(void *ctx, const char *severity, const char *text)
+{
+    const struct talk *t = ctx;
+
+    (void)severity;
+    t->say(t->ctx, text);
+}
+
+bool
+uninstall_run(struct db *db, struct loop *l, const struct uninstall_options *o,
+              void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
+{
+    struct talk talk = {say, ctx};
+    struct db_param p[PARAMS];
+    const struct db_stmt stmts[] = {begin(o, p), {.sql = console_sql("uninstall_drop")}};
+    struct db_reply reply;
+    const struct db_call call = {.stmts = stmts, .n = 2, .statement_timeout_ms = DROP_MS};
+
+    db_on_notice(db, on_notice, &talk);
+    bool ok = db_do(db, l, &call, &reply, e);
+    db_on_notice(db, NULL, NULL);
+    if (reply.in_doubt)
+        fail_in(e, "the answer was lost, it may be gone (look again with --dry-run)");
+    db_reply_done(&reply);
+    return ok;
+}

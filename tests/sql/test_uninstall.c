@@ -1,0 +1,223 @@
+/*
+ * The end of an installation: uninstall, with its guards, and who may install at all; and the purge
+ * of the audit, which has a verb of its own.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/proc.h"
+#include "tests/server.h"
+
+struct place {
+    char dsn[400];
+    PGconn *conn;
+};
+
+static void
+enter(struct place *p, const char *name)
+{
+    snprintf(p->dsn, sizeof p->dsn, "%s", pg_newdb(name));
+    p->conn = pg_connect(p->dsn);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", p->dsn), 0);
+}
+
+/* Runs it; what it says, on either stream, must hold the text. */
+static void
+says(const char *dsn, const char *words, int code, const char *text)
+{
+    char *out, *err;
+    int got = proc_run(NULL, &out, &err, "-d \"%s\" %s", dsn, words);
+
+    if (got != code || (!strstr(out, text) && !strstr(err, text)))
+        fail_msg("%s: %d, not %d and '%s':\n%s%s", words, got, code, text, out, err);
+    free(out);
+    free(err);
+}
+
+static void
+check(const struct place *p, const char *expected, const char *sql)
+{
+    assert_string_equal(pg_value(p->conn, "%s", sql), expected);
+}
+
+static const char there[] = "select count(*) from pg_namespace where nspname = 'queues'";
+
+static void
+it_goes_when_its_name_is_said(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "goes");
+    pg_run(p.conn, "select queues.push('a', '1'), queues.push('a', '2', delay => '1 h')");
+    says(p.dsn, "uninstall --dry-run", 0, "unfinished jobs: 2 (scheduled 1, ready 1)");
+    says(p.dsn, "uninstall --dry-run", 0, "no living node, no active scheduler");
+    says(p.dsn, "uninstall", 2, "--yes-drop-schema queues does it");
+    says(p.dsn, "uninstall --yes-drop-schema queue", 2, "says 'queue', the schema is 'queues'");
+    says(p.dsn, "uninstall --read-only --yes-drop-schema queues", 3, "--read-only");
+    check(&p, "1", there);
+    says(p.dsn, "uninstall --yes-drop-schema queues", 0, "role queues_worker is kept");
+    check(&p, "0", there);
+    check(&p, "3", "select count(*) from pg_roles where rolname ~ '^queues_'");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 5, "is the queue installed here?");
+    PQfinish(p.conn);
+}
+
+static void
+living_workers_keep_it(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "living");
+    pg_run(p.conn, "select queues.node_start('n1', gen_random_uuid(), 'h', 1, '1', 1, null, 1)");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 3, "it is in use: node n1 (last heartbeat ");
+    pg_run(p.conn, "delete from queues.node; select * from queues.schedule('one')");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 3, "scheduler one");
+    pg_run(p.conn, "update queues.scheduler set until = now(); select queues.push('a', '1')");
+    pg_run(p.conn,
+           "update queues.scheduler set until = '-infinity'; select * from queues.claim('n2')");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 3, "node n2 (a lease until ");
+    check(&p, "1", there);
+    says(p.dsn, "uninstall --yes-drop-schema queues --force", 0, "dropped");
+    check(&p, "0", there);
+    PQfinish(p.conn);
+}
+
+static void
+what_is_not_its_own_stays(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "stays");
+    pg_run(p.conn,
+           "create table queues.queue_before_queuetop (); create table queues.\"my, table\" ()");
+    says(p.dsn, "uninstall --yes-drop-schema queues --force", 3,
+         "not the queue's: my,  table, queue_before_queuetop");
+    pg_run(p.conn, "drop table queues.queue_before_queuetop; drop table queues.\"my, table\"");
+    pg_run(p.conn,
+           "create view public.backlog as select queue, count(*) from queues.queue group by 1");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 3,
+         "these would be dropped, too: public.backlog");
+    check(&p, "1", there);
+    says(p.dsn, "uninstall --yes-drop-schema queues --force", 0, "dropped");
+    check(&p, "0", "select count(*) from pg_views where viewname = 'backlog'");
+    PQfinish(p.conn);
+}
+
+static void
+roles_go_where_nobody_needs_them(void **state)
+{
+    struct place p;
+
+    (void)state;
+    enter(&p, "roles");
+    assert_int_equal(proc_run(NULL, NULL, NULL,
+                              "-d \"%s\" install --schema q --viewer v --worker w --operator o",
+                              p.dsn),
+                     0);
+    pg_run(p.conn, "create table mine (); grant select on mine to w");
+    says(p.dsn,
+         "uninstall --schema q --yes-drop-schema q --drop-roles --viewer v --worker w --operator o",
+         0, "role w is kept: ");
+    check(&p, "w",
+          "select string_agg(rolname, ',') from pg_roles where rolname in ('v', 'w', 'o')");
+    check(&p, "1", there); /* the other one is as it was */
+    pg_run(p.conn, "drop table mine; drop role w");
+    PQfinish(p.conn);
+}
+
+static void
+who_may_not_install_is_told_why(void **state)
+{
+    struct place p;
+    char dsn[400];
+
+    (void)state;
+    enter(&p, "denied");
+    pg_run(p.conn, "create role plain login");
+    snprintf(dsn, sizeof dsn, "host=%s user=plain dbname=denied", pg_host());
+    says(dsn, "install --schema mine", 3,
+         "plain may not create a schema in database denied: its owner can install, or GRANT CREATE "
+         "ON DATABASE denied TO plain");
+    says(dsn, "install", 3,
+         "schema queues belongs to postgres, and plain is not a member of that role");
+    says(dsn, "install --dry-run", 3, "install as its owner");
+    says(dsn, "migrate", 3, "install as its owner");
+    says(dsn, "uninstall --yes-drop-schema queues", 3,
+         "schema queues belongs to postgres, and plain is not");
+    pg_run(p.conn, "drop role plain");
+    PQfinish(p.conn);
+}
+
+static void
+the_audit_is_purged_by_its_own_verb(void **state)
+{
+    struct place p;
+    char dsn[400];
+
+    (void)state;
+    enter(&p, "audit");
+    pg_run(p.conn,
+           "select queues.pause(gen_random_uuid(), 'q' || i) from generate_series(1, 2500) i");
+    pg_run(p.conn, "update queues.audit set at = now() - interval '100 d' where queue <> 'q7'");
+    says(p.dsn, "purge-audit", 2, "--older-than 90d");
+    says(p.dsn, "purge-audit --older-than 1h", 2, "too short");
+    says(p.dsn, "purge-audit --older-than 90d --dry-run", 0,
+         ": 2499, with 2499 batches, the oldest of ");
+    says(p.dsn, "purge-audit --older-than 90d", 2, "nobody to ask");
+    says(p.dsn, "purge-audit --older-than 200d --yes", 1, ": 0, with 0 batches");
+    check(&p, "2500", "select count(*) from queues.audit");
+    says(p.dsn, "purge-audit --older-than 90d --yes --reason 'old'", 0, "2499 actions forgotten");
+    check(&p, "pause,purge audit", "select string_agg(verb, ',' order by verb) from queues.audit");
+    check(&p, "3 2499 old",
+          "select concat_ws(' ', batches, changed, reason) from queues.audit_log where verb = "
+          "'purge audit'");
+    assert_string_equal(
+        pg_try(p.conn, "select * from queues.purge_audit(gen_random_uuid(), 1, now())"), "QT007");
+    pg_run(
+        p.conn,
+        "create role op login in role queues_operator; create role vi login in role queues_viewer");
+    snprintf(dsn, sizeof dsn, "host=%s user=vi dbname=audit", pg_host());
+    pg_run(p.conn, "update queues.audit set at = now() - interval '100 d' where queue = 'q7'");
+    says(dsn, "purge-audit --older-than 90d --yes", 3,
+         "permission denied for function purge_audit");
+    snprintf(dsn, sizeof dsn, "host=%s user=op dbname=audit", pg_host());
+    says(dsn, "purge-audit --older-than 90d --yes", 0, "1 actions forgotten");
+    PQfinish(p.conn);
+}
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    pg_start(NULL);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    pg_stop();
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_goes_when_its_name_is_said),
+        cmocka_unit_test(living_workers_keep_it),
+        cmocka_unit_test(what_is_not_its_own_stays),
+        cmocka_unit_test(roles_go_where_nobody_needs_them),
+        cmocka_unit_test(who_may_not_install_is_told_why),
+        cmocka_unit_test(the_audit_is_purged_by_its_own_verb),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
