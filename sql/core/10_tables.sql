@@ -16,8 +16,7 @@ comment on sequence job_seq is 'The order of jobs; a job that is retried, promot
 create sequence if not exists lease_seq as bigint increment 100 start 100;
 
 create table if not exists queue (
-    id            uuid not null default
-        ('0' || to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
+    id            uuid not null,
     seq           bigint not null default nextval('job_seq'),
     created       timestamptz not null default now(),
     changed       timestamptz not null default now(),
@@ -45,6 +44,11 @@ create table if not exists queue (
 );
 alter table queue add column if not exists concurrency_key text collate "C";
 alter table queue drop constraint if exists queue_valid;
+-- 48 bits of milliseconds, 7, 12 random bits; the variant, 62 bits: 52 random, the upper 22 xored with the process: other sessions
+-- are told apart even where they set the same seed. gen_random_uuid() alone would cost more than all this.
+alter table queue alter id set default
+    ('0' || to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint << 16 | 28672 | (random() * 4095)::bigint)
+         || to_hex((random() * 4503599627370495)::bigint # (pg_backend_pid()::bigint << 40) & 4611686018427387903 | -9223372036854775808))::uuid;
 create unique index if not exists queue_ready on queue (queue, priority, seq) where state = 'ready';
 create index if not exists queue_due on queue (run_after) where state in ('scheduled', 'retry');
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
@@ -182,7 +186,7 @@ create table if not exists history (
     created      timestamptz not null,
     started      timestamptz,
     finished     timestamptz not null,
-    state        job_state not null check (state in ('completed', 'cancelled', 'failed')),
+    state        job_state not null, -- no check: each statement would read it anew, and only our functions write here
     priority     smallint not null,
     tries        smallint not null,
     max_tries    smallint,
@@ -200,8 +204,11 @@ create table if not exists history (
     kept         boolean not null default true,
     run_after    timestamptz,
     lease_timeout interval,
-    run_timeout  interval
+    run_timeout  interval,
+    concurrency_key text collate "C"
 ) partition by range (finished);
+alter table history add column if not exists concurrency_key text collate "C";
+alter table history drop constraint if exists history_state_check;
 create index if not exists history_queue on history (queue, finished);
 create index if not exists history_id on history using brin (id) with (pages_per_range = 16, autosummarize = on);
 comment on table history is 'Finished jobs, a partition a day (UTC) of the time they finished. Purge drops partitions';

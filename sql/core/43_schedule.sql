@@ -83,10 +83,10 @@ begin
         returning q.*, j.lock_key, j.started as began, j.history, j.counted, j.now_tries
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, error, unique_key, origin_id, last_action, kept, lease_timeout, run_timeout)
+                             payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept, lease_timeout, run_timeout)
         select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, lock_key,
                case when history is null then payload end, case when history is null then body end, payload_type, error,
-               unique_key, origin_id, last_action, history is null, lease_timeout, run_timeout
+               unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout, run_timeout
         from x where history is distinct from 'n'
     ), a as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error)

@@ -37,12 +37,12 @@ begin
 end $$;
 comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest first';
 
-create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, first bigint, inout jobs int,
+create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, at timestamptz, first bigint, inout jobs int,
     out leases bigint[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    taken bigint[] := array[$6]; -- whole leases that we have locked
+    taken bigint[] := array[$7]; -- whole leases that we have locked
     part  bigint;                -- one that was split for us
     more  bigint[];
     sizes int[];
@@ -68,21 +68,21 @@ begin
         end loop;
         taken := taken || more[:i - 1];
         if i <= cardinality(more) and jobs < $2 then
-            part := split($1, more[i], $2 - jobs, $3, $5);
+            part := split($1, more[i], $2 - jobs, $3, $5, $6);
             jobs := $2;
         end if;
     end loop;
     update work_queue w
-    set lock_key = $1, started = now(), version = w.version + 1, started_seqs = case when $5 then w.seqs end,
-        lock_timeout = now() + coalesce($3, w.lease_time, interval '60 s')
+    set lock_key = $1, started = $6, version = w.version + 1, started_seqs = case when $5 then w.seqs end,
+        lock_timeout = $6 + coalesce($3, w.lease_time, interval '60 s')
     where w.lease = any(taken);
     leases := taken || part;
 end $$;
-comment on function take_many(text, int, interval, text[], boolean, bigint, int) is 'Claims leases until they hold n jobs, from the first on, '
+comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is 'Claims leases until they hold n jobs, from the first on, '
     'which is locked and too small (jobs in it)';
 
 drop function if exists split(text, bigint, int, interval, boolean);
-create function split(node text, lease bigint, n int, timeout interval, start boolean) returns bigint
+create or replace function split(node text, lease bigint, n int, timeout interval, start boolean, at timestamptz) returns bigint
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -91,13 +91,13 @@ begin
     insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
                             max_tries, history, lease_time, run_timeout)
     select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end,
-           $1, now(), now() + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
+           $1, $6, $6 + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
            w.run_timeout
     from work_queue w where w.lease = $2 returning lease into part;
     update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
     return part;
 end $$;
-comment on function split(text, bigint, int, interval, boolean) is 'Claims the first n jobs of a free lease that we have locked, as a '
+comment on function split(text, bigint, int, interval, boolean, timestamptz) is 'Claims the first n jobs of a free lease that we have locked, as a '
     'lease of their own: its number is the old one + jobs left';
 
 create or replace function take_lease(node text, n int, timeout interval, queues text[], start boolean,
@@ -108,13 +108,14 @@ language plpgsql as $$
 declare
     found   bigint[];
     stepped boolean := false; -- one step for a claim
+    at      timestamptz := clock_timestamp(); -- not now(): jobs start here, limits count on it
 begin
     if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
         raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
     end if;
     while $2 > 0 loop
         if $4 is null then
-            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, now() + coalesce($3, x.lease_time, interval '60 s'),
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
                    x.run_timeout, cardinality(x.seqs)
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
             from work_queue x
@@ -124,28 +125,29 @@ begin
             order by x.lease limit 1 for update skip locked;
         else
             found := find_free($1, $4, 1, '{}');
-            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, now() + coalesce($3, x.lease_time, interval '60 s'),
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
                    x.run_timeout, cardinality(x.seqs)
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
             from work_queue x where x.lease = found[1];
         end if;
         if jobs = $2 then
             update work_queue x
-            set lock_key = $1, started = now(), version = take_lease.version, started_seqs = case when $5 then x.seqs end,
+            set lock_key = $1, started = at, version = take_lease.version, started_seqs = case when $5 then x.seqs end,
                 lock_timeout = take_lease.lease_until
             where x.lease = take_lease.lease;
             return;
         elsif jobs > $2 then
-            lease := split($1, lease, $2, $3, $5);
+            lease := split($1, lease, $2, $3, $5, at);
             seqs := seqs[:$2];
             jobs := $2;
             return;
         elsif jobs < $2 then
-            select m.jobs, m.leases into jobs, leases from take_many($1, $2, $3, $4, $5, lease, jobs) m;
+            select m.jobs, m.leases into jobs, leases from take_many($1, $2, $3, $4, $5, at, lease, jobs) m;
             return;
         end if;
         exit when stepped or not idle_step($1);
         stepped := true;
+        at := clock_timestamp();
     end loop;
 end $$;
 comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '

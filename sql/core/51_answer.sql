@@ -3,10 +3,10 @@
 -- reading the lease without a lock would be no fence.
 -- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong.
 
-create or replace function span_ms(span interval) returns int
-language sql immutable parallel safe as
-$$ select least(1000 * pg_catalog.date_part('epoch', span), 2147483647)::int $$;
-comment on function span_ms(interval) is 'Milliseconds, as many as an int holds';
+create or replace function ms(since timestamptz, till timestamptz) returns int
+language sql stable parallel safe as
+$$ select least(1000 * (pg_catalog.date_part('epoch', till) - pg_catalog.date_part('epoch', since)), 2147483647)::int $$;
+comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, as many as an int holds';
 
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns table (seq bigint, outcome text)
@@ -37,15 +37,15 @@ begin
         returning q.*, m.o, least(now(), greatest($5[m.o], m.started)) as began, m.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
         select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
-               case when history is null then $6[o] end, unique_key, origin_id, last_action, history is null, error,
+               case when history is null then $6[o] end, unique_key, concurrency_key, origin_id, last_action, history is null, error,
                lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
-        insert into delta (queue, priority, ready, completed, run_ms)
-        select queue, priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint
+        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
+        select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
         from j group by queue, priority
     )
     select v.seq, case when j.seq is not null then 'done' when m.seq is not null then 'gone' else 'lost' end
@@ -53,14 +53,16 @@ begin
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
-create or replace function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[],
-    out held bigint[], out done bigint[])
+drop function if exists complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]);
+create function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
+returns text[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
     w    record;
     same boolean; -- seqs is what the lease names, in order: then a job's place in it is found by halving
-    ms   bigint;
+    done bigint[];
+    run  bigint;
     runs int[];
     wait int[];
 begin
@@ -71,38 +73,48 @@ begin
         where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4
         returning w.queue, w.priority, (select array_agg(s order by s) from unnest($4) s) as seqs, w.started, w.history into w;
         if not found then
-            return;
+            return array(select r.outcome from complete_rest($1, array_fill($2, array[cardinality($4)]),
+                                                             array_fill($3, array[cardinality($4)]), $4, $5, $6) r);
         end if;
     end if;
-    held := w.seqs;
-    same := held = $4;
+    same := w.seqs = $4;
     with j as (
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] -- however small the planner believes the queue to be
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
-            q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
+            q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
             case when $5 is null then w.started else
                 least(now(), greatest($5[case when same then width_bucket(q.seq, $4) else array_position($4, q.seq) end], w.started)) end as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
         select id, created, began, now(), 'completed', w.priority, tries + 1, max_tries, w.queue, kind, $1,
                case when w.history is null then payload end, case when w.history is null then body end, payload_type,
                case when w.history is null and $6 is not null
                     then $6[case when same then width_bucket(seq, $4) else array_position($4, seq) end] end,
-               unique_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
+               unique_key, concurrency_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
         from j where w.history is distinct from 'n'
     )
-    select array_agg(seq), sum(run)::bigint, array_agg(run), array_agg(span_ms(began - changed))
-    into done, ms, runs, wait from (select seq, changed, began, span_ms(now() - began) as run from j) j;
+    select array_agg(seq), array_agg(ms(changed, began)), array_agg(ms(began, now())) filter (where $5 is not null),
+           sum(ms(began, now())) filter (where $5 is not null)
+    into done, wait, runs, run from j;
     if done is not null then
-        insert into delta (queue, priority, ready, completed, run_ms)
-        values (w.queue, w.priority, -cardinality(done), cardinality(done), ms);
+        if $5 is null then
+            run := ms(w.started, now());
+            runs := array_fill(run::int, array[cardinality(done)]);
+            run := run * cardinality(done);
+        end if;
+        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
+        values (w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
+        if cardinality(done) = cardinality($4) then
+            return null;
+        end if;
     end if;
+    return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end from unnest($4) s);
 end $$;
-comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete() for one whole lease, or jobs that all stand in '
-    'one; held = those that stood in it (NULL: nothing changed), done = those that are done';
+comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one whole lease, or jobs '
+    'that all stand in one';
 
 create or replace function check_result(size bigint) returns void
 language plpgsql stable set search_path from current as $$
@@ -134,15 +146,15 @@ begin
         returning q.*, least(now(), greatest(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started)) as began, w.history
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, result, unique_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
+                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
         select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
-               case when history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, origin_id, last_action,
+               case when history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, concurrency_key, origin_id, last_action,
                history is null, error, lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
-        insert into delta (queue, priority, ready, completed, run_ms)
-        select queue, priority, -count(*), count(*), sum(1000 * date_part('epoch', now() - began))::bigint
+        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
+        select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
         from j group by queue, priority
     )
     select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s) into done, held;
@@ -154,24 +166,20 @@ returns text[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    c   record;
-    k   text[];
-    one boolean := $2[1] = all($2) and $3[1] = all($3);
+    c record;
+    k text[];
 begin
     if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
         perform check_result((select max(octet_length(r)) from unnest($6) r));
     end if;
-    if one then
-        c := complete_lease($1, $2[1], $3[1], $4, $5, $6);
-    else
-        c := complete_leases($1, $2, $3, $4, $5, $6);
+    if $2[1] = all($2) and $3[1] = all($3) then
+        return complete_lease($1, $2[1], $3[1], $4, $5, $6);
     end if;
+    c := complete_leases($1, $2, $3, $4, $5, $6);
     if cardinality(c.done) = cardinality($4) then
         return null;
     elsif c.held is null then
         return array(select r.outcome from complete_rest($1, $2, $3, $4, $5, $6) r);
-    elsif one then
-        return array(select case when s = any(c.done) then 'done' when s = any(c.held) then 'gone' else 'lost' end from unnest($4) s);
     end if;
     with v as materialized (
         select v.*, row_number() over (partition by z.ours order by o) as k, z.ours
@@ -301,10 +309,10 @@ begin
         returning q.*, j.o, j.began, j.history, j.now_tries, j.error as last_error
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, error, unique_key, origin_id, last_action, kept, lease_timeout, run_timeout)
+                             payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept, lease_timeout, run_timeout)
         select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type, last_error,
-               unique_key, origin_id, last_action, history is null, lease_timeout, run_timeout
+               unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout, run_timeout
         from x where history is distinct from 'n'
     ), a as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
