@@ -38,7 +38,7 @@ MODEL   = $(call obj,$(wildcard model/*.c)) $(BUILD)/obj/gen/sql.o
 UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c)))
 LEVELS  = unit sql e2e fault
 MAINS   = $(foreach l,$(LEVELS),$(wildcard tests/$l/test_*.c)) $(wildcard tests/bench/bench_*.c)
-HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c,$(wildcard tests/*.c \
+HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/example.c,$(wildcard tests/*.c \
           $(patsubst %,tests/%/*.c,$(LEVELS) bench))))
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(BUILD)/tests/$1/%$(if $T,$T),$(TESTS))
@@ -169,18 +169,21 @@ deps:  ## Debian, Ubuntu: install what building, testing and the demo need
 	@APT='$(APT)' tests/deps.sh
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
-	install -D -m 644 $(BUILD)/libqueuetop.a $(DESTDIR)$(PREFIX)/lib/libqueuetop.a
-	for h in $(PUBLIC); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/queuetop/$$h || exit 1; done
+	install -D -m 644 model/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	printf '%s\n' 'Name: queuetop' 'Description: job queue in PostgreSQL: push, claim, complete' 'Version: $(VERSION)' \
-	  'Requires.private: libpq uuid' 'Cflags: -I$(PREFIX)/include/queuetop' 'Libs: -L$(PREFIX)/lib -lqueuetop' \
-	  'Libs.private: -lpthread' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
+	ld -r -o $(BUILD)/library.o --whole-archive $(BUILD)/libqueuetop.a
+	objcopy --wildcard --keep-global-symbol='queuetop_*' $(BUILD)/library.o
+	rm -f $(DESTDIR)$(PREFIX)/lib/libqueuetop.a
+	ar rcs $(DESTDIR)$(PREFIX)/lib/libqueuetop.a $(BUILD)/library.o
+	printf '%s\n' 'Name: queuetop' 'Description: job queue in PostgreSQL: push and work jobs' 'Version: $(VERSION)' \
+	  'Requires: libpq uuid' 'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lqueuetop -lpthread -lm' \
+	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
+	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c
 	install -D -m 644 ui/dist/queuetop.1 $(DESTDIR)$(PREFIX)/share/man/man1/queuetop.1
-PUBLIC = $(addprefix model/,queue.h db.h loop.h rows.h err.h)
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
-	  include/queuetop share/doc/queuetop share/man/man1/queuetop.1
+	  include/queuetop.h share/doc/queuetop share/man/man1/queuetop.1
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list
