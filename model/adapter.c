@@ -22,6 +22,8 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     {"queues",            &record_queue,    false, true },
     {"counts",            &record_count,    false, true },
     {"rates",             &record_rate,     false, false},
+    {"times",             &record_time,     false, false},
+    {"minutes",           &record_minute,   false, false},
     {"jobs",              &record_job,      false, true },
     {"job",               &record_detail,   false, true },
     {"attempts",          &record_attempt,  false, false},

@@ -20,6 +20,8 @@ enum section_id {
     SEC_QUEUES,
     SEC_COUNTS,
     SEC_RATES,
+    SEC_TIMES,
+    SEC_MINUTES,
     SEC_JOBS,
     SEC_JOB,
     SEC_ATTEMPTS,

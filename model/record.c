@@ -50,6 +50,28 @@ static const struct field rate_fields[] = {
 };
 RECORD(rate, rate_fields, rate_row);
 
+#define Y(f) offsetof(struct time_row, f)
+static const struct field time_fields[] = {
+    {"queue",       F_STR, Y(queue),       false},
+    {"completed",   F_I64, Y(completed),   true },
+    {"wait_p50_ms", F_I64, Y(wait_p50_ms), false},
+    {"wait_p99_ms", F_I64, Y(wait_p99_ms), false},
+    {"run_p50_ms",  F_I64, Y(run_p50_ms),  false},
+    {"run_p99_ms",  F_I64, Y(run_p99_ms),  false},
+};
+RECORD(time, time_fields, time_row);
+
+#define M(f) offsetof(struct minute_row, f)
+static const struct field minute_fields[] = {
+    {"queue",     F_STR, M(queue),     false},
+    {"at_ms",     F_I64, M(at_ms),     false},
+    {"pushed",    F_I64, M(pushed),    false},
+    {"completed", F_I64, M(completed), false},
+    {"fails",     F_I64, M(fails),     false},
+    {"retried",   F_I64, M(retried),   true },
+};
+RECORD(minute, minute_fields, minute_row);
+
 /* clang-format off: one list for two structs */
 #define JOB_FIELDS(J)                                                                           \
     {"id", F_STR, J(id), false}, {"queue", F_STR, J(queue), false},                             \

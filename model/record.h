@@ -21,12 +21,23 @@ struct queue_row {
         blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
-    double pushed_per_s, done_per_s, failed_per_s;     /* by model/history; NAN while unknown */
+    int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* by who asks for SEC_TIMES */
+    double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
 };
 
 struct rate_row { /* a kept point of the cumulative counters */
     const char *queue;
     int64_t at_ms, pushed, completed, fails;
+};
+
+struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothing did */
+    const char *queue;
+    int64_t completed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
+};
+
+struct minute_row { /* what happened in one minute of the last hour; none where nothing did */
+    const char *queue;
+    int64_t at_ms, pushed, completed, fails, retried;
 };
 
 struct job_row {
@@ -124,10 +135,10 @@ struct record {
     int n;
     size_t size; /* of the struct */
 };
-extern const struct record record_queue, record_count, record_rate, record_job, record_detail,
-    record_attempt, record_node, record_lease, record_group, record_audit, record_schedule,
-    record_run, record_setting, record_effect, record_change, record_server, record_role,
-    record_spent;
+extern const struct record record_queue, record_count, record_rate, record_time, record_minute,
+    record_job, record_detail, record_attempt, record_node, record_lease, record_group,
+    record_audit, record_schedule, record_run, record_setting, record_effect, record_change,
+    record_server, record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

@@ -206,6 +206,10 @@ static const struct out_column queue_columns[] = {
     {"pushed_per_s",          "PUSHED/s", OUT_RATE, Q(pushed_per_s), 0},
     {"done_per_s", "DONE/s", OUT_RATE, Q(done_per_s), 0},
     {"failed_per_s",    "FAILED/s", OUT_RATE, Q(failed_per_s), 0},
+    {"wait_p50_ms",    NULL, OUT_BIG, Q(wait_p50_ms), 0},
+    {"wait_p99_ms",    NULL, OUT_BIG, Q(wait_p99_ms), 0},
+    {"run_p50_ms",    NULL, OUT_BIG, Q(run_p50_ms), 0},
+    {"run_p99_ms",    NULL, OUT_BIG, Q(run_p99_ms), 0},
     {0         },
 };
 
@@ -249,6 +253,25 @@ add_settings(const struct rowset *config, struct rowset *counts)
     }
 }
 
+/* How long jobs of the last hour waited and ran, by queue. */
+static void
+add_times(const struct rowset *times, struct rowset *counts)
+{
+    const struct time_row *from = times->rows;
+    struct queue_row *q = counts->rows;
+
+    for (int i = 0; i < counts->n; i++) {
+        q[i].wait_p50_ms = q[i].wait_p99_ms = q[i].run_p50_ms = q[i].run_p99_ms = FIELD_NULL;
+        for (int k = 0; k < times->n; k++)
+            if (!strcmp(from[k].queue, q[i].queue)) {
+                q[i].wait_p50_ms = from[k].wait_p50_ms;
+                q[i].wait_p99_ms = from[k].wait_p99_ms;
+                q[i].run_p50_ms = from[k].run_p50_ms;
+                q[i].run_p99_ms = from[k].run_p99_ms;
+            }
+    }
+}
+
 static bool
 is_queue(const struct list_words *w, const void *row)
 {
@@ -258,26 +281,27 @@ is_queue(const struct list_words *w, const void *row)
 static int
 run_queues(struct cli *c, const void *options)
 {
-    static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES};
+    static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES, SEC_TIMES};
     const struct list_words *w = options;
     const struct listing l = {SEC_COUNTS, queue_columns, is_queue};
     struct cli_queue q;
     struct err e = {0};
-    struct rowset rows[3];
+    struct rowset rows[4];
     struct out out;
     int n = 0;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
-    bool ok = cli_ask(&q, sections, 3, NULL, rows, &e);
+    bool ok = cli_ask(&q, sections, 4, NULL, rows, &e);
     if (ok) {
         add_settings(&rows[0], &rows[1]);
         add_rates(&rows[2], &rows[1], q.now_ms);
+        add_times(&rows[3], &rows[1]);
         out_begin(&out, form_of(w), q.source, l.columns);
         out.now_ms = q.now_ms;
         n = keep_rows(&l, w, &rows[1]);
         out_rows(&out, rows[1].rows, n, rows[1].size);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             rowset_free(&rows[i]);
     }
     cli_close(&q);

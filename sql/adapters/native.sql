@@ -52,6 +52,16 @@ from {schema}.overview() order by queue
 -- name: rates
 select queue, (extract(epoch from at) * 1000)::bigint as at_ms, pushed, completed, fails from {schema}.rates()
 
+-- name: times
+-- how long jobs waited and ran that completed in the last hour; read from histograms: ask for it rarely
+select queue, completed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
+       round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
+from {schema}.percentiles()
+
+-- name: minutes
+-- minute by minute, the last hour; a queue has no row where nothing happened
+select queue, (extract(epoch from minute) * 1000)::bigint as at_ms, pushed, completed, fails, retried from {schema}.minutes()
+
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
