@@ -67,7 +67,9 @@ two_schedulers_and_a_death_push_once(void **state)
     (void)state;
     add(c, "a", "{\"cron\": \"*/10 * * * *\"}", "2026-01-01 10:00");
     pg_run(d, "begin; select cron_due('2026-01-01 10:00:01')");
-    pg_run(c, "select cron_due('2026-01-01 10:00:01')"); /* waits for nobody */
+    pg_run(
+        c,
+        "set lock_timeout = '2 s'; select cron_due('2026-01-01 10:00:01')"); /* waits for nobody */
     expect(c, "", RUNS);
     PQfinish(d); /* dies before its commit */
     pg_wait(c, "select count(*) from pg_stat_activity where datname = current_database()", "1",
