@@ -28,8 +28,6 @@ struct soak {
     uint64_t random; /* state of the generator of this process */
     uint64_t seed;
     int seconds;
-    bool has_limits; /* rates and concurrency keys are there */
-    bool has_twin;   /* complete_and_claim is there */
 };
 
 int64_t soak_ms(void);

@@ -115,7 +115,7 @@ soak_act(struct soak *s, PGconn **conn)
 {
     static const char *const queues[] = {"a", "b", "mail.send", "lim.three", "lim.varies", "keys"};
     struct act a = {.s = s, .conn = conn};
-    const char *queue = queues[soak_random(s, s->has_limits ? 6 : 5)];
+    const char *queue = queues[soak_random(s, 6)];
 
     switch (soak_random(s, 12)) {
     case 0:

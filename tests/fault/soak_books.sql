@@ -42,7 +42,11 @@ union all
 select 'lost', 'committed, and not in the ledger: ' || id from soak.acked a where not exists (select from soak.push p where p.id = a.id)
 union all
 select 'lost', 'its twin was never pushed: ' || p.id from soak.push p
-where not p.pushed and p.twin is not null and not exists (select from soak.job j where j.id = p.twin);
+where not p.pushed and p.twin is not null and not exists (select from soak.job j where j.id = p.twin)
+union all
+select 'lost', 'a run of ' || r.schedule || ' is nowhere: ' || r.job from queues.cron_run r
+where r.pushed and not exists (select from queues.queue q where q.id = r.job) and not exists (select from queues.history h where h.id = r.job)
+  and not exists (select from soak.deleted d where d.id = r.job);
 
 create view soak.bad_ghost as
 select 'ghost' as check, 'nobody pushed ' || id as what from (
@@ -66,7 +70,10 @@ where said = 'complete' and outcome = 'done' group by job having count(*) > 1
 union all
 select 'twice', 'accepted, and not completed in the books: ' || a.job from soak.answer a
 where said = 'complete' and outcome = 'done'
-  and not exists (select from queues.history h where h.id = a.job and h.state = 'completed' and h.node = a.node);
+  and not exists (select from queues.history h where h.id = a.job and h.state = 'completed' and h.node = a.node)
+union all -- each second one, however long nobody was there
+select 'twice', 'runs of ' || schedule || ' are not one a second: ' || due from (
+    select schedule, due, lag(due) over (partition by schedule order by due) as before from queues.cron_run) z where due <> before + interval '1 s';
 
 -- A job gets a new seq whenever it goes back in line: so one seq has one end, and the last claimed one completes.
 create view soak.bad_fence as
@@ -117,7 +124,7 @@ with s as (
 ), w as (
     select at, k, max(20 * extract(epoch from at) - (k - 1)) over (order by k) as best from s)
 select 'rate' as check, 'starts above burst + rate: ' || max(k - 20 * extract(epoch from at) + best)::int - 10 as what
-from w having max(k - 20 * extract(epoch from at) + best) > 10 + 20 * 0.5;
+from w having max(k - 20 * extract(epoch from at) + best) > 10 + 20 * 0.1;
 
 create view soak.bad_expired as
 select 'expired' as check, 'claimed after its time: ' || r.job as what from soak.run r join soak.push p on p.id = r.job where r.claimed > p.expires_at
@@ -148,7 +155,9 @@ from queues.overview() v left join done d using (queue) left join lost l using (
 where (v.completed, v.cancelled, v.lost) <> (coalesce(d.completed, 0), coalesce(d.cancelled, 0), coalesce(l.lost, 0))
 union all
 select 'counters', 'pushed ' || o.pushed || ', and known are ' || j.n
-from (select sum(pushed) as pushed from queues.overview() where queue not like 'cron%') o, (select count(*) as n from soak.job) j where o.pushed <> j.n;
+from (select sum(pushed) as pushed from queues.overview() where queue not like 'cron%') o, (select count(*) as n from soak.job where queue is distinct from 'cron.tick') j where o.pushed <> j.n
+union all
+select 'counters', 'repaired: ' || queue from queues.checked where repairs > 0;
 
 create view soak.bad_stuck as
 select 'stuck' as check, state || ' for ever: ' || id as what from queues.queue where state <> 'failed'

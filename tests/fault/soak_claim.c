@@ -140,7 +140,44 @@ work(struct claimer *c, const struct token *t)
         soak_wait((int)soak_random(c->s, 60));
 }
 
-static void
+/* The answer and the next claim in one: of what was answered, those that are not done are named. */
+static bool
+complete_and_claim(struct claimer *c, const bool *done)
+{
+    char *tokens = arrays(c->held, done, c->n);
+    struct token *was = malloc(sizeof c->held);
+    int n = c->n;
+    PGresult *r =
+        soak_ask(c->s, &c->conn,
+                 "select outcome, lease, version, seq, id, queue, kind, try, lease_until - "
+                 "interval '%d ms' as claimed from queues.complete_and_claim('%s', %s, "
+                 "null, null, 5, interval '%d ms')",
+                 LEASE_MS, c->node, tokens, LEASE_MS);
+
+    if (!was)
+        abort();
+    memcpy(was, c->held, sizeof c->held);
+    c->n = 0;
+    for (int i = 0; r && i < n; i++) {
+        const char *outcome = "done";
+        for (int row = 0; row < PQntuples(r); row++)
+            if (!PQgetisnull(r, row, 0) && !strcmp(PQgetvalue(r, row, 3), was[i].seq))
+                outcome = PQgetvalue(r, row, 0);
+        if (done[i])
+            soak_note("answer", "%s\t%s\t%s\t%s\t%s\tcomplete\t%s", was[i].job, c->node,
+                      was[i].lease, was[i].version, was[i].seq, outcome);
+    }
+    for (int row = 0; r && row < PQntuples(r) && c->n < JOBS; row++)
+        if (PQgetisnull(r, row, 0))
+            take(c, r, row);
+    PQclear(r);
+    free(was);
+    free(tokens);
+    return c->n > 0;
+}
+
+/* True: the last answer brought more jobs, and holds them. */
+static bool
 answer_all(struct claimer *c)
 {
     bool done[JOBS] = {false}, failed[JOBS] = {false}, back[JOBS] = {false};
@@ -159,9 +196,12 @@ answer_all(struct claimer *c)
             done[i] = false;
         }
     }
-    answer(c, c->held, done, c->n, "complete");
     answer(c, c->held, failed, c->n, "fail");
     answer(c, c->held, back, c->n, "give_back");
+    if (soak_chance(c->s, 400))
+        return complete_and_claim(c, done);
+    answer(c, c->held, done, c->n, "complete");
+    return false;
 }
 
 /* Keeps some tokens, and tries one of them long after. */
@@ -189,15 +229,16 @@ soak_claimer(struct soak *s, int n, bool calm)
     *c = (struct claimer){.s = s, .calm = calm};
     snprintf(c->node, sizeof c->node, "claimer-%d-%d", n, (int)getpid());
     c->conn = soak_connect(s, c->node);
-    while (c->conn) {
-        if (!claim(c)) {
+    for (bool holds = false; c->conn;) {
+        if (!holds && !claim(c)) {
             soak_wait(5);
             continue;
         }
         if (!calm && soak_chance(s, 15))
             soak_wait(LEASE_MS + (int)soak_random(s, LEASE_MS));
+        holds = false;
         if (calm || !soak_chance(s, 5))
-            answer_all(c);
+            holds = answer_all(c);
         if (!calm)
             try_old_tokens(c);
     }

@@ -18,7 +18,7 @@ static const char *const plain[] = {"a", "b", "c", "mail.send"};
 static const char *
 choose_queue(struct soak *s)
 {
-    switch (soak_random(s, s->has_limits ? 10 : 7)) {
+    switch (soak_random(s, 12)) {
     case 0:
         return "lim.three";
     case 1:
@@ -28,7 +28,6 @@ choose_queue(struct soak *s)
     case 7:
         return "rate";
     case 8:
-    case 9:
         return "keys";
     default:
         return plain[soak_random(s, 4)];
@@ -63,8 +62,8 @@ make_job(struct soak *s, struct job *j)
     if (soak_chance(s, 80))
         snprintf(j->unique, sizeof j->unique, "'u%u'", soak_random(s, 50));
     if (!strcmp(j->queue, "keys"))
-        snprintf(j->key, sizeof j->key, "'k%u'", soak_random(s, 6));
-    if (s->has_limits && soak_chance(s, 30))
+        snprintf(j->key, sizeof j->key, "'k%u'", soak_random(s, 12));
+    if (soak_chance(s, 30))
         snprintf(j->expires, sizeof j->expires, "clock_timestamp() + interval '%u ms'",
                  200 + soak_random(s, 3000));
 }
@@ -81,15 +80,15 @@ push_one(struct soak *s, PGconn **conn, const struct job *j)
         after = text;
     }
     if (strcmp(j->key, "null") || strcmp(j->expires, "null") || soak_chance(s, 500))
-        return soak_ask(s, conn,
-                        "with p as (insert into queues.queue (id, queue, kind, priority, payload, "
-                        "run_after, unique_key, expires_at%s) values ('%s', '%s', '%s', %d, "
-                        "'{\"n\": 1}', %s, %s, %s%s%s) on conflict do nothing returning *) "
-                        "insert into soak.push (id, queue, key, expires_at, pushed) select '%s', "
-                        "'%s', %s, (select expires_at from p), exists (select from p)",
-                        s->has_limits ? ", concurrency_key" : "", j->id, j->queue, j->kind,
-                        j->priority, after, j->unique, j->expires, s->has_limits ? ", " : "",
-                        s->has_limits ? j->key : "", j->id, j->queue, j->key);
+        return soak_ask(
+            s, conn,
+            "with p as (insert into queues.queue (id, queue, kind, priority, payload, "
+            "run_after, unique_key, expires_at, concurrency_key) values ('%s', '%s', '%s', %d, "
+            "'{\"n\": 1}', %s, %s, %s, %s) on conflict do nothing returning *) "
+            "insert into soak.push (id, queue, key, expires_at, pushed) select '%s', "
+            "'%s', %s, (select expires_at from p), exists (select from p)",
+            j->id, j->queue, j->kind, j->priority, after, j->unique, j->expires, j->key, j->id,
+            j->queue, j->key);
     return soak_ask(s, conn,
                     "insert into soak.push (id, queue, expires_at, pushed, twin) select '%s', "
                     "'%s', null, p.pushed, p.id from queues.push('%s', '{\"n\": 2}', kind => '%s', "

@@ -58,7 +58,6 @@ prepare(PGconn *conn)
     fclose(fopen("errors", "we"));
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", soak.dsn), 0);
     pg_file(conn, "tests/fault/soak_books.sql");
-    soak.has_limits = pg_int(conn, "select count(*) from pg_proc where proname = 'unblock'") > 0;
     pg_run(conn, "insert into queues.queue_config (queue) select unnest("
                  "'{a,b,c,mail.send,lim.three,lim.varies,meta,rate,keys}'::text[]);"
                  "update queues.queue_config set backoff_base = '100 ms', backoff_max = '1 s', "
@@ -67,8 +66,11 @@ prepare(PGconn *conn)
                  "update queues.queue_config set max_running = 4 where queue = 'lim.varies';"
                  "update queues.queue_config set history = 'meta' where queue = 'meta';"
                  "insert into soak.bound values ('lim.three', 3), ('lim.varies', 6)");
-    if (soak.has_limits)
-        pg_run(conn, "update queues.queue_config set rate = 20, burst = 10 where queue = 'rate'");
+    pg_run(
+        conn,
+        "update queues.queue_config set rate = 20, burst = 10 where queue = 'rate';"
+        "select * from queues.schedule_set(gen_random_uuid(), 'tick', '{\"cron\": \"@every 1s\", "
+        "\"queue\": \"cron.tick\", \"catch_up\": \"all\"}')");
 }
 
 static void
@@ -157,6 +159,7 @@ the_books_are_right_after_chaos(void **state)
     prepare(conn);
     PQfinish(conn);
     soak_chaos(&soak, &tally);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" cron pause tick --yes", soak.dsn), 0);
     int64_t from = soak_ms();
     bool drained = soak_calm(&soak);
     conn = pg_connect(soak.dsn);
@@ -263,8 +266,14 @@ static const struct {
     {"leases: in two leases",
      "insert into queues.work_queue (queue, priority, seqs) values ('a', 5, "
      "'{1}'), ('a', 5, '{1}')"                                                                                        },
-    {"leases: hidden",                         "insert into queues.work_queue (lease, queue, priority, seqs) values (-5, "
-                       "'a', 5, '{1}')"                                                         },
+    {"lost: a run of tick",
+     "delete from queues.history where id in (select job from queues.cron_run)"                                       },
+    {"twice: runs of tick",                    "delete from queues.cron_run where due = (select max(due) - interval "
+     "'1 s' from queues.cron_run)"                                                                                           },
+    {"counters: repaired",
+     "insert into queues.checked (queue, at, repairs) values ('z', now(), 1)"},
+    {"leases: hidden",                                        "insert into queues.work_queue (lease, queue, priority, seqs) values (-5, "
+                       "'a', 5, '{1}')"                                                                                               },
 };
 
 static void
@@ -296,18 +305,18 @@ each_check_finds_its_fault(void **state)
 static const struct {
     const char *fault, *harm;
 } unseen[] = {
-    {"in leases",         "insert into queues.work_queue (queue, priority, seqs) values ('lim.three', 5, "
-                  "'{1,2,3,4}')"},
-    {"key k has 2 ready", "insert into queues.queue (queue, concurrency_key) values ('keys', 'k'), "
-     "('keys', 'k'); update "
-                          "queues.queue set state = 'ready' where concurrency_key = 'k'"                        },
+    {"in leases",             "insert into queues.work_queue (queue, priority, seqs) values ('lim.three', 5, "
+                  "'{1,2,3,4}')"                                                                },
+    {"key k has 2 ready",     "insert into queues.queue (queue, concurrency_key) values ('keys', 'k'), "
+                          "('keys', 'k'); update "
+                          "queues.queue set state = 'ready' where concurrency_key = 'k'"},
     {"paused and handed out",
      "insert into queues.work_queue (queue, priority, seqs) values ('a', 5, '{1}'); update "
-     "queues.queue_config set paused_at = now() where queue = 'a'"},
+     "queues.queue_config set paused_at = now() where queue = 'a'"                                               },
     {"in two leases",
      "insert into queues.work_queue (queue, priority, seqs) values ('a', 5, '{1}'), "
-     "('a', 5, '{1}')"                                },
-    {"a: (",                   "insert into queues.delta (queue, priority, ready) values ('a', 5, 1)"    },
+     "('a', 5, '{1}')"                                                                                           },
+    {"a: (",                  "insert into queues.delta (queue, priority, ready) values ('a', 5, 1)"             },
 };
 
 static void
