@@ -25,7 +25,7 @@ PAUSE
             bench ours "$dir/fair.push" 1 $((secs * 3)) -R 49
             wait $!
             stop_scheduler
-            sql ours -c "select 1000 * extract(epoch from started - created) from queues.history where queue <> 'big'" >"$dir/waits"
+            sql ours -c "select round((1000 * extract(epoch from started - created))::numeric, 1) from queues.history where queue <> 'big'" >"$dir/waits"
             fair_figures "$([ $big = 0 ] && echo alone || echo beside)"
         done
     done

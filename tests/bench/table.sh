@@ -46,6 +46,7 @@ function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
             line = line " " sprintf("%.2f", median(value[part, row[part, 2], column[part, i]]) / (median(value[part, row[part, 1], column[part, i]]) + 1e-9)) " |"
         print line
     }
+    if (part in note) print "\n" note[part]
 }
 BEGIN {
     split("plain insert push uncounted ours both none graphile pgboss pgq", e, " ")
@@ -64,6 +65,14 @@ BEGIN {
     title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
+    note["push"] = "Ours uncounted: INSERT with the statement trigger off, which checks the job and keeps the counters."
+    note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. Jobs are counted in the tables."
+    note["counters"] = "Uncounted: complete writes nothing to delta."
+    note["level"] = "A pusher replaces what is done."
+    note["held: snapshot"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
+    note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
+    note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
+    note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
     order = "push work wal walfull level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
