@@ -15,6 +15,15 @@ declare
     r bigint[];
     m int;
 begin
+    if cardinality(queues) = 1 then
+        return array(
+            select w.lease from work_queue w
+            where w.queue = queues[1] and w.lock_key is null and w.lease <> all(but)
+              and w.lease >= coalesce((select low from cursor r where r.queue = queues[1] order by r.n desc limit 1), 0)
+              and not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
+                                  x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
+            order by w.lease limit find_free.n for update skip locked);
+    end if;
     for round in 1 .. 5 loop
         with c as materialized (
             select w.lease
@@ -60,7 +69,7 @@ begin
             more := find_free($1, $4, batch, taken);
             select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w where w.lease = any(more);
         end if;
-        exit when more is null;
+        exit when more is null or more = '{}';
         i := 1;
         while i <= cardinality(more) and jobs + sizes[i] <= $2 loop
             jobs := jobs + sizes[i];
