@@ -1,9 +1,12 @@
 -- Pushing: the triggers that count, and the functions push, push_text, push_bytes and push_many. A plain INSERT
 -- into queue does the same; the functions add an answer for duplicates, delays by the server's clock, size limits.
 
-create or replace function uuid_v7() returns uuid language sql volatile as
-$$ select ('0' || pg_catalog.to_hex((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::pg_catalog.int8)
-        || '7' || pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 16))::pg_catalog.uuid $$;
+create or replace function uuid_v7() returns uuid language sql volatile as -- no SET: so it can be inlined
+$$ select pg_catalog.concat('0', pg_catalog.to_hex((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000)::bigint
+        operator(pg_catalog.<<) 16 operator(pg_catalog.|) 28672 operator(pg_catalog.|) (pg_catalog.random() operator(pg_catalog.*) 4095)::bigint),
+    pg_catalog.to_hex((pg_catalog.random() operator(pg_catalog.*) 4503599627370495)::bigint
+        operator(pg_catalog.#) (pg_catalog.pg_backend_pid()::bigint operator(pg_catalog.<<) 40)
+        operator(pg_catalog.&) 4611686018427387903 operator(pg_catalog.|) -9223372036854775808))::pg_catalog.uuid $$;
 comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, then random bits; the default of queue.id';
 
 -- Triggers of queue. Whatever is text in the catalog (CHECK constraints, WHEN of triggers) is parsed anew by every statement
@@ -150,10 +153,10 @@ language plpgsql set search_path from current as $$
 begin
     for round in 1 .. 10 loop
         insert into queue as q (id, queue, kind, priority, payload, body, payload_type, run_after, expires_at,
-                                unique_key, max_tries, run_timeout, lease_timeout)
+                                unique_key, concurrency_key, max_tries, run_timeout, lease_timeout)
         values (job.id, job.queue, coalesce(job.kind, ''), coalesce(job.priority, 5), job.payload, job.body,
-                job.payload_type, job.run_after, job.expires_at, job.unique_key, job.max_tries, job.run_timeout,
-                job.lease_timeout)
+                job.payload_type, job.run_after, job.expires_at, job.unique_key, job.concurrency_key, job.max_tries,
+                job.run_timeout, job.lease_timeout)
         on conflict do nothing returning q.id into push_row.id;
         pushed := found;
         if pushed and again and exists (select from history h where h.id = job.id) then
@@ -170,55 +173,74 @@ begin
 end $$;
 comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes meanwhile means another round';
 
-create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
-    run_after timestamptz default null, delay interval default null, unique_key text default null,
-    max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
-    inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
-language plpgsql security definer set search_path from current as $$
+create or replace function push_special(queue text, payload json, kind text, priority int, run_after timestamptz, unique_key text,
+    max_tries int, run_timeout interval, lease_timeout interval, inout id uuid, expires_at timestamptz, concurrency_key text,
+    out pushed boolean)
+language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    job   queue;
-    again boolean := $11 is not null;
+    job queue;
 begin
     if octet_length($2::text) > 1000 then
         perform check_size(octet_length($2::text));
     end if;
-    if $11 is null and $7 is null then
-        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, max_tries, run_timeout, lease_timeout)
-        values ($1, coalesce($3, ''), coalesce($4, 5), $2, coalesce($5, now() + $6), $12, $8, $9, $10)
-        returning q.id into push.id;
+    if $10 is null and $6 is null then
+        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, concurrency_key, max_tries, run_timeout, lease_timeout)
+        values ($1, coalesce($3, ''), coalesce($4, 5), $2, $5, $11, $12, $7, $8, $9)
+        returning q.id into push_special.id;
         pushed := true;
         return;
-    elsif $11 is null then
-        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, unique_key, max_tries,
-                                run_timeout, lease_timeout)
-        values ($1, coalesce($3, ''), coalesce($4, 5), $2, coalesce($5, now() + $6), $12, $7, $8, $9, $10)
-        on conflict do nothing returning q.id into push.id;
-        pushed := found;
-        if pushed then
-            return;
-        end if;
     end if;
-    job.id := coalesce($11, uuid_v7());
+    job.id := coalesce($10, uuid_v7());
     job.queue := $1;
     job.kind := $3;
     job.priority := $4;
     job.payload := $2;
-    job.run_after := coalesce($5, now() + $6);
-    job.expires_at := $12;
-    job.unique_key := $7;
-    job.max_tries := $8;
-    job.run_timeout := $9;
-    job.lease_timeout := $10;
-    select r.id, r.pushed into push.id, push.pushed from push_row(job, again) r;
+    job.run_after := $5;
+    job.expires_at := $11;
+    job.unique_key := $6;
+    job.concurrency_key := $12;
+    job.max_tries := $7;
+    job.run_timeout := $8;
+    job.lease_timeout := $9;
+    select r.id, r.pushed into push_special.id, push_special.pushed from push_row(job, $10 is not null) r;
 end $$;
-comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+comment on function push_special(text, json, text, int, timestamptz, text, int, interval, interval, uuid, timestamptz, text) is
+    'push() of a job that is large or has something rare about it';
+
+drop function if exists push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
+drop function if exists push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
+drop function if exists push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
+drop function if exists push_many(uuid[], text[], text[], int[], timestamptz[], interval[], text[], int[], interval[], interval[],
+                                  text[], bytea[], text[], boolean);
+
+do $do$ begin execute format($make$ -- names in full instead of SET search_path, as in queue_pushed()
+create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
+    run_after timestamptz default null, delay interval default null, unique_key text default null,
+    max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
+    inout id uuid default null, expires_at timestamptz default null, concurrency_key text default null, out pushed boolean)
+language plpgsql security definer as $body$
+#variable_conflict use_column
+begin
+    if $5 is null and $6 is null and $7 is null and $8 is null and $9 is null and $10 is null and $11 is null and $12 is null
+       and $13 is null and (pg_catalog.octet_length($2::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false then
+        insert into %1$I.queue as q (queue, kind, priority, payload) values ($1, coalesce($3, ''), coalesce($4, 5), $2)
+        returning q.id into push.id;
+        pushed := true;
+    else
+        select r.id, r.pushed into push.id, push.pushed
+        from %1$I.push_special($1, $2, $3, $4, coalesce($5, pg_catalog.now() operator(pg_catalog.+) $6), $7, $8, $9, $10, $11, $12, $13) r;
+    end if;
+end $body$
+$make$, current_schema()); end $do$;
+comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
     'Adds a job with a JSON payload. Answers its id; pushed is false where a job of the same id or an unfinished one of the same unique key was there: then its id';
 
 create or replace function push_bytes(queue text, body bytea, payload_type text default 'application/octet-stream',
     kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
     unique_key text default null, max_tries int default null, run_timeout interval default null,
-    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
+    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null,
+    concurrency_key text default null, out pushed boolean)
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
@@ -237,30 +259,48 @@ begin
     job.run_timeout := $10;
     job.lease_timeout := $11;
     job.expires_at := $13;
+    job.concurrency_key := $14;
     select r.id, r.pushed into push_bytes.id, push_bytes.pushed from push_row(job, $12 is not null) r;
 end $$;
-comment on function push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+comment on function push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
     'push() for bytes of any type';
 
 create or replace function push_text(queue text, body text, payload_type text default 'text/plain',
     kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
     unique_key text default null, max_tries int default null, run_timeout interval default null,
-    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null, out pushed boolean)
+    lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null,
+    concurrency_key text default null, out pushed boolean)
 language sql security definer set search_path from current as $$
-    select * from push_bytes($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    select * from push_bytes($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 $$;
-comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz) is
+comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
     'push() for text that is not JSON; stored as its UTF-8 bytes. A name of its own, because a plain literal would pick text over json in silence';
+
+create or replace function push_rows(ids uuid[], queues text[], kinds text[], priorities int[], run_afters timestamptz[], delays interval[],
+    unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[], bodies bytea[], types text[],
+    expires_ats timestamptz[], concurrency_keys text[]) returns void
+language sql set search_path from current as $$
+    insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries, run_timeout, lease_timeout,
+                       expires_at, concurrency_key)
+    select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+           tries, run_timeout, lease_timeout, expires_at, concurrency_key
+    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
+            concurrency_key)
+$$;
+comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all';
 
 create or replace function push_many(ids uuid[], queues text[], kinds text[] default null, priorities int[] default null,
     run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
     max_tries int[] default null, run_timeouts interval[] default null, lease_timeouts interval[] default null,
-    payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false)
+    payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false,
+    expires_ats timestamptz[] default null, concurrency_keys text[] default null)
 returns table (n int, id uuid, pushed boolean)
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
-    new_ids uuid[];
+    many    int := coalesce(cardinality(queues), 0);
+    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, greatest(many, cardinality(ids))) i);
     made    uuid[];
     old     uuid[] := '{}';
     job     queue;
@@ -268,20 +308,27 @@ declare
 begin
     perform check_size(max(s)) from (select max(octet_length(x)) as s from unnest(payloads) x
                                      union all select max(octet_length(x)) from unnest(bodies) x) z;
-    with given as materialized (
-        select o, coalesce(g.id, uuid_v7()) as id, queue, kind, priority, coalesce(run_after, now() + delay) as run_after,
-               unique_key, tries, run_timeout, lease_timeout, payload, body, type
-        from unnest(queues, ids, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
-                    lease_timeouts, payloads, bodies, types) with ordinality
-             g (queue, id, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, o)
-    ), ins as (
+    if not again and array_remove(unique_keys, null) = '{}' is not false then
+        begin
+            perform push_rows(new_ids, queues, kinds, priorities, run_afters, delays, null, push_many.max_tries, run_timeouts, lease_timeouts,
+                              payloads, bodies, types, expires_ats, concurrency_keys);
+            return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
+            return;
+        exception when unique_violation then
+            null; -- some id is there already: find out which
+        end;
+    end if;
+    with ins as (
         insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
-                           run_timeout, lease_timeout)
-        select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, run_after, unique_key,
-               tries, run_timeout, lease_timeout
-        from given order by o
+                           run_timeout, lease_timeout, expires_at, concurrency_key)
+        select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+               tries, run_timeout, lease_timeout, expires_at, concurrency_key
+        from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
+                    lease_timeouts, payloads, bodies, types, expires_ats, concurrency_keys)
+             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
+                concurrency_key)
         on conflict do nothing returning id)
-    select (select array_agg(id order by o) from given), (select coalesce(array_agg(id), '{}') from ins) into new_ids, made;
+    select coalesce((select array_agg(id) from ins), '{}') into made;
     if again then
         select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made);
         perform push_withdraw(old) where old <> '{}';
@@ -307,6 +354,8 @@ begin
             job.payload_type := types[i];
             job.run_after := coalesce(run_afters[i], now() + delays[i]);
             job.unique_key := unique_keys[i];
+            job.concurrency_key := concurrency_keys[i];
+            job.expires_at := expires_ats[i];
             job.max_tries := max_tries[i];
             job.run_timeout := run_timeouts[i];
             job.lease_timeout := lease_timeouts[i];
