@@ -91,10 +91,10 @@ SQL
         for level in 10000 1000000; do
             prepare ours $level 10
             start_scheduler
-            "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 3)) -D level=$level ours >"$dir/refill.out" 2>&1 &
+            "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level=$level ours >"$dir/refill.out" 2>&1 &
             bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
             read -r a t0 < <(finished)
-            bench "$e" "$(script "$e" 10 0)" 4 $((secs - 1)) -D l='{}' -D v='{}' -D s='{}'
+            bench "$e" "$(script "$e" 10 0)" 4 "$secs" -D l='{}' -D v='{}' -D s='{}'
             read -r b t1 < <(finished)
             wait $!
             stop_scheduler
