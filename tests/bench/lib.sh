@@ -107,7 +107,7 @@ facts() { # what the figures were taken on
     fact machine "$(nproc) cores, $(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), disk $(disk)"
     fact system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null || uname -sr)"
     fact versions "PostgreSQL $("$bin/postgres" --version | sed 's/.*) \([0-9.]*\).*/\1/')$(npm_version graphile-worker)$(npm_version pg-boss)$(node_version)$(pgq_version)"
-    fact settings "fsync and synchronous_commit on, unix socket, shared_buffers 2 GB, jit off; $rounds rounds of $secs s, $backlog times the backlog"
+    fact settings "fsync and synchronous_commit on, unix socket, shared_buffers 2 GB, jit off"
 }
 disk() { # the block device under the server: its kind
     local d
