@@ -64,7 +64,7 @@ struct work_words {
     const char *node;
     int jobs, result_limit;
     int64_t timeout_ms, max_idle_ms, grace_ms;
-    bool drain;
+    bool drain, poll;
 };
 
 /* A command's pipes must not land on descriptors 0 to 2. */
@@ -108,6 +108,7 @@ work_verb(struct cli *c, const void *options)
                                .max_idle_ms = words->max_idle_ms,
                                .grace_ms = words->grace_ms,
                                .drain = words->drain,
+                               .poll = words->poll,
                                .result_limit = (size_t)words->result_limit,
                                .error_limit = ERROR_BYTES};
     struct worker *w;
@@ -135,13 +136,16 @@ static const struct cli_option work_table[] = {
     {"timeout",                                                 't', "T", CLI_TIME, F(timeout_ms),
      "lease: how long this process may be silent (60s)", 100, INT64_MAX},
     {"drain",                                                  0, NULL, CLI_FLAG, F(drain), "end when no job is ready", 0, 0},
-    {"max-idle",     0, "T", CLI_TIME, F(max_idle_ms), "end after that long without a job", 1,
+    {"poll",     0, NULL, CLI_FLAG, F(poll),
+     "never wait for a NOTIFY: ask ten times a second (so it does by itself behind a pooler)", 0,
+     0},
+    {"max-idle",                                          0, "T", CLI_TIME, F(max_idle_ms), "end after that long without a job", 1,
      INT64_MAX},
-    {"result-limit",                                          0, "BYTES", CLI_INT, F(result_limit),
+    {"result-limit", 0, "BYTES", CLI_INT, F(result_limit),
      "keep so much of standard output (default 65536)", 0, 1 << 30},
-    {"grace", 0, "T", CLI_TIME, F(grace_ms), "from SIGTERM to SIGKILL of a command (default 10s)",
+    {"grace",                                                 0, "T", CLI_TIME, F(grace_ms), "from SIGTERM to SIGKILL of a command (default 10s)",
      0, INT64_MAX},
-    {0                                                },
+    {0                                            },
 };
 #undef F
 

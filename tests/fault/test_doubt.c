@@ -176,7 +176,7 @@ a_completion_whose_answer_was_lost_is_sent_again(void **state)
     struct proc w;
 
     (void)state;
-    enter(&p, "complete", ".complete(");
+    enter(&p, "complete", ".complete_and_claim(");
     pg_run(p.conn, "select queues.push('q')");
     proc_queuetop(&w, NULL, "-d \"%s\" work -- true", p.dsn);
     proc_want(&w, "perhaps it was done");
@@ -217,7 +217,7 @@ a_claim_whose_answer_was_lost_costs_no_try(void **state)
     struct proc w;
 
     (void)state;
-    enter(&p, "claim", ".claim(");
+    enter(&p, "claim", ".claim_or_wait(");
     pg_run(p.conn, "select queues.push('q', max_tries => 1)");
     proc_queuetop(&w, NULL, "-d \"%s\" work -- true", p.dsn);
     proc_want(&w, "gave back 1 job");
