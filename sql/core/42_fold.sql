@@ -98,16 +98,17 @@ end $$;
 comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest is one group *';
 
 create or replace function measure_chunks(made bigint) returns void
-language sql set search_path from current set enable_seqscan = off as $$
+language sql set search_path from current set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off as $$
     insert into cursor (queue, seq, high, low, chunk)
     select c.queue, c.seq, c.high, c.low, m.chunk
-    from (select n.queue, greatest(1, least(100, round(1000.0 * sum(n.completed - coalesce(o.completed, 0))
-                                   / greatest(1, sum(n.run_ms - coalesce(o.run_ms, 0))))))::int as chunk
-          from counter n
-          left join counter o on o.queue = n.queue and o.priority = n.priority and o.error_key is null
-               and o.fold = (select fold from fold where keep and fold < made order by fold desc limit 1)
-          where n.fold = made and n.error_key is null
-          group by n.queue having sum(n.completed - coalesce(o.completed, 0)) > 0) m
+    from (select queue, greatest(1, least(100, round(1000.0 * (n.completed - coalesce(o.completed, 0))
+                                   / greatest(1, n.run_ms - coalesce(o.run_ms, 0)))))::int as chunk
+          from (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
+                where fold = made and error_key is null group by 1) n
+          left join (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
+                     where fold = (select fold from fold where keep and fold < made order by fold desc limit 1) and error_key is null
+                     group by 1) o using (queue)
+          where n.completed > coalesce(o.completed, 0)) m
     cross join lateral (select * from cursor c where c.queue = m.queue order by n desc limit 1) c
     where c.chunk <> m.chunk
 $$;

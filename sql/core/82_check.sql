@@ -94,7 +94,7 @@ end $$;
 comment on function check_queue(text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many counts were wrong';
 
 create or replace function check_counts(most bigint default null) returns int
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_nestloop = off set jit = off as $$
 #variable_conflict use_column
 declare
     begun timestamptz := clock_timestamp();
@@ -122,8 +122,9 @@ begin
     end if;
     for name in
         select queue from (select queue from queue_config union select queue from checked) q left join checked c using (queue)
-        where most is null or greatest(c.jobs, (select sum(n.ready + n.scheduled + n.retry + n.failed + n.blocked) from counter n
-              where n.fold = (select fold from fold order by fold desc limit 1) and n.queue = q.queue and n.error_key is null)) < most
+        left join (select queue, sum(ready + scheduled + retry + failed + blocked) as n from counter
+                   where fold = (select fold from fold order by fold desc limit 1) and error_key is null group by 1) n using (queue)
+        where most is null or coalesce(greatest(c.jobs, n.n), 0) < most
         order by c.at nulls first, queue loop
         perform check_queue(name);
         exit when clock_timestamp() > begun + interval '20 ms';
