@@ -13,18 +13,20 @@ create table soak.cmd (job uuid, node text, try int);
 create table soak.sample (n int, fault text);
 create table soak.bound (queue text primary key, most int); -- max_running, the highest that was ever set
 
--- Jobs that requeue made of finished ones: only the audit knows all of them.
-create view soak.again as
-select b.action, (regexp_match(r ->> 'why', '^as new job (.*)$'))[1]::uuid as id
-from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
-where a.verb = 'requeue' and r ->> 'why' like 'as new job %';
-
 create view soak.deleted as
-select (r ->> 'id')::uuid as id from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
+select (r ->> 'id')::uuid as id, (select x ->> 'queue' from jsonb_array_elements(b.before) x where x ->> 'id' = r ->> 'id') as queue from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
 where a.verb = 'delete' and r ->> 'state' = 'deleted';
 
+-- Jobs that requeue made of finished ones: only the audit knows all of them.
+create view soak.again as
+select z.id, coalesce((select queue from queues.queue q where q.id = z.id), (select queue from queues.history h where h.id = z.id),
+                      (select d.queue from soak.deleted d where d.id = z.id)) as queue
+from (select (regexp_match(r ->> 'why', '^as new job (.*)$'))[1]::uuid as id
+      from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
+      where a.verb = 'requeue' and r ->> 'why' like 'as new job %') z;
+
 create view soak.job as -- all that should be
-select id, queue from soak.push where pushed union all select id, null from soak.again;
+select id, queue from soak.push where pushed union all select id, queue from soak.again;
 
 -- An attempt of a job: from its claim to its end, as the books tell it.
 create view soak.span as
@@ -127,7 +129,8 @@ select 'rate' as check, 'starts above burst + rate: ' || max(k - 20 * extract(ep
 from w having max(k - 20 * extract(epoch from at) + best) > 10 + 20 * 0.1;
 
 create view soak.bad_expired as
-select 'expired' as check, 'claimed after its time: ' || r.job as what from soak.run r join soak.push p on p.id = r.job where r.claimed > p.expires_at
+select 'expired' as check, 'claimed after its time: ' || r.job as what from soak.run r join soak.push p on p.id = r.job
+where r.claimed > p.expires_at + interval '100 ms'
 union all
 select 'expired', 'ended for its time, before it: ' || h.id from queues.history h join soak.push p using (id)
 where h.state = 'cancelled' and h.error = 'expired' and h.finished < p.expires_at;

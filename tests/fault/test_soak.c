@@ -168,6 +168,7 @@ the_books_are_right_after_chaos(void **state)
     printf("soak: %s after %d ms of calm\n", drained ? "drained" : "NOT drained",
            (int)(soak_ms() - from));
     say(conn, &tally);
+    pg_run(conn, "select queues.check_queue(queue) from queues.queue_config");
     int errors = show_errors(), faults = show_faults(conn);
     PQfinish(conn);
     assert_int_equal(errors, 0);
@@ -198,7 +199,9 @@ a_crash_after_install_repeats_no_number(void **state)
 
 /* --- the checker itself --- */
 
-#define DONE "(select job from soak.answer where said = 'complete' and outcome = 'done' limit 1)"
+#define DONE                                                                                       \
+    "(select job from soak.answer join soak.push on id = job where said = 'complete' and outcome " \
+    "= 'done' limit 1)"
 
 /* What is done to the books, and the fault that must be found. */
 static const struct {
@@ -269,11 +272,11 @@ static const struct {
     {"lost: a run of tick",
      "delete from queues.history where id in (select job from queues.cron_run)"                                       },
     {"twice: runs of tick",                    "delete from queues.cron_run where due = (select max(due) - interval "
-     "'1 s' from queues.cron_run)"                                                                                           },
+                            "'1 s' from queues.cron_run)"                                  },
     {"counters: repaired",
-     "insert into queues.checked (queue, at, repairs) values ('z', now(), 1)"},
-    {"leases: hidden",                                        "insert into queues.work_queue (lease, queue, priority, seqs) values (-5, "
-                       "'a', 5, '{1}')"                                                                                               },
+     "insert into queues.checked (queue, at, repairs) values ('z', now(), 1)"                                         },
+    {"leases: hidden",                         "insert into queues.work_queue (lease, queue, priority, seqs) values (-5, "
+                       "'a', 5, '{1}')"                                                         },
 };
 
 static void
