@@ -34,9 +34,13 @@ struct queue_push {
     const char *kind;    /* NULL = "" */
     const char *payload; /* JSON, or bytes when type is set; NULL = no payload */
     size_t payload_len;
-    const char *type;         /* NULL = payload is JSON; else its media type: stored as bytes */
-    const char *unique_key;   /* NULL = none */
+    const char *type;       /* NULL = payload is JSON; else its media type: stored as bytes */
+    const char *unique_key; /* NULL = none */
+    const char
+        *concurrency_key;     /* few jobs of it at a time (queue_config.max_per_key); NULL = none */
     const char *run_after;    /* timestamp with time zone as text; NULL = now */
+    const char *expires_at;   /* not after: then it ends as cancelled; NULL = never */
+    int64_t expires_in_ms;    /* 0 = never; counted by the server's clock */
     int64_t delay_ms;         /* 0 = none; counted by the server's clock */
     int64_t run_timeout_ms;   /* 0 = the queue's */
     int64_t lease_timeout_ms; /* 0 = the queue's */
@@ -82,8 +86,8 @@ struct queue_claim {
 void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
 
 struct queue_sleep { /* a claim found nothing */
-    int slot;    /* where this session waits now; below 0 = nowhere: ask again */
-    int wait_ms; /* ask again after that long, unless woken by a NOTIFY (db_on_notify) */
+    int slot;        /* where this session waits now; below 0 = nowhere: ask again */
+    int wait_ms;     /* ask again after that long, unless woken by a NOTIFY (db_on_notify) */
 };
 /* s: NULL when there are jobs. */
 typedef void queue_sleep_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n,

@@ -15,7 +15,7 @@
 #include "model/queue_parts.h"
 #include "model/text.h"
 
-enum { COLUMNS = 14, ARRAYS = 13, RESENDS = 20 };
+enum { ARRAYS = 16, COLUMNS = ARRAYS + 1, RESENDS = 20 };
 enum { NAME_CHARS = 200, KEY_CHARS = 1000 };
 static const size_t payload_bytes = (size_t)256
                                     << 20; /* what a text parameter can hold with ease */
@@ -64,7 +64,9 @@ queue_push_check(const struct queue_push *job, struct err *e)
                     "the payload is not valid UTF-8, so it is no JSON; name its --type");
     return check_name("queue", job->queue, 1, NAME_CHARS, e) &&
            (!job->kind || check_name("kind", job->kind, 0, NAME_CHARS, e)) &&
-           (!job->unique_key || check_name("unique key", job->unique_key, 1, KEY_CHARS, e));
+           (!job->unique_key || check_name("unique key", job->unique_key, 1, KEY_CHARS, e)) &&
+           (!job->concurrency_key ||
+            check_name("concurrency key", job->concurrency_key, 1, KEY_CHARS, e));
 }
 
 struct push_call {
@@ -121,6 +123,9 @@ add_job(struct array *a, const struct queue_push *job, struct queue_pushed *id)
     array_bytes(&a[10], job->type ? NULL : bytes, job->payload_len);
     array_bytes(&a[11], job->type ? bytes : NULL, job->payload_len);
     array_text(&a[12], job->type);
+    array_text(&a[13], job->expires_at);
+    add_interval(&a[14], job->expires_in_ms);
+    array_text(&a[15], job->concurrency_key);
 }
 
 static void push_reply(void *ctx, struct db_reply *reply);
@@ -200,9 +205,9 @@ void
 queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx)
 {
     static const enum array_type types[ARRAYS] = {
-        ARRAY_UUID,     ARRAY_TEXT,  ARRAY_TEXT, ARRAY_I32,      ARRAY_TEXT,
-        ARRAY_INTERVAL, ARRAY_TEXT,  ARRAY_I32,  ARRAY_INTERVAL, ARRAY_INTERVAL,
-        ARRAY_TEXT,     ARRAY_BYTES, ARRAY_TEXT,
+        ARRAY_UUID, ARRAY_TEXT, ARRAY_TEXT,     ARRAY_I32,      ARRAY_TEXT, ARRAY_INTERVAL,
+        ARRAY_TEXT, ARRAY_I32,  ARRAY_INTERVAL, ARRAY_INTERVAL, ARRAY_TEXT, ARRAY_BYTES,
+        ARRAY_TEXT, ARRAY_TEXT, ARRAY_INTERVAL, ARRAY_TEXT,
     };
     struct push_call *call = xmalloc(sizeof *call);
 

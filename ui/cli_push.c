@@ -23,9 +23,9 @@ static const size_t ahead_bytes = 16 << 20;   /* read while a push is out: then 
 static const size_t input_bytes = 256u << 20; /* one job's payload */
 
 struct push_options {
-    const char *kind, *payload, *file, *type, *at, *unique, *id;
+    const char *kind, *payload, *file, *type, *at, *unique, *concurrency, *expires_at, *id;
     int priority, max_tries;
-    int64_t delay_ms, run_timeout_ms, lease_timeout_ms;
+    int64_t delay_ms, expires_in_ms, run_timeout_ms, lease_timeout_ms;
     bool lines;
 };
 
@@ -89,7 +89,10 @@ describe(const struct push *p, struct queue_push *job)
                                .kind = o->kind,
                                .type = o->type,
                                .unique_key = o->unique,
+                               .concurrency_key = o->concurrency,
                                .run_after = o->at,
+                               .expires_at = o->expires_at,
+                               .expires_in_ms = o->expires_in_ms,
                                .delay_ms = o->delay_ms,
                                .run_timeout_ms = o->run_timeout_ms,
                                .lease_timeout_ms = o->lease_timeout_ms,
@@ -296,6 +299,8 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
         return fail(e, ERR_USAGE, "--id: '%s' is not a uuid", o->id);
     if (o->at && o->delay_ms)
         return fail(e, ERR_USAGE, "--at and --delay exclude each other");
+    if (o->expires_at && o->expires_in_ms)
+        return fail(e, ERR_USAGE, "--expires-at and --expires-in exclude each other");
     return true;
 }
 
@@ -390,6 +395,10 @@ static const struct cli_option push_table[] = {
      "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
     {"priority", 0, "N", CLI_INT, F(priority), "0 (soonest) to 9, default 5", 0, 9},
     {"unique",                                              'u', "KEY", CLI_TEXT, F(unique), "one unfinished job a queue and key", 0, 0},
+    {"concurrency-key",                                0, "KEY", CLI_TEXT, F(concurrency),
+     "few jobs of a queue and key at a time (the queue's --per-key, 1)", 0, 0},
+    {"expires-at",                                      0, "TIME", CLI_TEXT, F(expires_at), "not started after that time: cancelled then", 0, 0},
+    {"expires-in", 0, "T", CLI_TIME, F(expires_in_ms), "not started after that time has passed", 1, INT64_MAX},
     {"id",                                 0, "UUID", CLI_TEXT, F(id), "the job's id: pushed again it is the same job", 0, 0},
     {"max-tries",                                           0, "N", CLI_INT, F(max_tries), "tries before it counts as failed", 1, 32767},
     {"run-timeout",                                       0, "T", CLI_TIME, F(run_timeout_ms), "how long it may run", 1, INT64_MAX},

@@ -278,15 +278,15 @@ comment on function push_text(text, text, text, text, int, timestamptz, interval
 
 create or replace function push_rows(ids uuid[], queues text[], kinds text[], priorities int[], run_afters timestamptz[], delays interval[],
     unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[], bodies bytea[], types text[],
-    expires_ats timestamptz[], concurrency_keys text[]) returns void
+    expires_ats timestamptz[], expires_ins interval[], concurrency_keys text[]) returns void
 language sql set search_path from current as $$
     insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries, run_timeout, lease_timeout,
                        expires_at, concurrency_key)
     select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
-           tries, run_timeout, lease_timeout, expires_at, concurrency_key
-    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+           tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
+    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
          g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
-            concurrency_key)
+            expires_in, concurrency_key)
 $$;
 comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all';
 
@@ -294,7 +294,7 @@ create or replace function push_many(ids uuid[], queues text[], kinds text[] def
     run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
     max_tries int[] default null, run_timeouts interval[] default null, lease_timeouts interval[] default null,
     payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false,
-    expires_ats timestamptz[] default null, concurrency_keys text[] default null)
+    expires_ats timestamptz[] default null, expires_ins interval[] default null, concurrency_keys text[] default null)
 returns table (n int, id uuid, pushed boolean)
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
@@ -311,7 +311,7 @@ begin
     if not again and array_remove(unique_keys, null) = '{}' is not false then
         begin
             perform push_rows(new_ids, queues, kinds, priorities, run_afters, delays, null, push_many.max_tries, run_timeouts, lease_timeouts,
-                              payloads, bodies, types, expires_ats, concurrency_keys);
+                              payloads, bodies, types, expires_ats, expires_ins, concurrency_keys);
             return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
             return;
         exception when unique_violation then
@@ -322,11 +322,11 @@ begin
         insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
                            run_timeout, lease_timeout, expires_at, concurrency_key)
         select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
-               tries, run_timeout, lease_timeout, expires_at, concurrency_key
+               tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
         from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
-                    lease_timeouts, payloads, bodies, types, expires_ats, concurrency_keys)
+                    lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
              g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
-                concurrency_key)
+                expires_in, concurrency_key)
         on conflict do nothing returning id)
     select coalesce((select array_agg(id) from ins), '{}') into made;
     if again then
@@ -355,7 +355,7 @@ begin
             job.run_after := coalesce(run_afters[i], now() + delays[i]);
             job.unique_key := unique_keys[i];
             job.concurrency_key := concurrency_keys[i];
-            job.expires_at := expires_ats[i];
+            job.expires_at := coalesce(expires_ats[i], now() + expires_ins[i]);
             job.max_tries := max_tries[i];
             job.run_timeout := run_timeouts[i];
             job.lease_timeout := lease_timeouts[i];

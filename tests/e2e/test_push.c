@@ -60,6 +60,13 @@ all_that_a_job_can_say(void **state)
     check("select concat_ws('|', queue, kind, state, payload, priority, max_tries, run_timeout, "
           "lease_timeout, unique_key, run_after > now() + interval '4 min') from queues.queue",
           "mail|welcome|scheduled|{\"b\":1, \"a\" : 1}|2|7|00:01:30|00:02:00|k1|t");
+    check_run(NULL, "push keyed --concurrency-key 17 --expires-in 1h", 0, NULL, NULL);
+    check_run(NULL, "push keyed --expires-at '2100-01-01 00:00+00'", 0, NULL, NULL);
+    check("select string_agg(concat_ws('|', state, concurrency_key, expires_at > '2099-01-01', "
+          "expires_at < now() + interval '2 h'), ',' order by seq) from queues.queue where queue = "
+          "'keyed'",
+          "blocked|17|f|t,ready|t|f");
+    check_run(NULL, "push keyed --expires-at now --expires-in 1h", 2, NULL, "exclude each other");
 }
 
 static void

@@ -4,6 +4,8 @@
  */
 #include "tests/sql/core.h"
 
+#include <string.h>
+
 static const char id_a[] = "01900000-0000-7000-8000-00000000000a";
 
 static void
@@ -37,7 +39,8 @@ insert_is_a_push(void **state)
     PQfinish(c);
 }
 
-/* The statement trigger has the owner's rights and no path: it must find nothing of the pusher's. */
+/* The statement trigger has the owner's rights and no path: it must find nothing of the pusher's.
+ */
 static void
 operators_of_others(void **state)
 {
@@ -58,10 +61,11 @@ operators_of_others(void **state)
            "   ''begin perform evil.trap(); end''', n, o.l, o.r, o.t);"
            "   execute format('create operator evil.%%s (leftarg = %%s, rightarg = %%s,"
            "   function = evil.f%%s)', o.oprname, o.l, o.r, n); end loop; end $$");
-    pg_run(w, "create function evil.octet_length(text) returns int language sql as 'select"
-              " evil.trap(); select 1'; create function evil.concat(text, oid) returns text language"
-              " sql as 'select evil.trap(); select null::text'; create domain evil.text as"
-              " pg_catalog.text check (length(value) = 77)");
+    pg_run(w,
+           "create function evil.octet_length(text) returns int language sql as 'select"
+           " evil.trap(); select 1'; create function evil.concat(text, oid) returns text language"
+           " sql as 'select evil.trap(); select null::text'; create domain evil.text as"
+           " pg_catalog.text check (length(value) = 77)");
     pg_run(w, "set search_path = evil, pg_catalog");
     assert_string_equal(pg_try(w, "select 1 = 1"), "P0001"); /* the trap works */
     assert_string_equal(pg_try(w, "select octet_length('a'::pg_catalog.text)"), "P0001");
@@ -294,6 +298,119 @@ strange_words(void **state)
 }
 
 static void
+keyed_jobs_are_born_blocked(void **state)
+{
+    PGconn *c = core_new("keyed"), *w = core_join("keyed");
+
+    (void)state;
+    pg_run(w, "set role queues_worker");
+    pg_run(w, "select push('q', '1', concurrency_key => 'k'), push_text('q', 'x', concurrency_key"
+              " => 'k'), push('q', '2', concurrency_key => 'k', delay => '1 h')");
+    pg_run(w, "insert into queue (queue, concurrency_key) values ('q', 'k'), ('q', null)");
+    pg_run(w, "select push_many(null, '{q,q}', concurrency_keys => '{k,null}')");
+    expect(c, "blocked 4,ready 2,scheduled 1",
+           "select string_agg(state || ' ' || n, ',' order by state::text) from (select state,"
+           " count(*) n from queue group by 1) z");
+    expect(
+        c, "4 2 1 7",
+        "select concat_ws(' ', sum(blocked), sum(ready), sum(scheduled), sum(pushed)) from delta");
+    expect(c, "4", "select blocked from overview()");
+    assert_string_equal(pg_try(c, "select push('q', concurrency_key => repeat('x', 1001))"),
+                        "23514");
+    /* pushed again after it was done: taken back, and its count */
+    pg_run(c,
+           "insert into history (id, created, finished, state, priority, tries, queue, kind)"
+           " values ('%s', now(), now(), 'completed', 5, 1, 'q', '')",
+           id_a);
+    expect(c, "f", "select pushed from push('q', id => '%s', concurrency_key => 'k')", id_a);
+    expect(c, "4", "select blocked from overview()");
+    core_check(c);
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+each_push_may_expire(void **state)
+{
+    PGconn *c = core_new("push_expiry");
+
+    (void)state;
+    pg_run(c,
+           "select push('q', expires_at => now() + interval '1 h');"
+           " select push_text('q', 'x', expires_at => now() + interval '1 h');"
+           " select push('q', unique_key => 'k', expires_at => now() + interval '1 h');"
+           " select push_many(null, '{q,q,q}', expires_ats => array[now() + interval '1 h', null,"
+           " null], expires_ins => '{null,1 h,null}')");
+    expect(c, "5", "select count(*) from queue where expires_at = created + interval '1 h'");
+    expect(c, "1", "select count(*) from queue where expires_at is null");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Whoever waits holds the lock alone; a push that can't share it says so, others say nothing. */
+static void
+a_push_wakes_who_waits(void **state)
+{
+    PGconn *c = core_new("push_wakes"), *p = core_join("push_wakes");
+    const char *hold = "select pg_%sadvisory_%s(1364481111, 'queues.queue'::regclass::oid::int)";
+
+    (void)state;
+    const char *oid = pg_value(c, "select 'queues.queue'::regclass::oid");
+    pg_run(c, "listen queuetop_%s", oid);
+    pg_run(p, "select push('q')");
+    pg_run(c, "select 1");
+    assert_null(PQnotifies(c));
+    pg_run(c, hold, "", "lock");
+    pg_run(p, "insert into queue (queue) values ('q')");
+    pg_run(c, "select 1");
+    PGnotify *said = PQnotifies(c);
+    assert_non_null(said);
+    PQfreemem(said);
+    pg_run(c, hold, "", "unlock");
+    /* and nobody goes to sleep while a push is on its way */
+    pg_run(p, "begin; select push('q')");
+    expect(c, "f", hold, "try_", "lock");
+    pg_run(p, "commit");
+    expect(c, "t", hold, "try_", "lock");
+    PQfinish(p);
+    PQfinish(c);
+}
+
+static void
+what_is_refused_is_said(void **state)
+{
+    static const struct {
+        const char *sql, *text;
+    } bad[] = {
+        {"insert into queue (queue) values ('')",                                 "1 to 200 characters, not 0"  },
+        {"insert into queue (queue) values ('q'), ('q'), (repeat('x', 201))",
+         "1 to 200 characters, not 201"                                                                         },
+        {"insert into queue (queue, kind) values ('q', repeat('x', 201))",        "kind has 200"                },
+        {"insert into queue (queue, priority) values ('q', 10)",                  "priority is 0 (soonest) to 9"},
+        {"insert into queue (queue, payload, body) values ('q', '1', '1')",       "not both"                    },
+        {"insert into queue (queue, max_tries) values ('q', 0)",                  "max_tries is 1 at least"     },
+        {"insert into queue (queue, run_timeout) values ('q', '0')",              "longer than zero"            },
+        {"insert into queue (queue, unique_key) values ('q', repeat('x', 1001))", "1000 char"                   },
+        {"update queue set priority = 10",                                        "priority is 0 (soonest) to 9"},
+        {"update queue set body = '1'",                                           "not both"                    },
+    };
+    PGconn *c = core_new("push_refused");
+
+    (void)state;
+    pg_run(c, "insert into queue (queue, kind, payload) values (repeat('\xc3\xa9', 200),"
+              " repeat('\xc3\xa9', 200), '1')");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        PGresult *res = PQexec(c, bad[i].sql);
+        assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "23514");
+        assert_non_null(strstr(PQresultErrorMessage(res), bad[i].text));
+        PQclear(res);
+    }
+    expect(c, "1", "select count(*) from queue");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
 rollback_takes_all_back(void **state)
 {
     PGconn *c = core_new("push_rollback");
@@ -324,6 +441,10 @@ main(void)
         cmocka_unit_test(delays_by_the_servers_clock),
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(strange_words),
+        cmocka_unit_test(keyed_jobs_are_born_blocked),
+        cmocka_unit_test(each_push_may_expire),
+        cmocka_unit_test(a_push_wakes_who_waits),
+        cmocka_unit_test(what_is_refused_is_said),
         cmocka_unit_test(rollback_takes_all_back),
     };
 
