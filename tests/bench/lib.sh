@@ -122,3 +122,4 @@ disk() { # the block device under the server: its kind
 npm_version() { sed -n "s/^  \"version\": \"\(.*\)\",\{0,1\}$/, $1 \1/p" "$cache/npm/node_modules/$1/package.json" 2>/dev/null || true; }
 node_version() { if command -v node >/dev/null; then echo ", node $(node --version | tr -d v)"; fi; }
 pgq_version() { find "$cache" -maxdepth 2 -name '*pgq3_*.deb' | sort | tail -1 | sed 's/.*pgq3_\([0-9.]*\).*/, PgQ \1/'; }
+rounds_of() { fact "$1:" "$rounds rounds of $secs s, backlog $backlog"; }

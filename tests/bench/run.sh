@@ -27,7 +27,7 @@ RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
 start_server
 setup
 facts
-fact "$parts:" "$rounds rounds of $secs s, backlog $backlog"
+rounds_of "$parts"
 for p in $parts; do
     began=$(now)
     say "$p"
