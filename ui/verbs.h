@@ -5,7 +5,7 @@
 #include "ui/cli.h"
 
 extern const struct cli_verb verbs_console[]; /* ui/console.c */
-extern const struct cli_verb verbs_install[]; /* ui/cli_install.c: install migrate uninstall purge-audit */
+extern const struct cli_verb verbs_install[]; /* ui/cli_install.c: install migrate ... */
 extern const struct cli_verb verbs_push[];    /* ui/cli_push.c */
 extern const struct cli_verb verbs_work[];    /* ui/cli_work.c: schedule work */
 extern const struct cli_verb verbs_list[];    /* ui/cli_list.c: queues jobs nodes leases ... */
