@@ -1,0 +1,316 @@
+/*
+ * Functions as jobs (model/queuetop.h): in the loop, in threads, finished later; what they say is
+ * what the database keeps; what was claimed ahead goes back when the jobs turn out to be long.
+ */
+#include "tests/harness.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "model/queuetop.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+
+enum { WAIT_MS = 20000 };
+
+static char dsn[400];
+static PGconn *conn;
+
+static void
+enter(const char *name)
+{
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb(name));
+    conn = pg_connect(dsn);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+}
+
+static void
+check(const char *sql, const char *expected)
+{
+    assert_string_equal(pg_value(conn, "%s", sql), expected);
+}
+
+static struct queuetop_worker *
+worker(struct queuetop_options o)
+{
+    struct queuetop_error e = {0};
+
+    o.conninfo = dsn;
+    struct queuetop_worker *w = queuetop_worker_new(&o, &e);
+    if (!w)
+        fail_msg("%s", e.text);
+    return w;
+}
+
+static struct queuetop_counts
+run(struct queuetop_worker *w)
+{
+    struct queuetop_error e = {0};
+
+    if (!queuetop_worker_run(w, &e))
+        fail_msg("%s", e.text);
+    struct queuetop_counts n = queuetop_worker_counts(w);
+    queuetop_worker_free(w);
+    return n;
+}
+
+/* Each kind of end, by the payload. */
+static enum queuetop_outcome
+obey(void *ctx, const struct queuetop_task *task)
+{
+    (void)ctx;
+    if (!task->payload)
+        return QUEUETOP_DONE;
+    if (!strcmp(task->payload, "\"result\"")) {
+        queuetop_result(task->run, "wrong", 5);
+        queuetop_result(task->run, task->queue, strlen(task->queue));
+        return QUEUETOP_DONE;
+    }
+    queuetop_problem(task->run, "it broke\xff", "line 1");
+    return !strcmp(task->payload, "\"final\"") ? QUEUETOP_FINAL : QUEUETOP_FAILED;
+}
+
+static void
+ends(int threads)
+{
+    pg_run(conn, "insert into queues.queue (queue, payload) values ('q', null), ('q', "
+                 "'\"result\"'), ('q', '\"final\"'), ('q', '\"fail\"')");
+    struct queuetop_counts n =
+        run(worker((struct queuetop_options){.fn = obey, .threads = threads, .drain = true}));
+    assert_int_equal(n.started, 4);
+    assert_int_equal(n.done, 2);
+    assert_int_equal(n.failed, 2);
+    check("select string_agg(coalesce(convert_from(result, 'UTF8'), '-'), ' ' order by result) "
+          "from queues.history",
+          "q -");
+    check("select string_agg(state::text || ' ' || tries || ' ' || error, ', ' order by state) "
+          "from queues.queue",
+          "retry 1 it broke\xEF\xBF\xBD, failed 1 it broke\xEF\xBF\xBD");
+    check("select count(*) from queues.attempt where trace = 'line 1'", "2");
+    check("select count(*) from queues.work_queue", "0");
+    pg_run(conn, "delete from queues.queue; delete from queues.history; delete from "
+                 "queues.attempt");
+}
+
+static void
+what_a_function_says_is_kept(void **state)
+{
+    (void)state;
+    enter("says");
+    ends(0);
+    ends(3);
+    PQfinish(conn);
+}
+
+/* --- threads --- */
+
+static atomic_int inside, most;
+static pthread_barrier_t together;
+
+static enum queuetop_outcome
+meet(void *ctx, const struct queuetop_task *task)
+{
+    int n = atomic_fetch_add(&inside, 1) + 1;
+
+    (void)ctx, (void)task;
+    pthread_barrier_wait(&together); /* blocks for ever unless all run at once */
+    if (n > atomic_load(&most))
+        atomic_store(&most, n);
+    atomic_fetch_sub(&inside, 1);
+    return QUEUETOP_DONE;
+}
+
+static void
+threads_may_block(void **state)
+{
+    (void)state;
+    enter("threads");
+    pthread_barrier_init(&together, NULL, 4);
+    pg_run(conn, "insert into queues.queue (queue) select 'q' from generate_series(1, 40)");
+    struct queuetop_counts n =
+        run(worker((struct queuetop_options){.fn = meet, .threads = 4, .jobs = 4, .drain = true}));
+    assert_int_equal(n.done, 40);
+    assert_int_equal(atomic_load(&most), 4);
+    check("select count(*) || ' ' || sum(tries) from queues.history", "40 40");
+    pthread_barrier_destroy(&together);
+    PQfinish(conn);
+}
+
+/* --- later --- */
+
+struct later {
+    struct queuetop_worker *w;
+    struct queuetop_run *runs[3];
+    int n, fd, handle;
+};
+
+static void
+on_event(void *ctx, short revents)
+{
+    struct later *l = ctx;
+
+    (void)revents;
+    queuetop_unwatch(l->w, l->handle);
+    for (int i = 0; i < l->n; i++) {
+        queuetop_result(l->runs[i], "late", 4);
+        queuetop_finish(l->runs[i], QUEUETOP_DONE);
+    }
+    queuetop_worker_stop(l->w);
+}
+
+static enum queuetop_outcome
+begin(void *ctx, const struct queuetop_task *task)
+{
+    struct later *l = ctx;
+
+    l->runs[l->n++] = task->run;
+    if (l->n == 3)
+        eventfd_write(l->fd, 1);
+    return QUEUETOP_LATER;
+}
+
+static void
+a_job_may_be_finished_later(void **state)
+{
+    struct later l = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+
+    (void)state;
+    enter("later");
+    pg_run(conn, "insert into queues.queue (queue) select 'q' from generate_series(1, 3)");
+    l.w = worker((struct queuetop_options){.fn = begin, .ctx = &l, .jobs = 3});
+    l.handle = queuetop_watch(l.w, l.fd, POLLIN, on_event, &l);
+    assert_int_equal(run(l.w).done, 3);
+    check("select string_agg(convert_from(result, 'UTF8'), ' ') from queues.history",
+          "late late late");
+    close(l.fd);
+    PQfinish(conn);
+}
+
+/* --- ahead --- */
+
+struct slow {
+    struct queuetop_worker *w;
+    struct queuetop_run *run;
+    int n, fd;
+};
+
+static void
+release(void *ctx, short revents)
+{
+    struct slow *s = ctx;
+    eventfd_t n;
+
+    (void)revents;
+    (void)eventfd_read(s->fd, &n);
+    queuetop_worker_stop(s->w);
+    queuetop_finish(s->run, QUEUETOP_DONE);
+}
+
+/* Many short ones, then one that hangs. */
+static enum queuetop_outcome
+hang(void *ctx, const struct queuetop_task *task)
+{
+    struct slow *s = ctx;
+
+    if (!task->payload)
+        return QUEUETOP_DONE;
+    s->run = task->run;
+    return QUEUETOP_LATER;
+}
+
+static void *
+look(void *ctx)
+{
+    struct slow *s = ctx;
+    PGconn *c = pg_connect(dsn);
+
+    /* the others have gone back in line, and count no try */
+    pg_wait(c,
+            "select (select sum(cardinality(seqs)) from queues.work_queue where lock_key is not "
+            "null) || ' ' || (select max(tries) from queues.queue) || ' ' || (select count(*) from "
+            "queues.history)",
+            "1 0 399", WAIT_MS);
+    PQfinish(c);
+    eventfd_write(s->fd, 1);
+    return NULL;
+}
+
+static void
+what_was_claimed_ahead_goes_back(void **state)
+{
+    struct slow s = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+    pthread_t looker;
+
+    (void)state;
+    enter("ahead");
+    pg_run(conn, "insert into queues.queue (queue, payload) select 'q', case when i = 400 then "
+                 "'1'::json end from generate_series(1, 500) i");
+    s.w = worker((struct queuetop_options){.fn = hang, .ctx = &s, .ahead = 60});
+    queuetop_watch(s.w, s.fd, POLLIN, release, &s);
+    assert_int_equal(pthread_create(&looker, NULL, look, &s), 0);
+    struct queuetop_counts n = run(s.w);
+    pthread_join(looker, NULL);
+    assert_int_equal(n.done, 400);
+    check("select count(*) || ' ' || max(tries) from queues.queue", "100 0");
+    close(s.fd);
+    PQfinish(conn);
+}
+
+/* --- limits of a run --- */
+
+static enum queuetop_outcome
+until_unwanted(void *ctx, const struct queuetop_task *task)
+{
+    (void)ctx;
+    while (!queuetop_unwanted(task->run))
+        poll(NULL, 0, 5);
+    queuetop_problem(task->run, "gave up", NULL);
+    return QUEUETOP_FINAL;
+}
+
+static void
+a_function_is_told_that_its_time_is_over(void **state)
+{
+    (void)state;
+    enter("over");
+    pg_run(conn, "insert into queues.queue (queue, run_timeout) values ('q', '300 ms')");
+    run(worker((struct queuetop_options){.fn = until_unwanted, .threads = 1, .drain = true}));
+    check("select string_agg(outcome || ' ' || error, ',') from queues.attempt", "timeout gave up");
+    PQfinish(conn);
+}
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    pg_start(NULL);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    pg_stop();
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_function_says_is_kept),
+        cmocka_unit_test(threads_may_block),
+        cmocka_unit_test(a_job_may_be_finished_later),
+        cmocka_unit_test(what_was_claimed_ahead_goes_back),
+        cmocka_unit_test(a_function_is_told_that_its_time_is_over),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
