@@ -38,7 +38,7 @@ static const struct {
     {"node_beat",          2,  "state"                                       },
     {"node_start",         8,  "state"                                       },
     {"node_stop",          2,  "state"                                       },
-    {"push",               14, "n id pushed"                                 },
+    {"push",               17, "n id pushed"                                 },
     {"push_one",           9,  "id pushed"                                   },
     {"push_one_bytes",     10, "id pushed"                                   },
     {"schedule",           1,  "active cut promoted stolen wait_ms"          },
@@ -101,7 +101,7 @@ the_worker_role_may_run_them(void **state)
     (void)state;
     pg_run(conn, "set role queues_worker");
     for (int i = 0; i < sql_client_n; i++) {
-        const char *none[14] = {NULL};
+        const char *none[20] = {NULL};
         char *sql = bound(sql_client[i].name, sql_client[i].text);
         PGresult *r = PQexecParams(conn, sql, expected[i].params, NULL, none, NULL, NULL, 0);
         const char *code = PQresultErrorField(r, PG_DIAG_SQLSTATE);

@@ -352,7 +352,6 @@ static void
 a_push_wakes_who_waits(void **state)
 {
     PGconn *c = core_new("push_wakes"), *p = core_join("push_wakes");
-    const char *hold = "select pg_%sadvisory_%s(1364481111, 'queues.queue'::regclass::oid::int)";
 
     (void)state;
     const char *oid = pg_value(c, "select 'queues.queue'::regclass::oid");
@@ -360,18 +359,18 @@ a_push_wakes_who_waits(void **state)
     pg_run(p, "select push('q')");
     pg_run(c, "select 1");
     assert_null(PQnotifies(c));
-    pg_run(c, hold, "", "lock");
+    pg_run(c, "select pg_advisory_lock(1364481111, %s)", oid);
     pg_run(p, "insert into queue (queue) values ('q')");
     pg_run(c, "select 1");
     PGnotify *said = PQnotifies(c);
     assert_non_null(said);
     PQfreemem(said);
-    pg_run(c, hold, "", "unlock");
+    pg_run(c, "select pg_advisory_unlock(1364481111, %s)", oid);
     /* and nobody goes to sleep while a push is on its way */
     pg_run(p, "begin; select push('q')");
-    expect(c, "f", hold, "try_", "lock");
+    expect(c, "f", "select pg_try_advisory_lock(1364481111, %s)", oid);
     pg_run(p, "commit");
-    expect(c, "t", hold, "try_", "lock");
+    expect(c, "t", "select pg_try_advisory_lock(1364481111, %s)", oid);
     PQfinish(p);
     PQfinish(c);
 }
