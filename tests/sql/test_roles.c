@@ -174,7 +174,7 @@ every_open_function_is_pinned(void **state)
            " array['search_path=queues, pg_temp']");
     /* and what anybody may call without them, too, but for those that use pg_catalog alone */
     expect(
-        c, "uuid_v7",
+        c, "push,uuid_v7",
         "select string_agg(distinct p.proname, ',') from pg_proc p, unnest(array['queues_viewer',"
         " 'queues_worker', 'queues_operator']) r where pronamespace = 'queues'::regnamespace and"
         " has_function_privilege(r, p.oid, 'execute') and not coalesce(proconfig, '{}') @>"
