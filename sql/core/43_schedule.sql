@@ -176,7 +176,7 @@ begin
     want := case when more and free < t.filled / 8 then 2 * t.want else t.want end;
     want := least(20000, greatest(want, (rate * 0.1)::int));
     wait := case when not more then 10 when free_after = 0 then 1
-                 else least(10, greatest(1, (400 * free_after / greatest(1, rate))::int)) end;
+                 else least(20, greatest(1, (400 * free_after / greatest(1, rate))::int)) end;
 end $$;
 comment on function pace(tick, int, int, boolean) is 'How much to keep ready (100 ms of work, twice as much when it ran out) and when to '
     'come back (before half of it is gone)';
@@ -215,6 +215,9 @@ begin
     if not active then
         return next;
         return;
+    end if;
+    if held <> 'once' then -- a worker's step shares the transaction of its claim
+        perform set_config('synchronous_commit', 'off', true); -- what a crash undoes is done again
     end if;
     select * into t from tick order by tick desc limit 1;
     if held = 'taken' or held = 'once' and moved() then
