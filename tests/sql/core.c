@@ -265,7 +265,7 @@ unpace(PGconn *conn)
 {
     pg_run(conn,
            "update tick set cut_at = cut_at - interval '1 s' where tick = (select max(tick) from"
-           " tick)");
+           " tick); update lane set due = '-infinity' where due > '-infinity'");
 }
 
 void
