@@ -28,83 +28,32 @@ static const char plain[] =
     "  started TIMESTAMP, lock_key VARCHAR(255), lock_timeout TIMESTAMP, PRIMARY KEY(id),"
     "  FOREIGN KEY(id) REFERENCES QUEUES.QUEUE(id) ON DELETE CASCADE);";
 
-/* Job n has this id. */
-#define ID(n) "'00000000-0000-4000-8000-00000000000" #n "'"
+/* Job n has the id job(n). */
+static const char words[] =
+    "create function job(n int) returns uuid language sql immutable as $$ select "
+    "('00000000-0000-4000-8000-00000000000' || n)::uuid $$;"
+    "create function here(ago interval default '0') returns timestamp language sql stable as $$ "
+    "select now() at time zone 'Europe/Prague' - ago $$;";
 
 static const char jobs[] =
     "insert into queues.queue (id, queue, state, created, payload, payload_type) values"
-    " (" ID(
-        1) ", 'mail', 'PENDING', '2024-07-05 12:00', convert_to('{\"re\": \"\\\\d+\"}', 'UTF8'), "
-           "'application/json'),"
-           " (" ID(
-               2) ", 'mail', 'PENDING', '2024-07-05 11:00', '\\x00ff', 'image/png'),"
-                  " (" ID(
-                      3) ", 'mail', 'PENDING', '2024-07-05 10:00', '\\x7b00', 'application/json; "
-                         "charset=utf-8'),"
-                         " (" ID(
-                             4) ", 'Ünter \"x\" {queue}', 'pending', '2024-07-05 09:00', null, "
-                                "null),"
-                                " (" ID(
-                                    5) ", 'mail', 'RETRY', '2024-07-05 08:00', '\\x5b315d', "
-                                       "'application/problem+json');"
-                                       "update queues.queue set tries = 70000, run_after = now() "
-                                       "at time zone 'Europe/Prague' + interval '1 h' where id "
-                                       "= " ID(
-                                           5) ";"
-                                              "insert into queues.queue (id, queue, state, tries, "
-                                              "delay, run_after) values"
-                                              " (" ID(
-                                                  6) ", 'later', 'PENDING', 2, null, now() at time "
-                                                     "zone 'Europe/Prague' + interval '1 day'),"
-                                                     " (" ID(
-                                                         7) ", 'mail', 'RETRY', 3, 5000, null), "
-                                                            "(" ID(8) ", 'mail', 'FAILED', 5, "
-                                                                      "null, null),"
-                                                                      " (" ID(
-                                                                          9) ", 'mail', "
-                                                                             "'COMPLETED', 0, "
-                                                                             "null, null);"
-                                                                             "update queues.queue "
-                                                                             "set created = now() "
-                                                                             "at time zone "
-                                                                             "'Europe/Prague' "
-                                                                             "where id > " ID(
-                                                                                 5) ";"
-                                                                                    "insert into "
-                                                                                    "queues.work_"
-                                                                                    "queue (id, "
-                                                                                    "version, "
-                                                                                    "batch_order, "
-                                                                                    "started, "
-                                                                                    "lock_key, "
-                                                                                    "lock_timeout) "
-                                                                                    "values"
-                                                                                    " (" ID(
-                                                                                        1) ", 4, "
-                                                                                           "1, "
-                                                                                           "now() "
-                                                                                           "at "
-                                                                                           "time "
-                                                                                           "zone "
-                                                                                           "'Europe"
-                                                                                           "/Prague"
-                                                                                           "', "
-                                                                                           "'node-"
-                                                                                           "a', "
-                                                                                           "now() "
-                                                                                           "at "
-                                                                                           "time "
-                                                                                           "zone "
-                                                                                           "'Europe"
-                                                                                           "/Prague"
-                                                                                           "' + "
-                                                                                           "interva"
-                                                                                           "l '1 "
-                                                                                           "h'),"
-                                                                                           " (" ID(
-                                                                                               7) ", 9, 2, now() at time zone 'Europe/Prague' - interval '1 h', 'node-b', now() at time zone 'Europe/Prague' - interval '1 min'),"
-                                                                                                  " (" ID(
-                                                                                                      2) ", 0, 3, null, null, null);";
+    " (job(1), 'mail', 'PENDING', '2024-07-05 12:00', convert_to('{\"re\": \"\\\\d+\"}', 'UTF8'),"
+    "  'application/json'),"
+    " (job(2), 'mail', 'PENDING', '2024-07-05 11:00', '\\x00ff', 'image/png'),"
+    " (job(3), 'mail', 'PENDING', '2024-07-05 10:00', '\\x7b00', 'application/json; "
+    "charset=utf-8'),"
+    " (job(4), 'Ünter \"x\" {queue}', 'pending', '2024-07-05 09:00', null, null),"
+    " (job(5), 'mail', 'RETRY', '2024-07-05 08:00', '\\x5b315d', 'application/problem+json');"
+    "update queues.queue set tries = 70000, run_after = here('-1 h') where id = job(5);"
+    "insert into queues.queue (id, queue, state, tries, delay, run_after) values"
+    " (job(6), 'later', 'PENDING', 2, null, here('-1 day')),"
+    " (job(7), 'mail', 'RETRY', 3, 5000, null), (job(8), 'mail', 'FAILED', 5, null, null),"
+    " (job(9), 'mail', 'COMPLETED', 0, null, null);"
+    "update queues.queue set created = here() where id > job(5);"
+    "insert into queues.work_queue (id, version, batch_order, started, lock_key, lock_timeout) "
+    "values"
+    " (job(1), 4, 1, here(), 'node-a', here('-1 h')),"
+    " (job(7), 9, 2, here('1 h'), 'node-b', here('1 min')), (job(2), 0, 3, null, null, null);";
 
 struct place {
     char dsn[400];
@@ -117,20 +66,18 @@ enter(struct place *p, const char *name)
     snprintf(p->dsn, sizeof p->dsn, "%s", pg_newdb(name));
     p->conn = pg_connect(p->dsn);
     pg_run(p->conn, "alter database \"%s\" set timezone = 'Europe/Prague'", name);
-    pg_run(p->conn, "%s", plain);
+    pg_run(p->conn, "%s%s", plain, words);
 }
 
 /* Runs install with these options; the exit code and all that it said. */
 static int
 install(const struct place *p, char **said, const char *options)
 {
-    char *err;
-    int code = proc_run(NULL, said, &err, "-d \"%s\" install %s", p->dsn, options);
-    size_t len = strlen(*said) + strlen(err) + 1;
+    char *out, *err;
+    int code = proc_run(NULL, &out, &err, "-d \"%s\" install %s", p->dsn, options);
 
-    *said = realloc(*said, len);
-    assert_non_null(*said);
-    strcat(*said, err);
+    assert_true(asprintf(said, "%s%s", out, err) >= 0);
+    free(out);
     free(err);
     return code;
 }
@@ -193,25 +140,25 @@ check_jobs(const struct place *p)
         p, "1 ready,2 ready,3 ready,4 ready,5 retry,6 scheduled,7 ready,8 failed",
         "select string_agg(right(id::text, 1) || ' ' || state, ',' order by id) from queues.queue");
     check(p, "2024-07-05 10:00:00+00",
-          "select created at time zone 'UTC' || '+00' from queues.queue where id = " ID(1));
+          "select created at time zone 'UTC' || '+00' from queues.queue where id = job(1)");
     check(p, "t",
           "select run_after between now() + interval '50 min' and now() + interval '70 min' from "
-          "queues.queue where id = " ID(5));
+          "queues.queue where id = job(5)");
     check(
         p, "32767 3 2",
         "select string_agg(tries::text, ' ' order by id) from (select id, tries from queues.queue "
-        "where id in (" ID(5) ") union all select '10000000-0000-4000-8000-000000000000', 3 union "
-                              "all select '20000000-0000-4000-8000-000000000000', tries from "
-                              "queues.queue where id = " ID(6) ") z");
-    check(p, "{\"re\": \"\\\\d+\"}", "select payload::text from queues.queue where id = " ID(1));
+        "where id in (job(5)) union all select '10000000-0000-4000-8000-000000000000', 3 union "
+        "all select '20000000-0000-4000-8000-000000000000', tries from "
+        "queues.queue where id = job(6)) z");
+    check(p, "{\"re\": \"\\\\d+\"}", "select payload::text from queues.queue where id = job(1)");
     check(p, "\\x00ff image/png",
           "select body || ' ' || payload_type from (select body::text, payload_type from "
-          "queues.queue where id = " ID(2) ") z");
+          "queues.queue where id = job(2)) z");
     check(p, "\\x7b00",
-          "select body::text from queues.queue where id = " ID(3) " and payload is null");
-    check(p, "[1]", "select payload::text from queues.queue where id = " ID(5));
-    check(p, "Ünter \"x\" {queue}", "select queue from queues.queue where id = " ID(4));
-    check(p, "completed", "select state from queues.history where id = " ID(9));
+          "select body::text from queues.queue where id = job(3) and payload is null");
+    check(p, "[1]", "select payload::text from queues.queue where id = job(5)");
+    check(p, "Ünter \"x\" {queue}", "select queue from queues.queue where id = job(4)");
+    check(p, "completed", "select state from queues.history where id = job(9)");
     /* what stood in work_queue goes first, then by age */
     check(p, "1 7 2 4 3",
           "select string_agg(right(id::text, 1), ' ' order by seq) from queues.queue where state = "
@@ -226,8 +173,8 @@ check_leases(const struct place *p)
           "now())::text, 1)), ',' "
           "order by lock_key) from queues.work_queue");
     check(p, "t",
-          "select seqs = started_seqs and seqs[1] = (select seq from queues.queue where id = " ID(
-              1) ") from queues.work_queue where lock_key = 'node-a'");
+          "select seqs = started_seqs and seqs[1] = (select seq from queues.queue where id = "
+          "job(1)) from queues.work_queue where lock_key = 'node-a'");
     check(p, "t",
           "select lock_timeout between now() + interval '59 min' and now() + interval '61 min' "
           "from queues.work_queue where lock_key = 'node-a'");
@@ -238,7 +185,7 @@ static void
 check_life(const struct place *p)
 {
     pg_run(p->conn, "select * from queues.schedule('t')");
-    check(p, "lost 4", "select outcome || ' ' || number from queues.attempt where job = " ID(7));
+    check(p, "lost 4", "select outcome || ' ' || number from queues.attempt where job = job(7)");
     pg_run(p->conn, "create table got as select * from queues.claim('new', 10)");
     check(p, "2 3 4 7", "select string_agg(right(id::text, 1), ' ' order by id) from got");
     check(p, "done",
@@ -300,20 +247,19 @@ old_programs_fail_cleanly(void **state)
     assert_string_equal(pg_try(p.conn, "insert into queues.queue (id, queue, state, payload) "
                                        "values (gen_random_uuid(), 'mail', 'PENDING', '\\x00')"),
                         "22P02");
-    assert_string_equal(
-        pg_try(p.conn, "insert into queues.work_queue (id, batch_order) select * from "
-                       "unnest(array[gen_random_uuid()], array[1]) on conflict do nothing"),
-        "42703");
+    assert_string_equal(pg_try(p.conn,
+                               "insert into queues.work_queue (id, batch_order) select * from "
+                               "unnest(array[gen_random_uuid()], array[1]) on conflict do nothing"),
+                        "42703");
     assert_string_equal(pg_try(p.conn, "with next as (select * from queues.work_queue where "
                                        "lock_key is null or lock_timeout < now() order by created, "
                                        "batch_order asc limit 10 for update skip locked) update "
                                        "queues.work_queue as updated set lock_key = 'x' from next "
                                        "where updated.id = next.id returning updated.*"),
                         "42703");
-    assert_string_equal(
-        pg_try(p.conn, "begin; delete from queues.work_queue where id = " ID(
-                           1) "; delete from queues.queue where id = " ID(1) "; commit"),
-        "42703");
+    assert_string_equal(pg_try(p.conn, "begin; delete from queues.work_queue where id = job(1); "
+                                       "delete from queues.queue where id = job(1); commit"),
+                        "42703");
     pg_run(p.conn, "rollback");
     check(&p, "8", "select count(*) from queues.queue");
     PQfinish(p.conn);
@@ -327,22 +273,22 @@ what_is_unclear_is_refused(void **state)
     (void)state;
     enter(&p, "unclear");
     pg_run(p.conn, "%s", jobs);
-    pg_run(p.conn, "update queues.queue set state = 'RUN; \"ning\"' where id = " ID(
-                       3) "; update queues.queue set state = 'DEAD' where id = " ID(4));
+    pg_run(p.conn, "update queues.queue set state = 'RUN; \"ning\"' where id = job(3); update "
+                   "queues.queue set state = 'DEAD' where id = job(4)");
     SAYS(&p, "--adopt", 3, "what to do with jobs in these states?", "\"DEAD\" (1)",
          "--adopt-states STATE=ready");
     SAYS(&p, "--adopt --adopt-states 'DEAD=lost'", 3, "\"DEAD=lost\" does not say");
     SAYS(&p, "--adopt --adopt-states 'DEAD=cancelled'", 3, "in these states?");
     check(&p, "9 2 3", untouched);
-    pg_run(p.conn, "update queues.queue set queue = '' where id = " ID(1));
+    pg_run(p.conn, "update queues.queue set queue = '' where id = job(1)");
     SAYS(&p, "--adopt --adopt-states 'dead=cancelled,RUN; \"\"ning\"\"=ready'", 3, "states?");
-    pg_run(p.conn, "update queues.queue set state = 'GO=NE' where id = " ID(3));
+    pg_run(p.conn, "update queues.queue set state = 'GO=NE' where id = job(3)");
     SAYS(&p, "--adopt --adopt-states dead=cancelled,GO=NE=ready", 3,
          "name is empty or longer than 200");
-    pg_run(p.conn, "update queues.queue set queue = 'x' where id = " ID(1));
+    pg_run(p.conn, "update queues.queue set queue = 'x' where id = job(1)");
     SAYS(&p, "--adopt --adopt-zone Nowhere/Land", 5, "time zone \"Nowhere/Land\" not recognized");
     pg_run(p.conn,
-           "update queues.queue set created = now() at time zone 'Asia/Tokyo' where id = " ID(1));
+           "update queues.queue set created = now() at time zone 'Asia/Tokyo' where id = job(1)");
     SAYS(&p, "--adopt --adopt-states dead=cancelled,GO=NE=ready", 3,
          "were made in the future: say --adopt-zone");
     pg_run(p.conn, "create table queues.other ()");
@@ -351,7 +297,7 @@ what_is_unclear_is_refused(void **state)
     pg_run(p.conn, "drop table queues.other");
     SAYS(&p, "--adopt --adopt-states dead=cancelled,GO=NE=ready --adopt-zone Asia/Tokyo", 0,
          "read as Asia/Tokyo\n", "adopted: 7 jobs, 2 finished");
-    check(&p, "cancelled", "select state from queues.history where id = " ID(4));
+    check(&p, "cancelled", "select state from queues.history where id = job(4)");
     PQfinish(p.conn);
 }
 
@@ -370,12 +316,12 @@ a_failure_changes_nothing(void **state)
     pg_run(other, "rollback");
     /* fails when all has been moved: there is a job of that id already */
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install --schema q", p.dsn), 0);
-    pg_run(other, "insert into q.queue (id, queue) values (" ID(4) ", 'x')");
+    pg_run(other, "insert into q.queue (id, queue) values (job(4), 'x')");
     SAYS(&p, "--schema q --adopt --adopt-from queues", 5, "duplicate key");
     check(&p, "9 2 4", untouched);
     check(&p, "1", "select count(*) from q.queue");
     /* into a queue that lives already */
-    pg_run(other, "delete from queues.queue where id = " ID(4));
+    pg_run(other, "delete from queues.queue where id = job(4)");
     SAYS(&p, "--schema q --adopt --adopt-from queues", 0,
          "adopted: 7 jobs, 1 finished ones to history, 2 leases");
     pg_run(other, "select * from q.schedule('t')");
