@@ -32,6 +32,19 @@ end $$;
 comment on function add_days() is 'Makes the partitions of history and attempt a week ahead, by LIKE and ATTACH: CREATE PARTITION OF would wait behind a pg_dump';
 select add_days();
 
+create or replace function have_day() returns void
+language plpgsql as $$
+begin
+    if (select count(*) from unnest(array['history', 'attempt']) t
+        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC', '_YYYYMMDD'))) is not null) < 2 then
+        perform pg_advisory_xact_lock('history'::regclass::oid::int, 0);
+        perform add_days();
+    end if;
+    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::text, false);
+end $$;
+comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer must find its place. Called once '
+    'a day and session';
+
 create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
 returns table (id uuid, seq bigint, state text)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off

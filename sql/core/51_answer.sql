@@ -169,6 +169,9 @@ declare
     c record;
     k text[];
 begin
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::text then
+        perform have_day();
+    end if;
     if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
         perform check_result((select max(octet_length(r)) from unnest($6) r));
     end if;
@@ -270,6 +273,9 @@ declare
     error_limit int := setting_int('error_limit');
     trace_limit int := setting_int('trace_limit');
 begin
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::text then
+        perform have_day();
+    end if;
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
     return query
     with g as materialized (

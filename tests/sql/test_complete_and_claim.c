@@ -241,6 +241,30 @@ expired_jobs_are_left_out(void **state)
     PQfinish(c);
 }
 
+/* No scheduler for more than a week: the partitions of the days are missing, the answers are not
+ * lost. */
+static void
+no_partition_of_today(void **state)
+{
+    PGconn *c = new_story("no_partition", "a,b,c"), *n = core_join("no_partition");
+
+    (void)state;
+    expect(c, "|a", "select t.next('n', null, 1)");
+    expect(c, "|b", "select t.next('n', null, 1)");
+    pg_run(c, "do $$ declare p regclass; begin for p in select inhrelid::regclass from pg_inherits "
+              "where inhparent in"
+              " ('history'::regclass, 'attempt'::regclass) loop execute format('drop table %%s', "
+              "p); end loop; end $$");
+    expect(c, "|c", "select t.next('n', 'a', 1)");
+    expect(n, "failed", "select t.fail('n', 'b', final => true)");
+    expect(n, "|", "select t.next('n', 'c', 1)");
+    expect(c, "a completed,c completed", "select t.finished()");
+    expect(c, "1", "select count(*) from attempt");
+    core_check(c);
+    PQfinish(n);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -253,6 +277,7 @@ main(void)
         cmocka_unit_test(beside_a_steal),
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(expired_jobs_are_left_out),
+        cmocka_unit_test(no_partition_of_today),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
