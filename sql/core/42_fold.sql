@@ -152,7 +152,7 @@ begin
         cross join lateral (select n from cursor o where o.queue = w.queue and o.n < w.n and o.n > lo[2]
                             union all
                             (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)) o) z
-    where c.n = z.n;
+    where c.n + 0 = z.n;
     update fold set swept = hi where fold = made;
     delete from node where heartbeat < now() - setting_interval('node_keep')
         and not exists (select from live where live.lock_key = node.lock_key);
