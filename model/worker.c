@@ -157,6 +157,8 @@ worker_pump(struct worker *w)
     node_tidy(w, now);
     jobs_keep(w);
     held_start(w, now);
+    if (w->was_short) /* to be woken again soon counts more than one call for both */
+        claims_make(w, now);
     answers_send(w);
     claims_make(w, now);
     ask_backlog(w, now);

@@ -314,7 +314,8 @@ send_give_back(struct outbox *box, int n)
 static bool
 may_wait(const struct worker *w, int kind)
 {
-    return kind == ANSWER_COMPLETE && w->is_claiming && w->ahead > 0 && w->stop == STOP_NOT;
+    return kind == ANSWER_COMPLETE && w->is_claiming && w->ahead > 0 && !w->was_short &&
+           w->stop == STOP_NOT;
 }
 
 void

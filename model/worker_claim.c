@@ -25,7 +25,7 @@ enum {
 static int
 room(const struct worker *w)
 {
-    int most = w->o.jobs + w->ahead;
+    int most = w->o.jobs > w->ahead ? w->o.jobs : w->ahead;
     int left = w->o.jobs + 2 * w->ahead - w->running - w->nheld - w->coming;
 
     return left < most ? left : most;
@@ -183,6 +183,7 @@ claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, 
     w->idle_since_ms = clock_ms();
     w->is_empty = false;
     w->was_idle = false;
+    w->was_short = n < w->claimed_n;
     w->claim_at_ms = w->idle_since_ms;
     pace_ahead(w, n);
     start_all(w, jobs, n);

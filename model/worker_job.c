@@ -222,7 +222,7 @@ slot_take(struct slot *s, const struct queue_job *job, int64_t asked_ms)
     s->over_ms = asked_ms + job->lease_ms;
     s->extend_at_ms = asked_ms + extend_every(job->lease_ms);
     s->started_us = clock_us();
-    s->server_started_ms = job->lease_until_ms - job->lease_ms;
+    s->server_started_ms = job->lease_until_ms - job->lease_ms + s->started_us / 1000 - asked_ms;
     s->run_timeout_ms = job->run_timeout_ms;
 }
 

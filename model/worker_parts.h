@@ -120,6 +120,7 @@ struct worker {
     int listen_slot;       /* whose channel this connection listens to, -1 = none */
     int listen_pid;        /* that connection */
     bool is_woken;         /* a NOTIFY came since the last claim was sent */
+    bool was_short;        /* the last jobs were fewer than asked for: nothing more is there */
     bool was_idle;         /* the last claim found nothing */
     bool is_empty;         /* nothing was ready when last asked */
     struct err said_claim; /* last complaint about claims */
