@@ -1,0 +1,217 @@
+/*
+ * Concurrency keys: of the unfinished jobs with one key no more than max_per_key are handed out,
+ * keys take turns, and no blocked job is forgotten, whoever crashes, retries or commits late.
+ */
+#include "tests/sql/core.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+/* t.keyed(queue, 'k1=a,k1=b,k2=c', delay) */
+static PGconn *
+fresh(const char *name)
+{
+    PGconn *c = core_new(name);
+
+    pg_run(c,
+           "create function t.keyed(queue text, what text, delay interval default null) returns "
+           "void language sql as $$ insert into queue (queue, concurrency_key, payload, run_after) "
+           "select $1, split_part(w, '=', 1), json_build_object('name', split_part(w, '=', 2)), "
+           "now() + $3 from regexp_split_to_table($2, ',') with ordinality x (w, o) order by o "
+           "$$;create function t.keys_over() returns text language sql as $$ select "
+           "coalesce(string_agg(k, ','), '') from (select q.concurrency_key k from queue q left "
+           "join queue_config c using (queue) where state = 'ready' and concurrency_key is not "
+           "null group by queue, 1 having count(*) > max(coalesce(c.max_per_key, 1))) z $$");
+    return c;
+}
+
+static void
+one_of_a_key(void **state)
+{
+    PGconn *c = fresh("key");
+
+    (void)state;
+    pg_run(c, "select t.keyed('q', 'k1=a,k1=b,k1=c,k2=d,k2=e,k3=f')");
+    core_settle(c);
+    expect(c, "a,d,f", "select t.claim('n', 9)");
+    core_settle(c);
+    expect(c, "", "select t.claim('n', 9)");
+    core_check(c);
+    expect(c, "3", "select blocked from overview()");
+    expect(c, "done", "select t.done('n', 'a')");
+    core_settle(c);
+    expect(c, "b", "select t.claim('n', 9)");
+    pg_run(c, "select set_queue(gen_random_uuid(), 'q', '{\"max_per_key\": 2}')");
+    core_settle(c);
+    expect(c, "c,e", "select t.claim('n', 9)");
+    pg_run(c, "select set_queue(gen_random_uuid(), 'q', '{\"max_per_key\": null}')");
+    pg_run(c, "select t.keyed('q', 'k1=g'), t.keyed('r', 'k1=h')"); /* a key is a queue's own */
+    core_settle(c);
+    expect(c, "h", "select t.claim('n', 9)");
+    expect(c, "done,done", "select t.done('n', 'b,c')");
+    core_settle(c);
+    expect(c, "g", "select t.claim('n', 9)");
+    expect(c, "0", "select sum(blocked) from overview()");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+failures_and_crashes(void **state)
+{
+    PGconn *c = fresh("key_fail");
+
+    (void)state;
+    pg_run(c, "select t.keyed('q', 'k=a,k=b,k=c')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9)");
+    expect(c, "retry", "select t.fail('n', 'a', retry_in => '1 ms')");
+    core_settle(c); /* a waits behind b, as a retry that is due again */
+    expect(c, "b", "select t.claim('n', 9)");
+    pg_wait(c, "select count(*) from queue, t.step() where state = 'retry'", "0", 5000);
+    core_settle(c);
+    expect(c, "c,a", "select t.names('blocked')");
+    core_expire(c, "n");
+    core_second(c);
+    core_settle(c); /* b was taken back: it still has the key */
+    expect(c, "b", "select t.claim('m', 9)");
+    expect(c, "given back", "select t.back('m', 'b')");
+    core_settle(c);
+    expect(c, "b", "select t.claim('m', 9)");
+    expect(c, "failed", "select t.fail('m', 'b', final => true)");
+    core_settle(c);
+    expect(c, "c", "select t.claim('m', 9)");
+    pg_run(
+        c,
+        "select requeue(gen_random_uuid(), 1, array(select id from queue where state = 'failed'))");
+    core_settle(c);
+    expect(c, "", "select t.claim('m', 9)");
+    expect(c, "a,b", "select t.names('blocked')");
+    expect(c, "1",
+           "select count(*) from cancel(gen_random_uuid(), 1, array(select id from queue where "
+           "payload->>'name' = 'a')) where state = 'cancelled'");
+    expect(c, "done", "select t.done('m', 'c')");
+    core_settle(c);
+    expect(c, "b", "select t.claim('m', 9)");
+    expect(c, "0", "select sum(blocked) from overview()");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Found again after a failover, after a late commit, and one that was for later. */
+static void
+none_is_forgotten(void **state)
+{
+    PGconn *c = fresh("key_late"), *a = core_join("key_late");
+
+    (void)state;
+    pg_run(a, "begin; select t.keyed('q', 'k=late,j=later')");
+    pg_run(c, "select t.keyed('q', 'k=a,k=b'), t.keyed('q', 'k=s', '1 ms'), t.many('q', 'x', 15)");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 60)");
+    expect(c, "t", "select t.done('n') like '%%done%%'");
+    core_settle(c);
+    expect(c, "b", "select t.claim('n', 9)");
+    pg_run(a, "commit");
+    pg_run(c, "update scheduler set until = '-infinity' where term > 0");
+    expect(c, "1", "select cut from schedule('another')");
+    expect(c, "later", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'b')");
+    pg_run(c, "update scheduler set until = '-infinity' where term > 0");
+    core_settle(c);
+    expect(c, "late", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'late')");
+    core_settle(c);
+    expect(c, "s", "select t.claim('n', 9)");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(c);
+}
+
+/* More keys than a step looks at: all get their turn, each its first job before any its second. */
+static void
+many_keys_take_turns(void **state)
+{
+    PGconn *c = fresh("key_many");
+
+    (void)state;
+    pg_run(c, "insert into queue (queue, concurrency_key, payload) select 'q', 'k' || i %% 500, "
+              "json_build_object('name', i) from generate_series(0, 999) i");
+    for (int i = 0; i < 2; i++) {
+        for (int got = 0; got < 500;) {
+            core_settle(c);
+            expect(c, "", "select t.keys_over()");
+            got += (int)pg_int(c, "select coalesce(cardinality(string_to_array(nullif(t.claim('n', "
+                                  "500), ''), ',')), 0)");
+        }
+        expect(c, "500", "select count(*) from t.held where name::int / 500 = %d", i);
+        pg_run(c, "select t.done('n')");
+    }
+    core_settle(c);
+    core_check(c);
+    PQfinish(c);
+}
+
+enum { WORKERS = 6, JOBS = 100 };
+
+static void
+one_of_six(PGconn *conn, int i)
+{
+    char node[16];
+
+    snprintf(node, sizeof node, "w%d", i);
+    while (pg_int(conn, "select count(*) from queue") > 0) {
+        assert_string_equal(pg_value(conn, "select t.keys_over()"), "");
+        if (i == 0) {
+            poll(NULL, 0, (int)pg_int(conn, "select least(wait_ms, 5) from schedule('test')"));
+        } else if (*pg_value(conn, "select t.claim('%s', 1 + (3 * random())::int)", node)) {
+            switch (pg_int(conn, "select (6 * random())::int")) {
+            case 0:
+                pg_run(conn, "select t.back('%s')", node);
+                break;
+            case 1:
+                core_expire(conn, node);
+                core_second(conn);
+                break;
+            case 2:
+                pg_run(conn, "select t.fail('%s', retry_in => '5 ms')", node);
+                break;
+            default:
+                pg_run(conn, "select t.done('%s')", node);
+            }
+            pg_run(conn, "delete from t.held where node = '%s'", node);
+        }
+    }
+}
+
+static void
+six_workers(void **state)
+{
+    PGconn *c = fresh("key_six");
+
+    (void)state;
+    pg_run(c,
+           "select set_queue(gen_random_uuid(), 'q', '{\"max_per_key\": 2, \"max_tries\": 1000}')");
+    pg_run(c,
+           "insert into queue (queue, concurrency_key, payload) select 'q', 'k' || i %% 5, "
+           "json_build_object('name', i) from "
+           "generate_series(1, %d) i",
+           JOBS);
+    core_crowd("key_six", WORKERS, one_of_six);
+    assert_int_equal(pg_int(c, "select count(*) from history where state = 'completed'"), JOBS);
+    core_settle(c);
+    core_check(c);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_of_a_key),      cmocka_unit_test(failures_and_crashes),
+        cmocka_unit_test(none_is_forgotten), cmocka_unit_test(many_keys_take_turns),
+        cmocka_unit_test(six_workers),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
