@@ -40,7 +40,7 @@ create table if not exists lane (
 alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
 comment on column lane.laps is 'How often it has still to pass the last key: 0 = nothing has changed since all were looked at';
-comment on column lane.due is 'Blocked jobs are not looked for before: looking takes a tenth of the time at most';
+comment on column lane.due is 'Blocked jobs are not looked for before: looking takes a tenth of the time, or pauses 200 ms between';
 comment on column lane.expire_at is 'Jobs whose time is over are not looked for before';
 insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
@@ -375,7 +375,7 @@ begin
         end if;
         took := clock_timestamp() - began;
         if took > interval '1 ms' then
-            place.due := began + 10 * took;
+            place.due := began + least(10 * took, took + interval '200 ms');
         end if;
     end if;
     if place is distinct from last then
