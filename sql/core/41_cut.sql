@@ -90,29 +90,30 @@ begin
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
                   and (only_queues is null or c.queue = any(only_queues))) y) z
-    ), a as materialized ( -- the next jobs of each queue, the most urgent priority first
-        select q.queue, j.*, sum(j.n) over (partition by q.queue order by j.priority) - j.n as before
-        from q cross join lateral (
-            select z.priority, array_agg(z.seq order by z.seq) as seqs, count(*) as n, bool_or(z.own) as own
-            from (
-                select p.p as priority, j.seq, j.own
-                from (select (i - 1)::smallint as p, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
-                cross join lateral (
+    ), a as materialized ( -- the next jobs of each queue and priority, up to need, the most urgent first
+        select queue, priority, seqs, own, before, least(n, need - before)::int as n
+        from (
+            select q.queue, q.need, p.priority, j.*, sum(j.n) over (partition by q.queue order by p.priority) - j.n as before
+            from q
+            cross join lateral (
+                select (i - 1)::smallint as priority, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
+            cross join lateral (
+                select array_agg(j.seq) as seqs, count(*) as n, bool_or(j.own) as own
+                from (
                     select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own
                     from queue j
-                    where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
-                    order by j.seq limit q.need) j
-                limit q.need) z
-            group by z.priority) j
-        where q.need > 0 and not coalesce(q.hard, false)
+                    where j.queue = q.queue and j.priority = p.priority and j.state = 'ready' and j.seq > p.at
+                    order by j.seq limit q.need) j) j
+            where q.need > 0 and not coalesce(q.hard, false)) z
+        where n > 0 and before < need
     ), o as materialized ( -- jobs with their own timeouts get their own leases
         select coalesce(array_agg(queue), '{}') as queues from a where own
     ), ins as (
         insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
         select nextval('lease_seq'), k, queue, priority, seqs, lease_timeout, max_tries, history, run_timeout
-        from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:g + q.chunk] as seqs,
+        from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:least(g + q.chunk, a.n)] as seqs,
                      q.lease_timeout, q.max_tries, q.history, q.run_timeout
-              from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n::int - 1, q.chunk) g
+              from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n - 1, q.chunk) g
               where a.queue <> all(o.queues)
               order by k, hashtextextended(a.queue, t.tick), a.priority, g) z
         returning lease, queue, cardinality(seqs) as jobs
