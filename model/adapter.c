@@ -11,53 +11,72 @@
 #include <string.h>
 
 #include "gen/sql.h"
+#include "model/health.h"
 #include "model/mem.h"
 #include "model/sections.h"
 
 /* name, record, acts, required */
 const struct section_kind section_kinds[SEC_COUNT] = {
-    {"detect",            NULL,             false, true },
-    {"version",           NULL,             false, false},
-    {"role",              &record_role,     false, false},
-    {"queues",            &record_queue,    false, true },
-    {"counts",            &record_count,    false, true },
-    {"rates",             &record_rate,     false, false},
-    {"times",             &record_time,     false, false},
-    {"minutes",           &record_minute,   false, false},
-    {"jobs",              &record_job,      false, true },
-    {"job",               &record_detail,   false, true },
-    {"attempts",          &record_attempt,  false, false},
-    {"nodes",             &record_node,     false, false},
-    {"leases",            &record_lease,    false, false},
-    {"groups",            &record_group,    false, false},
-    {"audit",             &record_audit,    false, false},
-    {"schedules",         &record_schedule, false, false},
-    {"cron_runs",         &record_run,      false, false},
-    {"cron_next",         &record_run,      false, false},
-    {"queue_settings",    &record_setting,  false, false},
-    {"requeue",           &record_change,   true,  false},
-    {"requeue_where",     &record_change,   true,  false},
-    {"release_where",     &record_change,   true,  false},
-    {"extend",            &record_change,   true,  false},
-    {"extend_where",      &record_change,   true,  false},
-    {"purge",             &record_change,   true,  false},
-    {"pause",             &record_change,   true,  false},
-    {"resume",            &record_change,   true,  false},
-    {"cancel",            &record_change,   true,  false},
-    {"drain",             &record_change,   true,  false},
-    {"queue_set",         &record_change,   true,  false},
-    {"cron_set",          &record_change,   true,  false},
-    {"cron_pause",        &record_change,   true,  false},
-    {"cron_resume",       &record_change,   true,  false},
-    {"cron_run",          &record_change,   true,  false},
-    {"cron_remove",       &record_change,   true,  false},
-    {"requeue_preview",   &record_effect,   false, false},
-    {"release_preview",   &record_effect,   false, false},
-    {"extend_preview",    &record_effect,   false, false},
-    {"purge_preview",     &record_effect,   false, false},
-    {"cancel_preview",    &record_effect,   false, false},
-    {"cron_set_preview",  &record_effect,   false, false},
-    {"queue_set_preview", &record_effect,   false, false},
+    {"detect",            NULL,                   false, true },
+    {"version",           NULL,                   false, false},
+    {"role",              &record_role,           false, false},
+    {"queues",            &record_queue,          false, true },
+    {"counts",            &record_count,          false, true },
+    {"rates",             &record_rate,           false, false},
+    {"times",             &record_time,           false, false},
+    {"minutes",           &record_minute,         false, false},
+    {"jobs",              &record_job,            false, true },
+    {"job",               &record_detail,         false, true },
+    {"attempts",          &record_attempt,        false, false},
+    {"nodes",             &record_node,           false, false},
+    {"leases",            &record_lease,          false, false},
+    {"groups",            &record_group,          false, false},
+    {"audit",             &record_audit,          false, false},
+    {"schedules",         &record_schedule,       false, false},
+    {"cron_runs",         &record_run,            false, false},
+    {"cron_next",         &record_run,            false, false},
+    {"queue_settings",    &record_setting,        false, false},
+    {"health_server",     &record_health_server,  false, false},
+    {"health_sessions",   &record_health_session, false, false},
+    {"health_vacuums",    &record_health_vacuum,  false, false},
+    {"health_tables",     &record_health_table,   false, false},
+    {"requeue",           &record_change,         true,  false},
+    {"requeue_where",     &record_change,         true,  false},
+    {"release_where",     &record_change,         true,  false},
+    {"extend",            &record_change,         true,  false},
+    {"extend_where",      &record_change,         true,  false},
+    {"purge",             &record_change,         true,  false},
+    {"pause",             &record_change,         true,  false},
+    {"resume",            &record_change,         true,  false},
+    {"cancel",            &record_change,         true,  false},
+    {"drain",             &record_change,         true,  false},
+    {"queue_set",         &record_change,         true,  false},
+    {"cron_set",          &record_change,         true,  false},
+    {"cron_pause",        &record_change,         true,  false},
+    {"cron_resume",       &record_change,         true,  false},
+    {"cron_run",          &record_change,         true,  false},
+    {"cron_remove",       &record_change,         true,  false},
+    {"backend_signal",    &record_change,         true,  false},
+    {"requeue_preview",   &record_effect,         false, false},
+    {"release_preview",   &record_effect,         false, false},
+    {"extend_preview",    &record_effect,         false, false},
+    {"purge_preview",     &record_effect,         false, false},
+    {"cancel_preview",    &record_effect,         false, false},
+    {"cron_set_preview",  &record_effect,         false, false},
+    {"queue_set_preview", &record_effect,         false, false},
+};
+
+/* What the console asks any database; a section of the same name in the file comes before it. */
+enum { CONSOLE_SECTIONS = 5 };
+static const struct {
+    enum section_id id;
+    const char *file, *params;
+} console_sections[CONSOLE_SECTIONS] = {
+    {SEC_HEALTH_SERVER,   "health_server",   ""              },
+    {SEC_HEALTH_SESSIONS, "health_sessions", ""              },
+    {SEC_HEALTH_VACUUMS,  "health_vacuums",  ""              },
+    {SEC_HEALTH_TABLES,   "health_tables",   ""              },
+    {SEC_BACKEND_SIGNAL,  "health_signal",   "settings batch"},
 };
 
 struct bound {
@@ -70,6 +89,8 @@ struct bound {
 struct adapter {
     struct sections file;
     struct bound bound[SEC_COUNT];
+    struct section console[CONSOLE_SECTIONS];
+    struct note params[CONSOLE_SECTIONS];
     char *schema;
 };
 
@@ -132,6 +153,25 @@ read_section(struct adapter *a, const char *file, const struct section *s, struc
 }
 
 static bool
+add_console_sections(struct adapter *a, struct err *e)
+{
+    bool ok = true;
+
+    for (int i = 0; ok && i < CONSOLE_SECTIONS; i++) {
+        enum section_id id = console_sections[i].id;
+        const char *file = console_sections[i].file;
+        if (a->bound[id].section)
+            continue;
+        a->params[i] = (struct note){xstrdup("params"), xstrdup(console_sections[i].params), 1};
+        a->console[i] = (struct section){xstrdup(section_kinds[id].name),
+                                         xstrdup(console_sql(file)), 1, &a->params[i], 1};
+        a->bound[id].section = &a->console[i];
+        ok = read_params(&a->console[i], file, &a->bound[id], e);
+    }
+    return ok;
+}
+
+static bool
 check_header(const struct adapter *a, const char *file, struct err *e)
 {
     static const char *const wanted[] = {"adapter", "title", "format", "schema"};
@@ -164,7 +204,7 @@ adapter_parse(const char *file_name, const char *text, struct err *e)
 
     for (int i = 0; ok && i < a->file.n; i++)
         ok = read_section(a, file_name, &a->file.list[i], e);
-    ok = ok && check_header(a, file_name, e) &&
+    ok = ok && check_header(a, file_name, e) && add_console_sections(a, e) &&
          bind_section(a, SEC_DETECT, adapter_default_schema(a), &a->bound[SEC_DETECT].sql, e);
     if (ok)
         return a;
@@ -190,6 +230,12 @@ adapter_free(struct adapter *a)
     for (int i = 0; i < SEC_COUNT; i++)
         free(a->bound[i].sql);
     sections_free(&a->file);
+    for (int i = 0; i < CONSOLE_SECTIONS; i++) {
+        free(a->console[i].name);
+        free(a->console[i].sql);
+        free(a->params[i].key);
+        free(a->params[i].value);
+    }
     free(a->schema);
     free(a);
 }

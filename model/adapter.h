@@ -33,6 +33,10 @@ enum section_id {
     SEC_CRON_RUNS,
     SEC_CRON_NEXT,
     SEC_QUEUE_SETTINGS,
+    SEC_HEALTH_SERVER,
+    SEC_HEALTH_SESSIONS,
+    SEC_HEALTH_VACUUMS,
+    SEC_HEALTH_TABLES,
     SEC_REQUEUE,
     SEC_REQUEUE_WHERE,
     SEC_RELEASE_WHERE,
@@ -49,6 +53,7 @@ enum section_id {
     SEC_CRON_RESUME,
     SEC_CRON_RUN,
     SEC_CRON_REMOVE,
+    SEC_BACKEND_SIGNAL,
     SEC_REQUEUE_PREVIEW,
     SEC_RELEASE_PREVIEW,
     SEC_EXTEND_PREVIEW,
@@ -58,6 +63,9 @@ enum section_id {
     SEC_QUEUE_SET_PREVIEW,
     SEC_COUNT
 };
+
+/* HEALTH_* and BACKEND_SIGNAL are every database's: where a file has none of its own, the console's
+ * (sql/console) stand there. */
 
 struct section_kind { /* one row of the contract */
     const char *name;

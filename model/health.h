@@ -1,0 +1,89 @@
+/* Database health: the rows of sql/console/health_*.sql, what follows from two answers (rates), and
+ * advice: plain sentences, each with the process and the act that help. Rules are pure; nothing is
+ * run by them. Strings are foreign text, borrowed as in model/record.h. */
+#ifndef MODEL_HEALTH_H
+#define MODEL_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/mem.h"
+#include "model/record.h"
+
+struct health_server {
+    int max_connections, connections, active, idle_in_txn, blocked;
+    int hidden;                             /* sessions of which this login sees no state */
+    int64_t longest_ms;                     /* since when the longest statement runs */
+    int64_t blks_hit, blks_read, wal_bytes; /* cumulative */
+    int standbys, standby;                  /* that follow us; 1: we are one */
+    int64_t lag_ms, lag_bytes;
+    int64_t xid_age, freeze_max;
+    const char *xid_database;
+    int autovacuum; /* it is on */
+    int workers, max_workers;
+    int sees_all, signals_all;
+    const char *login;
+};
+
+struct health_session {    /* a transaction, or what else holds rows back */
+    const char *id, *kind; /* session, autovacuum, walsender, background, prepared, slot */
+    int pid;               /* INT_MIN = none */
+    const char *user, *app, *client, *state, *query, *waits, *blocked_by;
+    int64_t xact_ms, since_ms;
+    int64_t held; /* transaction ids since the oldest that it may see; FIELD_NULL = holds nothing */
+    int wraparound;
+    const char *guard, *deny; /* for a signal; why it can't be sent, "" = it can */
+};
+
+struct health_vacuum {
+    int pid;
+    const char *name, *phase;
+    int64_t total_bytes, started_ms;
+    double done; /* 0 to 1 */
+    int automatic, wraparound;
+};
+
+struct health_table {
+    const char *name;
+    int parts, partitioned;
+    int64_t live, dead, size, index_size;
+    double hot; /* 0 to 1 */
+    int64_t vacuumed_ms, analyzed_ms;
+    int64_t next_dead, worst_dead; /* of the table, or of its partition `worst` */
+    const char *worst, *largest;
+    int64_t largest_size;
+    int vacuum_off;
+};
+
+extern const struct record record_health_server, record_health_session, record_health_vacuum,
+    record_health_table;
+
+struct health {                         /* one look at it */
+    const struct health_server *server; /* NULL = not known yet */
+    const struct health_session *sessions;
+    int nsessions;
+    const struct health_vacuum *vacuums;
+    int nvacuums;
+    const struct health_table *tables;
+    int ntables;
+    double cache_hit, wal_per_s; /* 0 to 1, bytes; NAN = unknown */
+    int64_t now_ms;
+};
+
+double health_dead_part(const struct health_table *t); /* dead of all rows, 0 to 1; NAN = empty */
+double health_fill(const struct health_table *t);      /* dead rows of those that start a vacuum */
+/* The one that holds vacuum back most, if that is worth a word; NULL = nobody. */
+const struct health_session *health_holder(const struct health *h);
+/* Dead rows of all tables that the holder may keep from being removed. */
+int64_t health_held_rows(const struct health *h);
+bool health_is_signalled(const struct health_session *s); /* a process: C and K may be for it */
+
+struct advice {
+    bool bad;
+    const char *id; /* of the session that it is about, "" = none */
+    const char *text;
+};
+/* What to do, the worst first; texts live in mem. Returns how many, at most max. */
+int health_advice(const struct health *h, struct arena *mem, struct advice *out, int max);
+
+#endif

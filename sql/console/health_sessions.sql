@@ -1,0 +1,40 @@
+-- Transactions of this database, the one that holds vacuum back most first: sessions, prepared transactions,
+-- replication slots. held = how many transaction ids the oldest rows it may still see go back (NULL: it holds
+-- nothing). guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
+with me as (
+    select oid, rolsuper from pg_roles where rolname = current_user
+), s as (
+    select 'pid ' || a.pid as id, case a.backend_type when 'client backend' then 'session' when 'autovacuum worker' then 'autovacuum'
+               when 'walsender' then 'walsender' else 'background' end as kind,
+           a.pid, a.usename::text as "user", a.application_name as app, coalesce(host(a.client_addr), 'local') as client,
+           coalesce(a.state, a.backend_type) as state,
+           (extract(epoch from a.xact_start) * 1000)::bigint as xact_ms,
+           (extract(epoch from case when a.state = 'active' then a.query_start else a.state_change end) * 1000)::bigint as since_ms,
+           case when a.backend_type = 'autovacuum worker' then null else greatest(age(a.backend_xmin), age(a.backend_xid))::bigint end as held,
+           left(a.query, 4000) as query,
+           case when a.wait_event_type is not null and a.state = 'active' then a.wait_event_type || ': ' || a.wait_event end as waits,
+           case when a.wait_event_type = 'Lock' then
+               array_to_string(array(select distinct p from unnest(pg_blocking_pids(a.pid)) p where p > 0 order by p), ' ') end as blocked_by,
+           a.query like 'autovacuum:%(to prevent wraparound)' and a.backend_type = 'autovacuum worker' as wraparound,
+           json_build_object('pid', a.pid, 'start', a.backend_start, 'state', a.state, 'xact', a.xact_start,
+                             'query', a.query_start, 'own', pg_backend_pid())::text as guard,
+           case when a.usesysid is null and not me.rolsuper then 'only a superuser may signal a process of the server'
+                when t.rolsuper and not me.rolsuper then format('user %s is a superuser: only a superuser may signal it', a.usename)
+                when not pg_has_role(a.usesysid, 'usage') and not pg_has_role('pg_signal_backend', 'usage')
+                    then format('it is a session of %s: that needs the role pg_signal_backend', a.usename) end as deny
+    from me, pg_stat_activity a left join pg_roles t on t.oid = a.usesysid
+    where a.pid <> pg_backend_pid() and (a.datname = current_database() or a.backend_type = 'walsender')
+      and (a.xact_start is not null or a.backend_xmin is not null or a.backend_xid is not null)
+    union all
+    select 'prepared ' || gid, 'prepared', null, owner::text, gid, '', 'prepared', (extract(epoch from prepared) * 1000)::bigint,
+           (extract(epoch from prepared) * 1000)::bigint, age(transaction)::bigint, 'rollback prepared ' || quote_literal(gid),
+           null, null, false, null, 'a prepared transaction has no process: commit prepared or rollback prepared ends it'
+    from pg_prepared_xacts where database = current_database()
+    union all
+    select 'slot ' || slot_name, 'slot', active_pid, '', slot_name::text, '', case when active then 'active slot' else 'inactive slot' end,
+           null, null, greatest(age(xmin), age(catalog_xmin))::bigint, format('pg_drop_replication_slot(%L)', slot_name),
+           null, null, false, null, 'a replication slot has no transaction: its reader must catch up, or the slot be dropped'
+    from pg_replication_slots
+    where (xmin is not null or catalog_xmin is not null or not active) and coalesce(database, current_database()) = current_database()
+)
+select * from s order by held desc nulls last, xact_ms nulls last, id limit 200
