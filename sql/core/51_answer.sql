@@ -54,7 +54,7 @@ end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
 drop function if exists complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]);
-create function complete_lease(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
+create or replace function complete_one(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
 returns text[]
 language plpgsql as $$
 #variable_conflict use_column
@@ -113,7 +113,7 @@ begin
     end if;
     return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end from unnest($4) s);
 end $$;
-comment on function complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one whole lease, or jobs '
+comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one whole lease, or jobs '
     'that all stand in one';
 
 create or replace function check_result(size bigint) returns void
@@ -159,7 +159,7 @@ begin
     )
     select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s) into done, held;
 end $$;
-comment on function complete_leases(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_lease() for several whole leases in one statement';
+comment on function complete_leases(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_one() for several whole leases in one statement';
 
 create or replace function complete_jobs(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns text[]
@@ -176,7 +176,7 @@ begin
         perform check_result((select max(octet_length(r)) from unnest($6) r));
     end if;
     if $2[1] = all($2) and $3[1] = all($3) then
-        return complete_lease($1, $2[1], $3[1], $4, $5, $6);
+        return complete_one($1, $2[1], $3[1], $4, $5, $6);
     end if;
     c := complete_leases($1, $2, $3, $4, $5, $6);
     if cardinality(c.done) = cardinality($4) then
