@@ -11,7 +11,8 @@ declare
 begin
     for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
                 where i.inhparent in ('history'::regclass, 'attempt'::regclass)
-                  and to_date(right(c.relname, 8), 'YYYYMMDD') < last_day order by right(c.relname, 8) loop
+                  and case when c.relname ~ '_[0-9]{8}$' -- a plan may look at all relations
+                           then to_date(right(c.relname, 8), 'YYYYMMDD') < last_day end order by right(c.relname, 8) loop
         begin
             execute format('drop table %I', part);
         exception when lock_not_available then
