@@ -33,7 +33,7 @@ const struct act_info act_infos[ACT_COUNT] = {
     {"cron resume", "Resume a schedule",       "Resuming",   "schedule", "cron pause",                                  true },
     {"cron run",    "Run a schedule now",      "Running",    "schedule", "cancel its job",                              true },
     {"cron remove", "Remove a schedule",       "Removing",   "schedule",
-     "cron add with what it was (the audit keeps it)",                                                                  true },
+     "cron add with what it was (the audit keeps it)",                                                                  false},
 };
 
 /* by ids, by predicate, preview, becomes, target, once; in the order of enum act */

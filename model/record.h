@@ -93,11 +93,16 @@ struct schedule_row {
     const char *last_job, *last_outcome; /* a state, or "not pushed", "gone" */
     int64_t last_run_ms, next_run_ms, created_ms, changed_ms;
     int priority, max_tries, unique;
+    int64_t last_took_ms, missed; /* missed: of the kept runs those without a job of their own */
+    const char *last_error;       /* why the job of the last run failed */
+    int queue_paused;             /* its jobs wait: 1, 0, -1 = can't tell */
+    const char *queue_paused_by;
 };
 
 struct run_row { /* of a schedule; of one to come only due_ms is known */
     int64_t due_ms, at_ms;
     const char *job, *outcome, *error, *due; /* due: as a clock in its zone shows it */
+    int64_t took_ms;
 };
 
 struct setting_row { /* of a queue */

@@ -52,7 +52,7 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
     store_set_interval(s, interval_ms);
     store_init_jobs(s);
     for (int t = 0; t < TOPIC_COUNT; t++) {
-        s->slots[t].chosen = t != TOPIC_JOB;
+        s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS;
         if (!adapter_has(a, topic_kinds[t].sections[0]))
             s->slots[t].info.unavailable = "this queue system does not tell";
     }

@@ -25,6 +25,8 @@ enum topic {
     TOPIC_NODES,
     TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
     TOPIC_AUDIT,
+    TOPIC_SCHEDULES,
+    TOPIC_RUNS, /* the last and the next runs of one schedule, by store_ask_runs */
     TOPIC_COUNT
 };
 
@@ -110,5 +112,11 @@ const struct node_row *store_node(const struct store *s, const char *node); /* o
 void store_ask_leases(struct store *s, const char *node, const char *queue);
 const struct lease_row *store_leases(const struct store *s, int *n);
 const struct audit_row *store_audit(const struct store *s, int *n);
+const struct schedule_row *store_schedules(const struct store *s, int *n);
+const struct schedule_row *store_schedule(const struct store *s, const char *name); /* or NULL */
+/* Of a schedule: its last runs, newest first, and its next ones. */
+void store_ask_runs(struct store *s, const struct schedule_row *of);
+const struct run_row *store_runs(const struct store *s, int *n);
+const struct run_row *store_next_runs(const struct store *s, int *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
  * (which queue is there), store_take.c (answers -> snapshots), store_jobs.c (the window of the jobs
- * list). */
+ * list), store_schedules.c. */
 #ifndef MODEL_STORE_PARTS_H
 #define MODEL_STORE_PARTS_H
 
@@ -79,7 +79,7 @@ struct store {
     struct history *history;
     bool seeded;
     struct jobs_window window;
-    struct rowset jobs, job, attempts, groups, nodes, leases, audit;
+    struct rowset jobs, job, attempts, groups, nodes, leases, audit, schedules, runs, next_runs;
 };
 
 void budget_init(struct budget *b, int64_t now);
@@ -99,6 +99,10 @@ void store_choose(struct store *s, enum topic t); /* something else is asked for
 
 bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_jobs(struct store *s);
+bool store_take_schedules(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_schedules(struct store *s);
+bool store_take_runs(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_runs(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
 

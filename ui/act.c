@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/clock.h"
+#include "ui/act_parts.h"
 #include "ui/app.h"
 #include "ui/box.h"
 #include "ui/handler.h"
@@ -121,8 +122,8 @@ app_action_update(struct app *a)
 
 /* --- what it is for -------------------------------------------------------------------------- */
 
-static struct target
-target_of(const struct app *a)
+struct target
+act_target(const struct app *a)
 {
     struct view *v = app_view(a);
     struct target t = {.kind = TARGET_NONE, .name = "", .state = ""};
@@ -132,9 +133,8 @@ target_of(const struct app *a)
     return t;
 }
 
-/* Preview and question; the boxes that led here close. */
-static void
-ask(struct app *a, const struct intent *intent)
+void
+act_ask(struct app *a, const struct intent *intent)
 {
     struct action *act = app_action_begin(a, intent);
 
@@ -144,8 +144,8 @@ ask(struct app *a, const struct intent *intent)
         box_confirm(a, act, intent->ids && intent->nids == 1 ? intent->ids[0] : NULL);
 }
 
-static const char *
-no_one(const struct app *a, enum act act)
+const char *
+act_no_one(const struct app *a, enum act act)
 {
     if (app_action_runs(a))
         return "an action is running (F8 shows it)";
@@ -154,12 +154,12 @@ no_one(const struct app *a, enum act act)
     return source_why_not(a->source, act);
 }
 
-static const char *
-no_target(const struct app *a, enum act act)
+const char *
+act_no_target(const struct app *a, enum act act)
 {
-    const char *why = no_one(a, act);
+    const char *why = act_no_one(a, act);
 
-    if (!why && target_of(a).kind == TARGET_NONE)
+    if (!why && act_target(a).kind == TARGET_NONE)
         why = "there is no row";
     return why;
 }
@@ -176,8 +176,8 @@ one_in(const struct target *t, const char *states)
 const char *
 no_requeue(const struct app *a, int all)
 {
-    const char *why = no_target(a, ACT_REQUEUE);
-    struct target t = target_of(a);
+    const char *why = act_no_target(a, ACT_REQUEUE);
+    struct target t = act_target(a);
 
     if (why)
         return why;
@@ -192,7 +192,7 @@ void
 on_requeue(struct app *a, int all)
 {
     static const char *const failed[] = {"failed"};
-    struct target t = target_of(a);
+    struct target t = act_target(a);
     struct intent i = {.act = ACT_REQUEUE, .expected = -1};
     struct params where = {{0}};
 
@@ -210,7 +210,7 @@ on_requeue(struct app *a, int all)
         i.ids = t.ids;
         i.nids = t.nids;
     }
-    ask(a, &i);
+    act_ask(a, &i);
     params_done(&where);
 }
 
@@ -219,8 +219,8 @@ on_requeue(struct app *a, int all)
 const char *
 no_cancel(const struct app *a, int arg)
 {
-    const char *why = no_target(a, ACT_CANCEL);
-    struct target t = target_of(a);
+    const char *why = act_no_target(a, ACT_CANCEL);
+    struct target t = act_target(a);
 
     (void)arg;
     if (why)
@@ -233,43 +233,43 @@ no_cancel(const struct app *a, int arg)
 void
 on_cancel(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
 
     (void)arg;
-    ask(a, &(struct intent){.act = ACT_CANCEL, .ids = t.ids, .nids = t.nids, .expected = -1});
+    act_ask(a, &(struct intent){.act = ACT_CANCEL, .ids = t.ids, .nids = t.nids, .expected = -1});
 }
 
 /* --- pause ----------------------------------------------------------------------------------- */
 
 static void
-pause_done(struct app *a, const struct form *f)
+pause_done(struct app *a, struct form *f)
 {
-    ask(a, &(struct intent){.act = ACT_PAUSE,
-                            .queue = form_subject(f),
-                            .expected = -1,
-                            .reason = *form_text(f, 0) ? form_text(f, 0) : NULL});
+    act_ask(a, &(struct intent){.act = ACT_PAUSE,
+                                .queue = form_subject(f),
+                                .expected = -1,
+                                .reason = *form_text(f, 0) ? form_text(f, 0) : NULL});
 }
 
 static const struct form_field pause_fields[] = {
     {"reason", FIELD_TEXT, "", NULL, NULL},
 };
-static const struct form_spec pause_form = {"Pause queue", pause_fields, 1, pause_done};
+static const struct form_spec pause_form = {"Pause queue", pause_fields, 1, pause_done, NULL, NULL};
 
 const char *
 no_pause(const struct app *a, int arg)
 {
     (void)arg;
-    return no_target(a, target_of(a).paused ? ACT_RESUME : ACT_PAUSE);
+    return act_no_target(a, act_target(a).paused ? ACT_RESUME : ACT_PAUSE);
 }
 
 void
 on_pause(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
 
     (void)arg;
     if (t.paused)
-        ask(a, &(struct intent){.act = ACT_RESUME, .queue = t.name, .expected = -1});
+        act_ask(a, &(struct intent){.act = ACT_RESUME, .queue = t.name, .expected = -1});
     else
         box_form(a, &pause_form, t.name,
                  "No job of it starts until it is resumed; what runs goes on.");
@@ -278,7 +278,7 @@ on_pause(struct app *a, int arg)
 /* --- purge ----------------------------------------------------------------------------------- */
 
 static void
-purge_done(struct app *a, const struct form *f)
+purge_done(struct app *a, struct form *f)
 {
     static const char *const states[] = {"completed", "cancelled"};
     struct intent i = {.act = ACT_PURGE, .expected = -1};
@@ -295,7 +295,7 @@ purge_done(struct app *a, const struct form *f)
     if (i.queue)
         params_set(&where, PARAM_QUEUE, i.queue);
     i.older_than_ms = form_ms(f, 2);
-    ask(a, &i);
+    act_ask(a, &i);
     params_done(&where);
 }
 
@@ -307,19 +307,20 @@ static const struct form_field purge_fields[] = {
     {"state",      FIELD_CHOICE, NULL, purge_states, NULL             },
     {"older than", FIELD_TIME,   "7d", NULL,         "90s, 5m, 2h, 7d"},
 };
-static const struct form_spec purge_form = {"Purge finished jobs", purge_fields, 3, purge_done};
+static const struct form_spec purge_form = {
+    "Purge finished jobs", purge_fields, 3, purge_done, NULL, NULL};
 
 const char *
 no_purge(const struct app *a, int arg)
 {
     (void)arg;
-    return no_target(a, ACT_PURGE);
+    return act_no_target(a, ACT_PURGE);
 }
 
 void
 on_purge(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
 
     (void)arg;
     box_form(a, &purge_form, t.name, NULL);
@@ -328,14 +329,14 @@ on_purge(struct app *a, int arg)
 /* --- release --------------------------------------------------------------------------------- */
 
 static void
-release_done(struct app *a, const struct form *f)
+release_done(struct app *a, struct form *f)
 {
-    ask(a, &(struct intent){.act = ACT_RELEASE,
-                            .node = form_subject(f),
-                            .all_leases = form_choice(f, 0) == 1,
-                            .fail = form_choice(f, 1) == 1,
-                            .no_count = form_choice(f, 2) == 1,
-                            .expected = -1});
+    act_ask(a, &(struct intent){.act = ACT_RELEASE,
+                                .node = form_subject(f),
+                                .all_leases = form_choice(f, 0) == 1,
+                                .fail = form_choice(f, 1) == 1,
+                                .no_count = form_choice(f, 2) == 1,
+                                .expected = -1});
 }
 
 static const char *const release_which[] = {"expired only", "all", NULL};
@@ -346,19 +347,20 @@ static const struct form_field release_fields[] = {
     {"jobs go",  FIELD_CHOICE, NULL, release_where, NULL},
     {"lost try", FIELD_CHOICE, NULL, release_count, NULL},
 };
-static const struct form_spec release_form = {"Release leases", release_fields, 3, release_done};
+static const struct form_spec release_form = {"Release leases", release_fields, 3,
+                                              release_done,     NULL,           NULL};
 
 const char *
 no_release(const struct app *a, int arg)
 {
     (void)arg;
-    return no_target(a, ACT_RELEASE);
+    return act_no_target(a, ACT_RELEASE);
 }
 
 void
 on_release(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
     const struct node_row *n = store_node(a->store, t.name);
     char facts[400] = "";
 
@@ -375,9 +377,9 @@ on_release(struct app *a, int arg)
 /* --- extend ---------------------------------------------------------------------------------- */
 
 static void
-extend_done(struct app *a, const struct form *f)
+extend_done(struct app *a, struct form *f)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
     struct intent i = {.act = ACT_EXTEND, .by_ms = form_ms(f, 0), .expected = -1};
 
     if (t.kind == TARGET_NODE) {
@@ -389,19 +391,20 @@ extend_done(struct app *a, const struct form *f)
         i.ids = t.ids;
         i.nids = t.nids;
     }
-    ask(a, &i);
+    act_ask(a, &i);
 }
 
 static const struct form_field extend_fields[] = {
     {"by", FIELD_TIME, "5m", NULL, "from now: 90s, 5m, 2h"},
 };
-static const struct form_spec extend_form = {"Extend leases", extend_fields, 1, extend_done};
+static const struct form_spec extend_form = {"Extend leases", extend_fields, 1,
+                                             extend_done,     NULL,          NULL};
 
 const char *
 no_extend(const struct app *a, int arg)
 {
-    const char *why = no_target(a, ACT_EXTEND);
-    struct target t = target_of(a);
+    const char *why = act_no_target(a, ACT_EXTEND);
+    struct target t = act_target(a);
 
     (void)arg;
     if (why)
@@ -416,7 +419,7 @@ no_extend(const struct app *a, int arg)
 void
 on_extend(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
 
     (void)arg;
     box_form(a, &extend_form, t.name,
@@ -429,10 +432,10 @@ on_extend(struct app *a, int arg)
 const char *
 no_drain(const struct app *a, int arg)
 {
-    const char *why = no_target(a, ACT_DRAIN);
+    const char *why = act_no_target(a, ACT_DRAIN);
 
     (void)arg;
-    if (!why && !strcmp(target_of(a).state, "draining"))
+    if (!why && !strcmp(act_target(a).state, "draining"))
         why = "it is draining already";
     return why;
 }
@@ -440,8 +443,8 @@ no_drain(const struct app *a, int arg)
 void
 on_drain(struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = act_target(a);
 
     (void)arg;
-    ask(a, &(struct intent){.act = ACT_DRAIN, .node = t.name, .expected = -1});
+    act_ask(a, &(struct intent){.act = ACT_DRAIN, .node = t.name, .expected = -1});
 }

@@ -45,16 +45,33 @@ struct form_spec {
     const char *title;
     const struct form_field *fields; /* at most FORM_FIELDS */
     int n;
-    void (*done)(struct app *a, const struct form *f); /* Enter: makes the intent */
+    void (*done)(struct app *a, struct form *f); /* Enter: makes the intent */
+    /* What is wrong with a field, before anything is asked; NULL = nothing. Or NULL: no such check.
+     */
+    const char *(*check)(const struct app *a, const struct form *f, int *field);
+    /* The field that an answer of the server speaks of; -1 = can't tell. For form_ask. */
+    int (*blame)(const struct form *f, const char *error);
 };
-enum { FORM_FIELDS = 4 };
+enum { FORM_FIELDS = 12 };
 /* subject: what it is for (a queue, a node), copied; facts: lines to read first, copied, or NULL.
  */
 void box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts);
+/* The same, filled: a text a field, for choices the word; copied. A text that no line can hold (too
+ * long, with line breaks) is left out: its field is empty and says so, and as long as it is not
+ * touched it counts as not changed. stamp: kept for form_stamp, to see that what it was filled from
+ * is another by now. */
+void box_form_with(struct app *a, const struct form_spec *spec, const char *subject,
+                   const char *const *values, int64_t stamp);
+int64_t form_stamp(const struct form *f);
+bool form_left_out(const struct form *f, int field); /* and nothing was typed instead */
 const char *form_subject(const struct form *f);
 const char *form_text(const struct form *f, int field);
 int form_choice(const struct form *f, int field);
 int64_t form_ms(const struct form *f, int field);
+bool form_changed(const struct form *f, int field); /* since it was filled */
+/* Asks for the preview and keeps the form: what is wrong is said in it, else the question comes in
+ * front of it, and No comes back to it. */
+void form_ask(struct form *f, const struct intent *intent);
 
 /* Room for a box of w x h in the middle of the screen, at most the screen less its edge. */
 struct rect box_room(struct rect screen, int w, int h);

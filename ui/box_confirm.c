@@ -135,7 +135,7 @@ start(struct confirm_box *c)
     bool force = action_looks_alive(act);
     if (action_confirm(act, a->options.production) == CONFIRM_TYPE)
         action_hold_count(act);
-    app_close_box(a, &c->view);
+    app_close_box(a, a->boxes[0]); /* the form too that it may have come from */
     app_action_run(a, act, force);
 }
 

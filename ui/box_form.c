@@ -1,6 +1,7 @@
 /*
  * A form of a few fields that comes before the question: how long to extend, what to purge, which
- * leases to release. Enter goes on to the preview, Tab and the arrows move, Space changes a choice.
+ * leases to release, what a schedule is. Enter goes on to the preview, Tab and the arrows move,
+ * Space changes a choice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,16 @@ struct form {
     const struct form_spec *spec;
     char *subject, *facts;
     struct line lines[FORM_FIELDS];
-    int choice[FORM_FIELDS];
-    int at;
-    char note[160];
+    char *filled[FORM_FIELDS];  /* the lines as they were at the start */
+    bool left_out[FORM_FIELDS]; /* what it was stands in no line */
+    int choice[FORM_FIELDS], chosen[FORM_FIELDS];
+    int at, top;
+    int64_t stamp;
+    struct action *action; /* form_ask: its preview is under way */
+    char note[400];
 };
+
+enum { ROOMY = 5, LABEL_W = 16 };
 
 const char *
 form_subject(const struct form *f)
@@ -46,23 +53,96 @@ form_ms(const struct form *f, int field)
     return duration_parse(f->lines[field].text, &ms, &e) ? ms : 0;
 }
 
+bool
+form_changed(const struct form *f, int field)
+{
+    return f->choice[field] != f->chosen[field] ||
+           strcmp(f->lines[field].text, f->filled[field]) != 0;
+}
+
+int64_t
+form_stamp(const struct form *f)
+{
+    return f->stamp;
+}
+
+bool
+form_left_out(const struct form *f, int field)
+{
+    return f->left_out[field] && !*f->lines[field].text;
+}
+
 static void
 form_free(struct view *v)
 {
     struct form *f = (struct form *)v;
 
-    for (int i = 0; f->spec && i < f->spec->n; i++)
+    for (int i = 0; f->spec && i < f->spec->n; i++) {
         line_done(&f->lines[i]);
+        free(f->filled[i]);
+    }
+    if (f->action)
+        action_free(f->action);
     free(f->subject);
     free(f->facts);
 }
+
+/* --- the preview ----------------------------------------------------------------------------- */
+
+void
+form_ask(struct form *f, const struct intent *intent)
+{
+    f->action = app_action_begin(f->view.app, intent);
+}
+
+/* "cron line "61 * * * *": minute: 61 is not within 0-59", and the cursor in that field. */
+static void
+form_blame(struct form *f, const char *error)
+{
+    int i = f->spec->blame ? f->spec->blame(f, error) : -1;
+
+    if (i < 0) {
+        snprintf(f->note, sizeof f->note, "%.390s", error);
+        return;
+    }
+    f->at = i;
+    snprintf(f->note, sizeof f->note, "%s \"%.100s\": %.260s", f->spec->fields[i].label,
+             f->lines[i].text, error);
+}
+
+static void
+form_update(struct view *v)
+{
+    struct form *f = (struct form *)v;
+    struct action *act = f->action;
+
+    if (!act || action_state(act) == ACTION_PREVIEWING)
+        return;
+    f->action = NULL;
+    app_stale(v->app);
+    if (action_state(act) == ACTION_READY) {
+        box_confirm(v->app, act, NULL);
+        return;
+    }
+    form_blame(f,
+               action_error(act)->kind != ERR_NONE ? action_error(act)->text : action_summary(act));
+    action_free(act);
+}
+
+/* --- keys ------------------------------------------------------------------------------------ */
 
 /* Every duration must be one before the form can go on. */
 static bool
 form_check(struct form *f)
 {
     struct err e = {.kind = ERR_NONE};
+    const char *wrong = f->spec->check ? f->spec->check(f->view.app, f, &f->at) : NULL;
     int64_t ms;
+
+    if (wrong) {
+        snprintf(f->note, sizeof f->note, "%s: %.350s", f->spec->fields[f->at].label, wrong);
+        return false;
+    }
 
     for (int i = 0; i < f->spec->n; i++) {
         if (f->spec->fields[i].kind != FIELD_TIME)
@@ -70,7 +150,7 @@ form_check(struct form *f)
         if (duration_parse(f->lines[i].text, &ms, &e) && ms > 0)
             continue;
         f->at = i;
-        snprintf(f->note, sizeof f->note, "%.150s",
+        snprintf(f->note, sizeof f->note, "%.350s",
                  e.kind != ERR_NONE ? e.text : "a time like 90s, 5m, 2h or 7d");
         return false;
     }
@@ -111,6 +191,8 @@ form_key(struct view *v, const struct key *k)
     struct form *f = (struct form *)v;
     bool choice = f->spec->fields[f->at].kind == FIELD_CHOICE;
 
+    if (f->action && !key_is(k, "Esc"))
+        return true;
     f->note[0] = '\0';
     if (key_is(k, "Esc")) {
         app_say(v->app, SAY_INFO, "nothing was changed");
@@ -130,6 +212,8 @@ form_key(struct view *v, const struct key *k)
     }
     return true;
 }
+
+/* --- drawing --------------------------------------------------------------------------------- */
 
 static void
 draw_choice(const struct form *f, struct grid *g, struct rect row, int i)
@@ -172,7 +256,7 @@ static void
 draw_field(const struct form *f, struct grid *g, struct rect row, int i)
 {
     const struct form_field *field = &f->spec->fields[i];
-    struct rect label = rect_cut_left(&row, 16);
+    struct rect label = rect_cut_left(&row, LABEL_W);
 
     grid_str(g, label, f->at == i ? ROLE_STRONG : ROLE_DIM, field->label);
     if (field->kind == FIELD_CHOICE)
@@ -181,26 +265,61 @@ draw_field(const struct form *f, struct grid *g, struct rect row, int i)
         draw_typed(f, g, row, i);
 }
 
+/* Forms of many fields have no blank rows between them, and scroll where there is no room. */
+static void
+draw_fields(struct form *f, struct grid *g, struct rect in)
+{
+    int step = f->spec->n > ROOMY ? 1 : 2, rows = (in.h + step - 1) / step;
+
+    if (f->at < f->top)
+        f->top = f->at;
+    if (rows > 0 && f->at >= f->top + rows)
+        f->top = f->at - rows + 1;
+    if (f->top + rows > f->spec->n)
+        f->top = f->spec->n > rows ? f->spec->n - rows : 0;
+    for (int i = f->top; i < f->spec->n && in.h > 0; i++)
+        draw_field(f, g, rect_cut_top(&in, step), i);
+}
+
+/* What is wrong, or in a form of many fields what the field takes. */
+static void
+draw_note(const struct form *f, struct grid *g, struct rect r)
+{
+    const struct form_field *field = &f->spec->fields[f->at];
+    struct text_area area = {.wrap = true};
+    const char *help = form_left_out(f, f->at)
+                           ? "no line can hold it: it stays as it is unless you type here"
+                       : f->spec->n > ROOMY ? field->help
+                                            : NULL;
+
+    if (f->action)
+        grid_str(g, r, ROLE_DIM, "asking the server ...");
+    else if (*f->note)
+        grid_lines(g, r, ROLE_BAD, f->note, strlen(f->note), &area);
+    else if (help)
+        grid_lines(g, r, ROLE_DIM, help, strlen(help), &area);
+}
+
 static void
 form_draw(struct view *v, struct grid *g, struct rect screen)
 {
     struct form *f = (struct form *)v;
+    bool roomy = f->spec->n <= ROOMY;
     int facts = f->facts ? grid_count_lines(f->facts, strlen(f->facts), 60) + 1 : 0;
-    struct rect box = box_room(screen, 66, facts + f->spec->n * 2 + 4);
+    int h = roomy ? f->spec->n * 2 + 4 : f->spec->n + 7;
+    struct rect box = box_room(screen, roomy ? 66 : 76, facts + h);
     char title[200];
 
     snprintf(title, sizeof title, "%s%s%.100s", f->spec->title, *f->subject ? ": " : "",
              f->subject);
     grid_paint(g, screen, ROLE_SHADE);
     grid_fill(g, box, ROLE_TEXT);
-    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, title), 2, 1);
+    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, title), 2, box.h < 12 ? 0 : 1);
     if (facts)
         grid_lines(g, rect_cut_top(&in, facts), ROLE_DIM, f->facts, strlen(f->facts),
                    &(struct text_area){.wrap = true});
-    for (int i = 0; i < f->spec->n; i++)
-        draw_field(f, g, rect_cut_top(&in, i < f->spec->n - 1 ? 2 : 1), i);
-    if (*f->note)
-        grid_str(g, rect_cut_bottom(&in, 1), ROLE_BAD, f->note);
+    draw_note(f, g, rect_cut_bottom(&in, roomy ? 1 : in.h > 6 ? 2 : 1));
+    draw_fields(f, g, in);
 }
 
 static void
@@ -217,19 +336,64 @@ static const struct view_ops form_ops = {
     .name = "form-box",
     .size = sizeof(struct form),
     .done = form_free,
+    .update = form_update,
     .draw = form_draw,
     .key = form_key,
     .footer = form_footer,
 };
 
-void
-box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts)
+/* Whether a line would show the text as it is. */
+static bool
+fits_line(const char *text)
+{
+    for (const char *s = text; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return false;
+    return strlen(text) <= LINE_MAX_BYTES;
+}
+
+static void
+fill_field(struct form *f, int i, const char *value)
+{
+    const struct form_field *field = &f->spec->fields[i];
+
+    f->left_out[i] = value && !fits_line(value);
+    if (field->kind == FIELD_CHOICE)
+        for (int c = 0; value && field->choice[c]; c++)
+            if (!strcmp(field->choice[c], value))
+                f->choice[i] = f->chosen[i] = c;
+    line_init(&f->lines[i], NULL,
+              field->kind == FIELD_CHOICE || !value || f->left_out[i] ? "" : value);
+    f->filled[i] = xstrdup(f->lines[i].text);
+}
+
+static struct form *
+form_new(struct app *a, const struct form_spec *spec, const char *subject)
 {
     struct form *f = (struct form *)app_box(a, &form_ops, NULL);
 
     f->spec = spec;
     f->subject = xstrdup(subject);
+    return f;
+}
+
+void
+box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts)
+{
+    struct form *f = form_new(a, spec, subject);
+
     f->facts = facts && *facts ? xstrdup(facts) : NULL;
     for (int i = 0; i < spec->n; i++)
-        line_init(&f->lines[i], NULL, spec->fields[i].value ? spec->fields[i].value : "");
+        fill_field(f, i, spec->fields[i].value);
+}
+
+void
+box_form_with(struct app *a, const struct form_spec *spec, const char *subject,
+              const char *const *values, int64_t stamp)
+{
+    struct form *f = form_new(a, spec, subject);
+
+    f->stamp = stamp;
+    for (int i = 0; i < spec->n; i++)
+        fill_field(f, i, values[i]);
 }

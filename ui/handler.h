@@ -38,6 +38,12 @@ void on_purge(struct app *a, int arg);
 void on_release(struct app *a, int arg);
 void on_extend(struct app *a, int arg);
 void on_drain(struct app *a, int arg);
+/* --- acting on schedules (ui/act_schedule.c) --- */
+void on_run_now(struct app *a, int arg);
+void on_pause_schedule(struct app *a, int arg);
+void on_new_schedule(struct app *a, int arg);
+void on_edit_schedule(struct app *a, int arg);
+void on_remove_schedule(struct app *a, int arg);
 
 /* --- why not: a sentence, or NULL --- */
 const char *no_row(const struct app *a, int arg);
@@ -54,6 +60,11 @@ const char *no_purge(const struct app *a, int arg);
 const char *no_release(const struct app *a, int arg);
 const char *no_extend(const struct app *a, int arg);
 const char *no_drain(const struct app *a, int arg);
+const char *no_run_now(const struct app *a, int arg);
+const char *no_pause_schedule(const struct app *a, int arg);
+const char *no_new_schedule(const struct app *a, int arg);
+const char *no_edit_schedule(const struct app *a, int arg);
+const char *no_remove_schedule(const struct app *a, int arg);
 
 /* on_box */
 enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };

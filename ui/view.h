@@ -22,7 +22,14 @@ struct view;
 
 #define TOPIC_BIT(t) (1U << (unsigned)(t))
 
-enum target_kind { TARGET_NONE, TARGET_QUEUE, TARGET_JOBS, TARGET_GROUP, TARGET_NODE };
+enum target_kind {
+    TARGET_NONE,
+    TARGET_QUEUE,
+    TARGET_JOBS,
+    TARGET_GROUP,
+    TARGET_NODE,
+    TARGET_SCHEDULE
+};
 
 /* What an action would be for. Borrowed from the view until the next turn of the loop. */
 struct target {
@@ -34,7 +41,7 @@ struct target {
     const struct params *where; /* what the list's filter says; NULL = this view has none */
     const char *state;          /* of the one row, "" = several or unknown */
     const char *queue, *error;  /* TARGET_GROUP: its predicate */
-    bool paused;                /* TARGET_QUEUE */
+    bool paused;                /* TARGET_QUEUE, TARGET_SCHEDULE */
 };
 
 enum move {

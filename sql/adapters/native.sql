@@ -396,32 +396,39 @@ order by at desc limit coalesce($1::int, 200)
 
 -- name: schedules
 -- params: schedule
--- the outcome of the last run is the state of its job; history is read from the day of the run on
+-- the outcome of the last run is that of its job; history is read from the day of the run on. missed = of the kept
+-- runs (100) those without a job of their own
 select s.name, s.cron, s.tz, s.queue, s.kind,
        case when s.paused_at is not null then 'paused' when s.error is not null then 'failed' else 'active' end as state,
        (extract(epoch from s.last_run) * 1000)::bigint as last_run_ms, o.outcome as last_outcome,
        (extract(epoch from s.next_run) * 1000)::bigint as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
        s.only_one as unique, coalesce(s.payload::text, encode(substr(s.body, 1, 10000), 'escape')) as payload, s.payload_type, s.comment,
        s.paused_by, s.pause_reason, s.error, (extract(epoch from s.created) * 1000)::bigint as created_ms,
-       (extract(epoch from s.changed) * 1000)::bigint as changed_ms
+       (extract(epoch from s.changed) * 1000)::bigint as changed_ms,
+       (extract(epoch from o.took) * 1000)::bigint as last_took_ms, left(o.error, 300) as last_error,
+       (select count(*) from {schema}.cron_run r where r.schedule = s.name and not r.pushed) as missed,
+       c.paused_at is not null as queue_paused, c.paused_by as queue_paused_by
 from {schema}.schedule s
-cross join lateral {schema}.cron_outcome(s.last_job, s.last_run) o (outcome)
+left join {schema}.queue_config c on c.queue = s.queue
+cross join lateral {schema}.cron_result(s.last_job, s.last_run) o
 where $1::text is null or s.name = $1
 order by s.name
 
 -- name: cron_runs
 -- params: schedule limit
 select (extract(epoch from r.due) * 1000)::bigint as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH24:MI:SS') as due,
-       (extract(epoch from r.at) * 1000)::bigint as at_ms, r.job::text, o.outcome, r.error
+       (extract(epoch from r.at) * 1000)::bigint as at_ms, r.job::text, o.outcome, coalesce(r.error, left(o.error, 300)) as error,
+       (extract(epoch from o.took) * 1000)::bigint as took_ms
 from {schema}.cron_run r join {schema}.schedule s on s.name = r.schedule
-cross join lateral {schema}.cron_outcome(r.job, r.due) o (outcome)
+cross join lateral {schema}.cron_result(r.job, r.due) o
 where r.schedule = $1 order by r.due desc limit coalesce($2::int, 10)
 
 -- name: cron_next
 -- params: settings n
 select (extract(epoch from t) * 1000)::bigint as due_ms,
        to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
-from {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t
+from (select where $1::text is not null) given
+cross join lateral {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t
 
 -- name: queue_settings
 -- params: queue

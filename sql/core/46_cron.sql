@@ -58,7 +58,7 @@ create table if not exists cron_run (
 );
 comment on table cron_run is 'The last 100 runs of each schedule; its key makes a second run for the same time impossible';
 comment on column cron_run.due is 'The time that it is for; at = when it was pushed';
-comment on column cron_run.pushed is 'False: an earlier job was not finished (job), or the push failed (error)';
+comment on column cron_run.pushed is 'False: an earlier job was not finished (job), the push failed, or nobody was there (error)';
 
 alter table tick add column if not exists cron_at timestamptz;
 comment on column tick.cron_at is 'When to look at the schedules again; NULL = at once';
@@ -319,7 +319,9 @@ comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last
 create or replace function cron_times(cron text, tz text default 'UTC', n int default 3, after timestamptz default now()) returns setof timestamptz
 language plpgsql stable security definer set search_path from current as $$
 begin
-    tz := cron_zone(coalesce(tz, 'UTC'));
+    if not exists (select from schedule s where s.tz = cron_times.tz) then -- theirs were looked up when they were set
+        tz := cron_zone(coalesce(tz, 'UTC'));
+    end if;
     for i in 1 .. coalesce(n, 3) loop
         after := cron_next(cron, tz, after);
         return next after;

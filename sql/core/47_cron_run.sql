@@ -66,6 +66,9 @@ begin
             n := 1;
         end if;
         if first < at - interval '1 min' and (due > first or n = 0) then
+            insert into cron_run (schedule, due, error) values (s.name, first, 'missed: no scheduler was there' || case
+                when n = 1 then '; the latest run made up for it' when due > first then ', up to ' || to_char(due at time zone s.tz, 'YYYY-MM-DD HH24:MI:SS')
+                else '' end) on conflict do nothing;
             raise log 'queuetop: schedule %: the times from % on were missed, % made up for', s.name, first,
                 case n when 0 then 'none is' else 'the latest is' end;
         end if;

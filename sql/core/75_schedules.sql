@@ -45,7 +45,11 @@ begin
     if $3 is not null or o ? 'payload' or o ? 'payload_type' then
         perform check_size(octet_length($3));
         s.payload_type := o ->> 'payload_type';
-        s.payload := case when s.payload_type is null then $3::json end;
+        begin
+            s.payload := case when s.payload_type is null then $3::json end;
+        exception when invalid_text_representation then
+            raise 'payload: %: "%"', sqlerrm, left($3, 60) using errcode = 'QT007', hint = 'with a payload type it is a text of that type';
+        end;
         s.body := case when s.payload_type is not null then convert_to(coalesce($3, ''), 'UTF8') end;
     end if;
     if coalesce($1, '') = '' or s.cron is null or s.queue is null then
@@ -164,15 +168,16 @@ language plpgsql security definer set search_path from current as $$
 declare
     s schedule;
     p record;
+    o jsonb := jsonb_build_object('id', name, 'why', 'not found');
 begin
     if schedule_begin($1, 'schedule run', $2, null, $3) then
         select * into s from schedule x where x.name = $2 for update;
         if s.name is not null then
             select * into p from cron_push(s, clock_timestamp());
+            o := case when p.pushed then jsonb_build_object('id', $2, 'state', 'run', 'why', 'job ' || p.job)
+                 else jsonb_build_object('id', $2, 'why', coalesce(p.error, 'it had a run at this very time')) end;
         end if;
-        perform act_end($1, 1, jsonb_build_array(case when s.name is null then jsonb_build_object('id', $2, 'why', 'not found')
-            when p.pushed then jsonb_build_object('id', $2, 'state', 'run', 'why', 'job ' || p.job)
-            else jsonb_build_object('id', $2, 'why', coalesce(p.error, 'it had a run at this very time')) end));
+        perform act_end($1, 1, jsonb_build_array(o));
     end if;
     return query select * from act_answer($1, 1);
 end $$;
@@ -203,3 +208,21 @@ language sql stable set search_path from current as $$
         (select h.state::text from history h where h.id = $1 and h.finished >= $2 - interval '1 h' limit 1), 'gone') end
 $$;
 comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, "not pushed", or "gone" where no history is kept';
+
+create or replace function cron_result(job uuid, due timestamptz, out outcome text, out took interval, out error text)
+language sql stable set search_path from current as $$
+    select case when $2 is null then null when $1 is null then 'not pushed' else coalesce(r.outcome, 'gone') end, r.took, r.error
+    from (select) o left join lateral (
+        select coalesce(w.state, q.state::text) as outcome, coalesce(w.took, a.took) as took, case when q.state = 'failed' then q.error end as error
+        from queue q
+        left join lateral (select 'running' as state, clock_timestamp() - l.started as took from live l
+                           where l.lock_key is not null and l.queue = q.queue and q.seq = any(l.seqs) limit 1) w on true
+        left join lateral (select t.ended - t.started as took from attempt t where q.state = 'failed' and t.job = q.id
+                           order by t.number desc limit 1) a on true
+        where q.id = $1
+        union all
+        select h.state::text, h.finished - h.started, case when h.state <> 'completed' then h.error end
+        from history h where h.id = $1 and h.finished >= $2 - interval '1 h'
+        limit 1) r on true
+$$;
+comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome as cron_outcome has it, how long its job ran, and why it failed';

@@ -12,7 +12,7 @@ declare
     act_functions  text[] := '{purge_audit,requeue,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,delete_jobs,drain_node,set_queue,'
         'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove}';
     read_functions text[] := '{purge_audit_preview,error_key,error_matches,overview,rates,minutes,percentiles,failure_groups,requeue_preview,release_preview,extend_preview,purge_preview,'
-        'setting_int,setting_interval,backlog,node_alive,cron_times,cron_outcome,schedule_preview,queue_settings,set_queue_preview}';
+        'setting_int,setting_interval,backlog,node_alive,cron_times,cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview}';
     role     text;
     f        record;
 begin

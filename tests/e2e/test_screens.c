@@ -149,6 +149,16 @@ screens_at(int rows, int cols)
     vt_keys(&vt, "esc a");
     vt_want(&vt, "actions");
     golden(&vt, "actions");
+    vt_keys(&vt, "esc 5");
+    vt_want(&vt, "TOOK, OR");
+    vt_keys(&vt, "G");
+    vt_want(&vt, "held");
+    golden(&vt, "schedules");
+    vt_keys(&vt, "N text:night tab");
+    vt_type(&vt, "61 2 * * *");
+    vt_keys(&vt, "tab tab text:reports enter");
+    vt_want(&vt, "minute: 61 is not within");
+    golden(&vt, "new");
     vt_keys(&vt, "esc ?");
     vt_want(&vt, "Everywhere");
     golden(&vt, "help");

@@ -123,6 +123,25 @@ begin
     end loop;
 end $$;
 
+-- A schedule and what became of its last n runs: none of its jobs is real but the newest, if it is given.
+create function fixture.cron(name text, line text, tz text, queue text, took interval, n int, every interval, last timestamptz,
+    job uuid default null, catch_up text default 'latest', note text default null) returns void language plpgsql as $$
+begin
+    perform schedule_set(md5(name)::uuid, name, jsonb_build_object('cron', line, 'tz', tz, 'queue', queue, 'catch_up', catch_up, 'comment', note),
+        format('{"by": "%s"}', name));
+    insert into history (id, created, started, finished, state, priority, tries, queue, kind)
+    select fixture.id(), d, d, d + took, 'completed', 5, 1, queue, '' from generate_series(case when job is null then 0 else 1 end, n - 1) i,
+        lateral (select last - i * every) x (d);
+    insert into cron_run (schedule, due, at, job, pushed)
+    select name, d, d, coalesce(h.id, cron.job), true from generate_series(0, n - 1) i, lateral (select last - i * every) x (d)
+    left join history h on h.started = d and h.queue = cron.queue and h.finished = d + took;
+    update schedule s set (last_run, last_job) = (select r.due, r.job from cron_run r where r.schedule = s.name order by due desc limit 1)
+    where s.name = cron.name;
+end $$;
+
+-- Days for what was done before the story begins.
+select fixture.at('8 d') \g /dev/null
+select add_days() \g /dev/null
 select fixture.at('9 h') \g /dev/null
 create role alice login in role queues_operator;
 create role bob login in role queues_operator;

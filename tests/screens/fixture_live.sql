@@ -49,4 +49,19 @@ call fixture.claim('worker-6', 'sms.send', 1);
 update node set state = 'draining' where lock_key = 'worker-3';
 select fixture.at('0') \g /dev/null
 call fixture.done(5, 0);
+
+-- What the clock pushes. No scheduler runs any more: the times stay as they are.
+select fixture.cron('audit.ship', '* * * * *', 'UTC', 'audit.ship', '0.3 s', 20, '1 min', '2026-11-21 14:02+00') \g /dev/null
+select fixture.cron('billing.sync', '*/5 * * * *', 'UTC', 'billing.sync', '4.1 s', 20, '5 min', '2026-11-21 14:00+00', catch_up => 'all') \g /dev/null
+select fixture.cron('cert.check', '@daily', 'UTC', 'maintenance', '2 s', 6, '1 day', '2026-11-21 00:00+00') \g /dev/null
+select fixture.cron('index.full', '0 2 * * *', 'UTC', 'search.index', '2 h 4 min', 6, '1 day', '2026-11-21 02:00+00',
+    (select q.id from queue q where q.queue = 'search.index' and q.state = 'failed' order by q.seq limit 1)) \g /dev/null
+select fixture.cron('lease.sweep', '@every 30s', 'UTC', 'maintenance', '8 ms', 20, '30 s', '2026-11-21 14:02+00') \g /dev/null
+select fixture.cron('mail.digest', '0 8 * * 1-5', 'America/New_York', 'mail.send', '41 s', 5, '1 day', '2026-11-20 13:00+00') \g /dev/null
+select fixture.cron('purge.old', '30 3 * * *', 'UTC', 'maintenance', '11 min', 6, '1 day', '2026-11-21 03:30+00', catch_up => 'none') \g /dev/null
+select fixture.cron('report.daily', '0 13 * * *', 'Europe/Berlin', 'report.daily', '18 min 20 s', 6, '1 day', '2026-11-21 12:00+00',
+    (select q.id from queue q where q.queue = 'report.daily' order by q.seq limit 1), note => 'revenue, for the board') \g /dev/null
+insert into cron_run (schedule, due, error) values ('mail.digest', '2026-11-18 13:00+00', 'missed: no scheduler was there; the latest run made up for it')
+on conflict (schedule, due) do update set job = null, pushed = false, error = excluded.error;
+select from schedule_pause('a11ce000-0000-4000-8000-000000000002', 'purge.old', 'the disk is being moved') \g /dev/null
 call fixture.seen();

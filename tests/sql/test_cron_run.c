@@ -119,7 +119,12 @@ missed_times_by_catch_up(void **state)
     add(c, "latest", "{\"cron\": \"0 * * * *\", \"catch_up\": \"latest\"}", "2026-01-01 06:00");
     add(c, "none", "{\"cron\": \"0 * * * *\", \"catch_up\": \"none\"}", "2026-01-01 06:00");
     pg_run(c, "select cron_due('2026-01-01 09:30')");
-    expect(c, "all 06:00,all 07:00,all 08:00,all 09:00,latest 09:00", RUNS);
+    expect(
+        c,
+        "all 06:00,all 07:00,all 08:00,all 09:00,latest 06:00 missed: no scheduler was there; the "
+        "latest run made up for it,latest 09:00,none 06:00 missed: no scheduler was there, up to "
+        "2026-01-01 09:00:00",
+        RUNS);
     expect(c, "2026-01-01 10:00:00+00",
            "select string_agg(distinct next_run::text, ',') from "
            "schedule");
@@ -282,7 +287,7 @@ settings_are_checked(void **state)
               "sqlstate 'QT007' then return sqlerrm; end $$");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(c, wrong[i][1], "select t.why('%s', null)", wrong[i][0]);
-    expect(c, "invalid input syntax for type json",
+    expect(c, "payload: invalid input syntax for type json: \"{a}\"",
            "select t.why('{\"cron\": \"@daily\", \"queue\": \"q\"}', '{a}')");
     expect(c, "0 0",
            "select (select count(*) from schedule) || ' ' || (select count(*) from audit)");
