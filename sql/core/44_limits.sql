@@ -319,10 +319,10 @@ begin
         delete from queue q using v where q.id = any(ids) and q.id = v.id returning q.*, v.lease
     ), h as (
         insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
-                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout)
+                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout, concurrency_key)
         select x.id, created, now(), 'cancelled', priority, tries, x.max_tries, x.queue, kind, case when keep then payload end,
                case when keep then body end, payload_type, 'expired', unique_key, origin_id, last_action, keep, run_after,
-               x.lease_timeout, x.run_timeout
+               x.lease_timeout, x.run_timeout, x.concurrency_key
         from gone x left join queue_config c on c.queue = x.queue
         cross join lateral (select coalesce(c.history, 'full') = 'full' as keep) k
         where c.history is distinct from 'none'

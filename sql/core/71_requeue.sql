@@ -50,9 +50,9 @@ begin
         why := h.state || ', and its payload was not kept';
     else
         insert into queue (queue, kind, priority, payload, body, payload_type, unique_key, max_tries, lease_timeout, run_timeout,
-                           origin_id, last_action)
+                           concurrency_key, origin_id, last_action)
         values (h.queue, h.kind, h.priority, h.payload, h.body, h.payload_type, h.unique_key, h.max_tries, h.lease_timeout,
-                h.run_timeout, h.id, action)
+                h.run_timeout, h.concurrency_key, h.id, action)
         on conflict do nothing returning id into new_id;
         why := case when new_id is null then 'a newer job has its unique key' else 'as new job ' || new_id end;
     end if;

@@ -31,10 +31,10 @@ begin
         returning q.*
     ), h as (
         insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
-                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout)
+                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout, concurrency_key)
         select g.id, created, now(), (case when g.state = 'failed' then 'failed' else 'cancelled' end)::job_state, priority, tries, g.max_tries,
                g.queue, kind, case when keep then payload end, case when keep then body end, payload_type, error, unique_key, origin_id,
-               action, keep, run_after, g.lease_timeout, g.run_timeout
+               action, keep, run_after, g.lease_timeout, g.run_timeout, g.concurrency_key
         from gone g left join queue_config c on c.queue = g.queue
         cross join lateral (select verb = 'discard' or coalesce(c.history, 'full') = 'full' as keep) k
         where verb <> 'delete' and (verb = 'discard' or c.history is distinct from 'none')

@@ -93,7 +93,8 @@ failures_and_crashes(void **state)
     expect(c, "done", "select t.done('m', 'c')");
     core_settle(c);
     expect(c, "b", "select t.claim('m', 9)");
-    expect(c, "0", "select sum(blocked) from overview()");
+    pg_run(c, "select requeue(gen_random_uuid(), 1, array(select id from history))"); /* c and a */
+    expect(c, "2", "select count(*) from queue where state = 'blocked' and concurrency_key = 'k'");
     core_check(c);
     PQfinish(c);
 }

@@ -92,6 +92,32 @@ weights_share(void **state)
     PQfinish(c);
 }
 
+/* One, two and four of each seven, whatever a lease holds. */
+static void
+weights_of_three(void **state)
+{
+    PGconn *c = core_new("weights3");
+
+    (void)state;
+    pg_run(c,
+           "insert into queue_config (queue, weight) values ('one', 1), ('two', 2), ('four', 4);"
+           " select t.many('one', 'o', 2000), t.many('two', 't', 2000), t.many('four', 'f', 2000);"
+           " update tick set want = 70; create table t.shares as select queue from t.held");
+    for (int i = 0; i < 30; i++) {
+        core_settle(c);
+        pg_run(c, "select t.claim('w', 70)");
+        if (i >= 10) /* until the sum of weights is known */
+            pg_run(c, "insert into t.shares select queue from t.held");
+        pg_run(c, "select t.done('w')");
+    }
+    expect(
+        c, "t t",
+        "select concat_ws(' ', two / one between 1.6 and 2.5, four / one between 3.2 and 5) from "
+        "(select count(*) filter (where queue = 'one')::float8 one, count(*) filter (where queue = "
+        "'two') two, count(*) filter (where queue = 'four') four from t.shares) z");
+    PQfinish(c);
+}
+
 /* Workers that serve some queues only leave the others' leases standing: that starves nobody. */
 static void
 an_unserved_queue_stops_nobody(void **state)
@@ -118,6 +144,7 @@ main(void)
         cmocka_unit_test(a_trickle_beside_a_mountain),
         cmocka_unit_test(ten_queues_alternate),
         cmocka_unit_test(weights_share),
+        cmocka_unit_test(weights_of_three),
         cmocka_unit_test(an_unserved_queue_stops_nobody),
     };
 
