@@ -21,6 +21,7 @@ static const char *const files[SQL_N] = {
     "push",           "claim",         "complete",           "fail",      "extend",  "give_back",
     "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog", "schedule",
     "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",
+    "keep_books",
 };
 
 static char *
@@ -280,4 +281,10 @@ queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void
     struct db_param params[] = {queue_text(holder)};
 
     node_ask(q, SQL_SCHEDULE_STOP, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx)
+{
+    node_ask(q, SQL_KEEP_BOOKS, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
 }

@@ -190,5 +190,7 @@ void queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void
 void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */
 void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
+/* Minutes and checks of the counters, which may take seconds. text: ms until the next call. */
+void queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx);
 
 #endif

@@ -22,6 +22,7 @@ enum queue_sql { /* the order of `files` in queue.c */
                  SQL_CLAIM_OR_WAIT,
                  SQL_COMPLETE_AND_CLAIM,
                  SQL_WAKE,
+                 SQL_KEEP_BOOKS,
                  SQL_N
 };
 

@@ -1,5 +1,7 @@
 /*
  * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL (schedule()).
+ * The one that is active keeps the books too (keep_books()): by a second connection, so that no
+ * step ever waits for them; what fails there is said and tried again.
  */
 #include "model/scheduler.h"
 
@@ -14,21 +16,26 @@
 #include "model/queue.h"
 #include "model/worker.h"
 
-enum { RETRY_MS = 500, WAIT_MAX_MS = 5000, STOP_MS = 1000 };
+enum { RETRY_MS = 500, WAIT_MAX_MS = 5000, STOP_MS = 1000, BOOKS_WAIT_MS = 5000 };
 
 struct scheduler {
     struct loop *loop;
     struct db *db;
     struct queue *queue;
     char *holder;
-    int timer;
+    struct db *books_db;
+    struct queue *books;
+    int timer, books_timer;
     int64_t steps;
     bool is_active, has_ended;
+    bool is_keeping; /* keep_books is out */
     struct err fatal;
     struct err said; /* last complaint */
+    struct err said_books;
 };
 
 static void ask(void *ctx);
+static void keep_books(void *ctx);
 
 static void
 again_in(struct scheduler *s, int64_t ms)
@@ -45,6 +52,42 @@ complain(struct scheduler *s, const struct err *e)
     s->said = *e;
     log_line(LOG_WARN, "%s; trying again", e->text);
 }
+
+/* --- the books --- */
+
+static void
+on_books(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+    int64_t wait_ms = BOOKS_WAIT_MS;
+
+    s->is_keeping = false;
+    if (s->has_ended)
+        return;
+    if (e->kind == ERR_NONE) {
+        s->said_books = (struct err){0};
+        wait_ms = strtol(text, NULL, 10);
+    } else if (e->kind != ERR_CONN && strcmp(s->said_books.text, e->text) != 0) {
+        s->said_books = *e;
+        log_line(LOG_WARN, "keeping the books: %s; trying again", e->text);
+    }
+    s->books_timer = loop_at(s->loop, clock_ms() + (wait_ms > 0 ? wait_ms : 0), keep_books, s);
+}
+
+static void
+keep_books(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->books_timer = 0;
+    if (!s->is_active || s->is_keeping)
+        return;
+    s->is_keeping = true;
+    queue_wait(s->books, BOOKS_WAIT_MS);
+    queue_keep_books(s->books, on_books, s);
+}
+
+/* --- the steps --- */
 
 static void
 on_error(struct scheduler *s, const struct err *e)
@@ -80,6 +123,8 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
     s->is_active = step->active;
     s->said = (struct err){0};
     s->steps++;
+    if (s->is_active && s->books_timer == 0)
+        keep_books(s);
     if (step->cut || step->promoted || step->stolen)
         log_line(LOG_DEBUG, "cut %d, promoted %d, stolen %d", step->cut, step->promoted,
                  step->stolen);
@@ -131,16 +176,21 @@ on_signal(void *ctx, int signo)
 }
 
 struct scheduler *
-scheduler_new(struct loop *l, struct db *db, const char *schema, const char *holder, struct err *e)
+scheduler_new(struct loop *l, struct db *db, struct db *books, const char *schema,
+              const char *holder, struct err *e)
 {
     struct queue *queue = queue_new(db, schema, e);
 
-    if (!queue)
+    if (!queue) {
+        db_free(books);
         return NULL;
+    }
     struct scheduler *s = xcalloc(1, sizeof *s);
     s->loop = l;
     s->db = db;
     s->queue = queue;
+    s->books_db = books;
+    s->books = queue_new(books, schema, e); /* the same texts: it can't fail */
     s->holder = holder ? xstrdup(holder) : worker_make_name();
     return s;
 }
@@ -164,7 +214,11 @@ scheduler_free(struct scheduler *s)
 {
     if (!s)
         return;
+    s->has_ended = true;
+    db_free(s->books_db);
     loop_cancel(s->loop, s->timer);
+    loop_cancel(s->loop, s->books_timer);
+    queue_free(s->books);
     queue_free(s->queue);
     free(s->holder);
     free(s);

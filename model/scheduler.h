@@ -11,8 +11,11 @@
 #include "model/loop.h"
 
 struct scheduler;
-/* holder: a name of this process, NULL = host-pid-random. Both borrowed things outlive it. */
-struct scheduler *scheduler_new(struct loop *l, struct db *db, const char *schema,
+/* holder: a name of this process, NULL = host-pid-random. loop and db outlive it. */
+/* books: a second connection to the same database, for what may take long (SCHEDULER_STALL_MS);
+ * the scheduler's own from here on. */
+enum { SCHEDULER_STALL_MS = 120000 };
+struct scheduler *scheduler_new(struct loop *l, struct db *db, struct db *books, const char *schema,
                                 const char *holder, struct err *e);
 /* Turns the loop until SIGTERM or SIGINT (true), or until it is hopeless (false). */
 bool scheduler_run(struct scheduler *s, struct err *e) __attribute__((warn_unused_result));

@@ -24,6 +24,19 @@ struct schedule_words {
     const char *name;
 };
 
+/* The counters of a long queue are checked there: seconds of silence. */
+static struct db *
+books_db(struct cli *c)
+{
+    struct db_options o;
+
+    cli_db_options(c, &o);
+    o.app_name = "queuetop books";
+    o.stall_warn_ms = SCHEDULER_STALL_MS;
+    o.stall_drop_ms = SCHEDULER_STALL_MS + 5000;
+    return db_new(c->loop, &o);
+}
+
 /* They would try for ever. */
 static bool
 may_write(const struct cli *c, struct err *e)
@@ -41,7 +54,7 @@ schedule_verb(struct cli *c, const void *options)
 
     log_min_level(LOG_INFO);
     if (!may_write(c, &e) ||
-        !(s = scheduler_new(c->loop, cli_db(c, false), c->schema, w->name, &e)))
+        !(s = scheduler_new(c->loop, cli_db(c, false), books_db(c), c->schema, w->name, &e)))
         return cli_fail(c, &e);
     ok = scheduler_run(s, &e);
     db_free(c->db);
