@@ -18,10 +18,9 @@
 
 /* the files in sql/client, in the order of enum queue_sql */
 static const char *const files[SQL_N] = {
-    "push",           "claim",         "complete",           "fail",      "extend",  "give_back",
-    "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog", "schedule",
-    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",
-    "keep_books",
+    "push",           "claim",         "complete",           "fail",      "extend",     "give_back",
+    "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog",    "schedule",
+    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",      "keep_books",
 };
 
 static char *

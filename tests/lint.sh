@@ -81,12 +81,14 @@ calls 'banned: use snprintf, memcpy, strtoll with an end check, posix_spawn' \
     'strn?cpy|strn?cat|v?sprintf|gets|strtok|ato[ifl]|atoll|v?f?scanf|v?sscanf|system|alloca|tmpnam|mktemp' '' "${all[@]}"
 calls 'nothing sleeps: wait for an event with a deadline' 'u?sleep|nanosleep|clock_nanosleep|thrd_sleep' '' "${all[@]}"
 calls 'blocks: use the PQsend family through db.h' \
-    'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' '' "${code[@]}"
+    'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' \
+    '^model/db_lend[.]c:' "${code[@]}"
 calls 'values are parameters; only an adapter {schema} is quoted' 'PQescape[A-Za-z]*' \
     '^model/(sections|db)[.]c:' "${code[@]}"
 calls 'blocks: only in a job for the helper thread, named *_work' 'PQcancel|getaddrinfo|gethostbyname' \
     '^model/db[a-z_]*[.]c:([a-z_]*_work|is_numeric)$' "${code[@]}"
-calls 'the only threads are those of model/offload.c' 'pthread_create|thrd_create' '^model/offload[.]c:' "${code[@]}"
+calls 'the only threads are those of model/offload.c and of the callbacks' 'pthread_create|thrd_create' \
+    '^model/(offload|worker_call)[.]c:' "${code[@]}"
 calls 'one poll(), in model/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/loop[.]c:' "${code[@]}"
 word='TO''DO|FIX''ME|XX''X|HA''CK'
 grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'

@@ -3,6 +3,8 @@
  * an intent; preview, guards, batches and sentences are model/action's, the same as the console's.
  * Without --yes a person at a terminal is asked; nobody there: nothing is done.
  */
+#include "ui/cli_act.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -15,7 +17,6 @@
 #include "model/clock.h"
 #include "model/mem.h"
 #include "model/text.h"
-#include "ui/cli_act.h"
 #include "ui/cli_open.h"
 #include "ui/fmt.h"
 #include "ui/out.h"

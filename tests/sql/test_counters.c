@@ -311,12 +311,14 @@ changes_by_hand_are_repaired(void **state)
 
 /* Counting costs little: one minute between looks, a thousand times what the last one took; in the
  * scheduler's step only where nobody else looks, and never at large queues. */
+#define LOOKS(limit)                                                                 \
+    "select count(*) || ' ' || (check_counts(" limit ") between 1 and 60000)::text " \
+    "from checked where at > now() - interval '30 s'"
+
 static void
 checks_are_rare(void **state)
 {
     PGconn *c = core_new("rare");
-    const char *looks = "select count(*) || ' ' || (check_counts(%s) between 1 and 60000)::text "
-                        "from checked where at > now() - interval '30 s'";
 
     (void)state;
     pg_run(c, "select t.many('q', 'a', 50), t.many('r', 'b', 5)");
@@ -329,13 +331,13 @@ checks_are_rare(void **state)
     pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
     pg_run(c, "delete from queue; update checked set at = now() - interval '50 s'");
     pg_run(c, "select check_counts()");
-    expect(c, "0 true", looks, "");
+    expect(c, "0 true", LOOKS(""));
     pg_run(c, "update checked set at = now() - interval '4 min', ms = 300000 where queue = 'q'");
     pg_run(c, "select check_counts()"); /* that took 5 minutes: the next in four days */
-    expect(c, "0 true", looks, "");
+    expect(c, "0 true", LOOKS(""));
     pg_run(c, "update checked set ms = 0, at = now() - interval '5 min'");
     pg_run(c, "select check_counts(20)");
-    expect(c, "0 true", looks, "20");
+    expect(c, "0 true", LOOKS("20"));
     pg_run(c, "update checked set at = now() - interval '7 min'");
     pg_run(c, "select check_counts(20)");
     expect(c, "r", "select queue from checked where at > now() - interval '1 min'");

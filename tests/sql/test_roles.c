@@ -169,7 +169,8 @@ every_open_function_is_pinned(void **state)
     /* what runs with the owner's rights names its own path, temporary objects last; but the trigger
        of each push and push(), which name all they use in full (test_push: operators_of_others) */
     expect(c, "push,queue_pushed",
-           "select coalesce(string_agg(proname, ',' order by proname), '') from pg_proc where pronamespace ="
+           "select coalesce(string_agg(proname, ',' order by proname), '') from pg_proc where "
+           "pronamespace ="
            " 'queues'::regnamespace and prosecdef and not coalesce(proconfig, '{}') @>"
            " array['search_path=queues, pg_temp']");
     /* and what anybody may call without them, too, but for those that use pg_catalog alone */
