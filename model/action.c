@@ -42,6 +42,7 @@ free_now(struct action *a)
     tally_clear(&a->effects);
     tally_clear(&a->outcome);
     rowset_free(&a->nodes);
+    free(a->about);
     free(a->what);
     free(a->where);
     free(a->sql);
@@ -316,6 +317,7 @@ take_options(struct action *a, const struct intent *in)
     if (in->node)
         params_set(p, PARAM_NODE, in->node);
     params_set(p, PARAM_SCHEDULE, in->schedule);
+    params_set(p, PARAM_N, in->pid);
     params_set(p, PARAM_SETTINGS, in->settings);
     params_set(p, PARAM_PAYLOAD, in->payload);
     if (in->by_ms)
@@ -347,6 +349,8 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
     a->expected = in->expected;
     a->give_up_ms = in->give_up_ms;
     a->all_leases = in->all_leases;
+    a->typed = in->typed;
+    a->about = in->about ? xstrdup(in->about) : NULL;
     a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
     a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
     uuid_generate_random(id);

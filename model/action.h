@@ -32,6 +32,8 @@ enum act {
     ACT_CRON_RESUME,
     ACT_CRON_RUN,
     ACT_CRON_REMOVE,
+    ACT_BACKEND_CANCEL,
+    ACT_BACKEND_END,
     ACT_COUNT
 };
 
@@ -55,6 +57,9 @@ struct intent { /* all borrowed for the call of action_new */
     const char *schedule;     /* cron acts: its name */
     const char *settings;     /* queue, cron set: a JSON object */
     const char *payload;      /* cron set; NULL = leave it */
+    const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
+    const char *about;        /* lines for the question, beside the preview; "! " = a warning */
+    bool typed;               /* must be typed, whatever the ladder says */
     int64_t by_ms;            /* extend */
     int64_t older_than_ms;    /* purge */
     bool all_leases;          /* release: also leases that have not expired */
@@ -125,6 +130,7 @@ const char *action_title(const struct action *a);
 const char *action_what(const struct action *a);
 const char *action_where(const struct action *a);
 const char *action_undo(const struct action *a);
+const char *action_about(const struct action *a); /* of the intent, "" = nothing */
 const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */

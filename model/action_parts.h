@@ -38,7 +38,8 @@ struct action {
     enum section_id section;
     int64_t expected;
     int give_up_ms, batch_size;
-    bool all_leases;
+    bool all_leases, typed;
+    char *about; /* NULL = nothing */
     int64_t older_than_ms;
 
     enum action_state state;

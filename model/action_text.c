@@ -12,46 +12,52 @@
 
 /* name, title, doing, noun, undo, harmless; in the order of enum act */
 const struct act_info act_infos[ACT_COUNT] = {
-    {"requeue",     "Requeue jobs",            "Requeueing", "job",
-     "cancel takes back those that have not started",                                                                   true },
-    {"release",     "Release a node's leases", "Releasing",  "job",
-     "none: released jobs run again; a late answer of the old worker is refused",                                       true },
-    {"extend",      "Extend leases",           "Extending",  "lease",    "none needed: a lease only gets longer",
-     true                                                                                                                    },
-    {"purge",       "Purge finished jobs",     "Purging",    "job",      "none: they are gone for good",                false},
-    {"cancel",      "Cancel jobs",             "Cancelling", "job",
-     "requeue makes a new job of a cancelled one, if its payload was kept",                                             true },
-    {"pause",       "Pause a queue",           "Pausing",    "queue",    "resume",                                      true },
-    {"resume",      "Resume a queue",          "Resuming",   "queue",    "pause",                                       true },
-    {"drain",       "Drain a node",            "Draining",   "node",
-     "none: the worker ends after its jobs; start it again",                                                            true },
-    {"queue",       "Set a queue",             "Setting",    "queue",    "queue with what it was (the audit keeps it)",
-     true                                                                                                                    },
-    {"cron add",    "Set a schedule",          "Setting",    "schedule",
-     "cron add with what it was (the audit keeps it)",                                                                  true },
-    {"cron pause",  "Pause a schedule",        "Pausing",    "schedule", "cron resume",                                 true },
-    {"cron resume", "Resume a schedule",       "Resuming",   "schedule", "cron pause",                                  true },
-    {"cron run",    "Run a schedule now",      "Running",    "schedule", "cancel its job",                              true },
-    {"cron remove", "Remove a schedule",       "Removing",   "schedule",
-     "cron add with what it was (the audit keeps it)",                                                                  false},
+    {"requeue",      "Requeue jobs",            "Requeueing", "job",
+     "cancel takes back those that have not started",                                                                     true },
+    {"release",      "Release a node's leases", "Releasing",  "job",
+     "none: released jobs run again; a late answer of the old worker is refused",                                         true },
+    {"extend",       "Extend leases",           "Extending",  "lease",     "none needed: a lease only gets longer",
+     true                                                                                                                      },
+    {"purge",        "Purge finished jobs",     "Purging",    "job",       "none: they are gone for good",                false},
+    {"cancel",       "Cancel jobs",             "Cancelling", "job",
+     "requeue makes a new job of a cancelled one, if its payload was kept",                                               true },
+    {"pause",        "Pause a queue",           "Pausing",    "queue",     "resume",                                      true },
+    {"resume",       "Resume a queue",          "Resuming",   "queue",     "pause",                                       true },
+    {"drain",        "Drain a node",            "Draining",   "node",
+     "none: the worker ends after its jobs; start it again",                                                              true },
+    {"queue",        "Set a queue",             "Setting",    "queue",     "queue with what it was (the audit keeps it)",
+     true                                                                                                                      },
+    {"cron add",     "Set a schedule",          "Setting",    "schedule",
+     "cron add with what it was (the audit keeps it)",                                                                    true },
+    {"cron pause",   "Pause a schedule",        "Pausing",    "schedule",  "cron resume",                                 true },
+    {"cron resume",  "Resume a schedule",       "Resuming",   "schedule",  "cron pause",                                  true },
+    {"cron run",     "Run a schedule now",      "Running",    "schedule",  "cancel its job",                              true },
+    {"cron remove",  "Remove a schedule",       "Removing",   "schedule",
+     "cron add with what it was (the audit keeps it)",                                                                    false},
+    {"cancel query", "Cancel a statement",      "Cancelling", "statement",
+     "none: its transaction fails; who asked may ask again",                                                              true },
+    {"terminate",    "End a session",           "Ending",     "session",
+     "none: its transaction is rolled back and its connection closed",                                                    false},
 };
 
 /* by ids, by predicate, preview, becomes, target, once; in the order of enum act */
 const struct act_parts act_parts[ACT_COUNT] = {
-    {SEC_REQUEUE, SEC_REQUEUE_WHERE, SEC_REQUEUE_PREVIEW,   "ready",     PARAM_TOTAL,    false},
-    {SEC_COUNT,   SEC_RELEASE_WHERE, SEC_RELEASE_PREVIEW,   "ready",     PARAM_NODE,     false},
-    {SEC_EXTEND,  SEC_EXTEND_WHERE,  SEC_EXTEND_PREVIEW,    "extended",  PARAM_NODE,     true },
-    {SEC_COUNT,   SEC_PURGE,         SEC_PURGE_PREVIEW,     "purged",    PARAM_QUEUE,    false},
-    {SEC_CANCEL,  SEC_COUNT,         SEC_CANCEL_PREVIEW,    "cancelled", PARAM_TOTAL,    false},
-    {SEC_COUNT,   SEC_PAUSE,         SEC_COUNT,             "paused",    PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_RESUME,        SEC_COUNT,             "resumed",   PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_DRAIN,         SEC_COUNT,             "draining",  PARAM_NODE,     true },
-    {SEC_COUNT,   SEC_QUEUE_SET,     SEC_QUEUE_SET_PREVIEW, "set",       PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_CRON_SET,      SEC_CRON_SET_PREVIEW,  "set",       PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_PAUSE,    SEC_COUNT,             "paused",    PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_RESUME,   SEC_COUNT,             "resumed",   PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_RUN,      SEC_COUNT,             "run",       PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_REMOVE,   SEC_COUNT,             "removed",   PARAM_SCHEDULE, true },
+    {SEC_REQUEUE, SEC_REQUEUE_WHERE,  SEC_REQUEUE_PREVIEW,   "ready",        PARAM_TOTAL,    false},
+    {SEC_COUNT,   SEC_RELEASE_WHERE,  SEC_RELEASE_PREVIEW,   "ready",        PARAM_NODE,     false},
+    {SEC_EXTEND,  SEC_EXTEND_WHERE,   SEC_EXTEND_PREVIEW,    "extended",     PARAM_NODE,     true },
+    {SEC_COUNT,   SEC_PURGE,          SEC_PURGE_PREVIEW,     "purged",       PARAM_QUEUE,    false},
+    {SEC_CANCEL,  SEC_COUNT,          SEC_CANCEL_PREVIEW,    "cancelled",    PARAM_TOTAL,    false},
+    {SEC_COUNT,   SEC_PAUSE,          SEC_COUNT,             "paused",       PARAM_QUEUE,    true },
+    {SEC_COUNT,   SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
+    {SEC_COUNT,   SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
+    {SEC_COUNT,   SEC_QUEUE_SET,      SEC_QUEUE_SET_PREVIEW, "set",          PARAM_QUEUE,    true },
+    {SEC_COUNT,   SEC_CRON_SET,       SEC_CRON_SET_PREVIEW,  "set",          PARAM_SCHEDULE, true },
+    {SEC_COUNT,   SEC_CRON_PAUSE,     SEC_COUNT,             "paused",       PARAM_SCHEDULE, true },
+    {SEC_COUNT,   SEC_CRON_RESUME,    SEC_COUNT,             "resumed",      PARAM_SCHEDULE, true },
+    {SEC_COUNT,   SEC_CRON_RUN,       SEC_COUNT,             "run",          PARAM_SCHEDULE, true },
+    {SEC_COUNT,   SEC_CRON_REMOVE,    SEC_COUNT,             "removed",      PARAM_SCHEDULE, true },
+    {SEC_COUNT,   SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to stop", PARAM_N,        true },
+    {SEC_COUNT,   SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to end",  PARAM_N,        true },
 };
 
 static void
@@ -162,7 +168,8 @@ make_where(const struct action *a)
     add_term(&b, "kind", v[PARAM_KIND]);
     add_term(&b, "node", v[PARAM_NODE]);
     add_term(&b, "schedule", v[PARAM_SCHEDULE]);
-    add_term(&b, "settings", v[PARAM_SETTINGS]);
+    add_term(&b, "pid", v[PARAM_N]);
+    add_term(&b, "settings", v[PARAM_N] ? NULL : v[PARAM_SETTINGS]);
     add_error_term(&b, v[PARAM_ERROR]);
     add_list(&b, "words", v[PARAM_WORDS]);
     add_list(&b, "not", v[PARAM_NOT_WORDS]);

@@ -90,6 +90,12 @@ action_undo(const struct action *a)
 }
 
 const char *
+action_about(const struct action *a)
+{
+    return a->about ? a->about : "";
+}
+
+const char *
 action_sql(const struct action *a)
 {
     return a->sql ? a->sql : "";
@@ -108,8 +114,10 @@ action_confirm(const struct action *a, bool production)
 
     if (n == 0)
         return CONFIRM_NOTHING;
-    if (n >= 100 || !act_infos[a->act].harmless || production || action_looks_alive(a))
+    if (n >= 100 || !act_infos[a->act].harmless || production || a->typed || action_looks_alive(a))
         return CONFIRM_TYPE;
+    if (a->act == ACT_BACKEND_CANCEL)
+        return CONFIRM_DIALOG;
     return n == 1 ? CONFIRM_KEY : CONFIRM_DIALOG;
 }
 

@@ -51,6 +51,7 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
                                    .failed_per_s = (double)NAN};
     store_set_interval(s, interval_ms);
     store_init_jobs(s);
+    store_init_health(s);
     for (int t = 0; t < TOPIC_COUNT; t++) {
         s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS;
         if (!adapter_has(a, topic_kinds[t].sections[0]))
@@ -74,6 +75,7 @@ store_free(struct store *s)
         params_done(&s->slots[t].params);
     }
     store_done_jobs(s);
+    store_done_health(s);
     rowset_free(&s->server);
     rowset_free(&s->role);
     history_free(s->history);

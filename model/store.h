@@ -13,6 +13,7 @@
 #include "model/adapter.h"
 #include "model/db.h"
 #include "model/filter.h"
+#include "model/health.h"
 #include "model/history.h"
 #include "model/loop.h"
 #include "model/record.h"
@@ -26,7 +27,9 @@ enum topic {
     TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
     TOPIC_AUDIT,
     TOPIC_SCHEDULES,
-    TOPIC_RUNS, /* the last and the next runs of one schedule, by store_ask_runs */
+    TOPIC_RUNS,   /* the last and the next runs of one schedule, by store_ask_runs */
+    TOPIC_HEALTH, /* of the database: connections, transactions, running vacuums */
+    TOPIC_TABLES, /* its tables: sizes, dead rows */
     TOPIC_COUNT
 };
 
@@ -118,5 +121,10 @@ const struct schedule_row *store_schedule(const struct store *s, const char *nam
 void store_ask_runs(struct store *s, const struct schedule_row *of);
 const struct run_row *store_runs(const struct store *s, int *n);
 const struct run_row *store_next_runs(const struct store *s, int *n);
+/* Borrowed as the rows are; what was not asked yet is empty. */
+struct health store_health(const struct store *s);
+/* Dead rows of each table (SERIES_BACKLOG), as long as TOPIC_TABLES was asked. */
+enum { STORE_DEAD_STEPS = 181 };
+const struct history *store_dead_rows(const struct store *s);
 
 #endif

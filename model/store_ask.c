@@ -19,6 +19,7 @@ enum {
     FAILED_COST_US = 5000, /* waiting for a lock is no load */
     SLOW_US = 200000,
     QUICK_US = 100000,
+    HEALTH_TIMEOUT_MS = 1000, /* the server's own views; somebody's lock may be in the way */
     STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
 };
 
@@ -41,6 +42,13 @@ struct statements {
 };
 
 static void run_due(void *ctx);
+
+/* Topics that never share a pipeline, with a limit of their own. */
+static bool
+is_apart(enum topic t)
+{
+    return t == TOPIC_HEALTH || t == TOPIC_TABLES;
+}
 
 int64_t
 store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
@@ -186,7 +194,10 @@ ask_topics(struct store *s, const bool *set)
         if (set[t])
             add_topic(s, ask, st, (enum topic)t);
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
-    db_ask(s->db, &(struct db_call){.stmts = st->list, .n = st->n}, -1, answer, ask);
+    struct db_call call = {.stmts = st->list, .n = st->n};
+    if (is_apart(ask->parts[0].topic))
+        call.statement_timeout_ms = HEALTH_TIMEOUT_MS;
+    db_ask(s->db, &call, -1, answer, ask);
     free(st);
 }
 
@@ -238,9 +249,10 @@ ask_due(struct store *s, int64_t now, int64_t wait)
 
     for (int t = 0; t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
-        if (due < 0 || due > now + (s->slots[t].alone ? 0 : s->interval_ms / 4))
+        bool alone = s->slots[t].alone || is_apart((enum topic)t);
+        if (due < 0 || due > now + (alone ? 0 : s->interval_ms / 4))
             continue;
-        if (s->slots[t].alone) {
+        if (alone) {
             bool one[TOPIC_COUNT] = {false};
             one[t] = true;
             ask_topics(s, one);

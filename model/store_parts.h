@@ -1,6 +1,6 @@
 /* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
  * (which queue is there), store_take.c (answers -> snapshots), store_jobs.c (the window of the jobs
- * list), store_schedules.c. */
+ * list), store_schedules.c, store_health.c. */
 #ifndef MODEL_STORE_PARTS_H
 #define MODEL_STORE_PARTS_H
 
@@ -49,6 +49,14 @@ struct jobs_window {
     bool at_end;
 };
 
+struct health_state {
+    struct rowset server, sessions, vacuums, tables;
+    struct history *dead;
+    struct health_server was; /* the answer before, for rates; its strings are empty */
+    int64_t was_ms;           /* 0 = none */
+    double cache_hit, wal_per_s;
+};
+
 struct store {
     struct loop *loop;
     struct db *db;
@@ -79,6 +87,7 @@ struct store {
     struct history *history;
     bool seeded;
     struct jobs_window window;
+    struct health_state health;
     struct rowset jobs, job, attempts, groups, nodes, leases, audit, schedules, runs, next_runs;
 };
 
@@ -103,6 +112,12 @@ bool store_take_schedules(struct store *s, struct db_reply *reply, struct err *e
 void store_clear_schedules(struct store *s);
 bool store_take_runs(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_runs(struct store *s);
+bool store_take_health(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_health(struct store *s);
+bool store_take_tables(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_tables(struct store *s);
+void store_init_health(struct store *s);
+void store_done_health(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
 

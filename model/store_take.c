@@ -388,13 +388,18 @@ store_audit(const struct store *s, int *n)
 
 /* name, sections, how many, pace, take, clear; in the order of enum topic */
 const struct topic_kind topic_kinds[TOPIC_COUNT] = {
-    {"queues",    {SEC_QUEUES, SEC_COUNTS, SEC_RATES}, 3, 1, take_queues,          clear_queues         },
-    {"jobs",      {SEC_JOBS},                          1, 1, store_take_jobs,      store_clear_jobs     },
-    {"job",       {SEC_JOB, SEC_ATTEMPTS},             2, 1, take_job,             clear_job            },
-    {"groups",    {SEC_GROUPS},                        1, 2, take_groups,          clear_groups         },
-    {"nodes",     {SEC_NODES},                         1, 1, take_nodes,           clear_nodes          },
-    {"leases",    {SEC_LEASES},                        1, 1, take_leases,          clear_leases         },
-    {"audit",     {SEC_AUDIT},                         1, 5, take_audit,           clear_audit          },
-    {"schedules", {SEC_SCHEDULES},                     1, 1, store_take_schedules, store_clear_schedules},
-    {"runs",      {SEC_CRON_RUNS, SEC_CRON_NEXT},      2, 2, store_take_runs,      store_clear_runs     },
+    {"queues",    {SEC_QUEUES, SEC_COUNTS, SEC_RATES},             3, 1, take_queues,          clear_queues         },
+    {"jobs",      {SEC_JOBS},                                      1, 1, store_take_jobs,      store_clear_jobs     },
+    {"job",       {SEC_JOB, SEC_ATTEMPTS},                         2, 1, take_job,             clear_job            },
+    {"groups",    {SEC_GROUPS},                                    1, 2, take_groups,          clear_groups         },
+    {"nodes",     {SEC_NODES},                                     1, 1, take_nodes,           clear_nodes          },
+    {"leases",    {SEC_LEASES},                                    1, 1, take_leases,          clear_leases         },
+    {"audit",     {SEC_AUDIT},                                     1, 5, take_audit,           clear_audit          },
+    {"schedules", {SEC_SCHEDULES},                                 1, 1, store_take_schedules, store_clear_schedules},
+    {"runs",      {SEC_CRON_RUNS, SEC_CRON_NEXT},                  2, 2, store_take_runs,      store_clear_runs     },
+    {"health",
+     {SEC_HEALTH_SERVER, SEC_HEALTH_SESSIONS, SEC_HEALTH_VACUUMS},
+     3,                                                               2,
+     store_take_health,                                                                        store_clear_health   },
+    {"tables",    {SEC_HEALTH_TABLES},                             1, 5, store_take_tables,    store_clear_tables   },
 };

@@ -69,8 +69,27 @@ ask_ladder(struct confirm_box *c)
         if (digits && action_can_hold_count(c->action))
             ask_say(&c->ask, ROLE_WARN, NULL, "If the count is no longer %s, nothing is changed.",
                     challenge);
-        ask_typed(&c->ask, digits ? "the number" : "the name", challenge);
+        ask_typed(&c->ask,
+                  action_act(c->action) >= ACT_BACKEND_CANCEL ? "the pid"
+                  : digits                                    ? "the number"
+                                                              : "the name",
+                  challenge);
         break;
+    }
+}
+
+/* Who it is for, as it was shown; a warning where a line begins with "! ". */
+static void
+say_about(struct ask *ask, const char *text)
+{
+    const char *label = "who";
+
+    for (; *text; label = "") {
+        size_t len = strcspn(text, "\n");
+        bool warns = !strncmp(text, "! ", 2);
+        ask_say(ask, warns ? ROLE_WARN : ROLE_TEXT, label, "%.*s", (int)len - 2 * warns,
+                text + 2 * warns);
+        text += len + (text[len] == '\n');
     }
 }
 
@@ -88,6 +107,7 @@ fill(struct confirm_box *c)
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
     if (*c->job)
         ask_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
+    say_about(&c->ask, action_about(c->action));
     say_evidence(c);
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));

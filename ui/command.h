@@ -22,9 +22,10 @@ enum scope { /* bits: the screens where a command stands */
              IN_MESSAGES = 64,
              IN_HELP = 128,
              IN_SCHEDULES = 256,
+             IN_DATABASE = 512,
              IN_DIALOG = 65536, /* boxes that ask: shown in help, keyed by the box itself */
-             IN_TABLES =
-                 IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT | IN_MESSAGES,
+             IN_TABLES = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT |
+                         IN_DATABASE | IN_MESSAGES,
              IN_ALL = IN_TABLES | IN_JOB | IN_HELP
 };
 

@@ -257,13 +257,15 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
         if (view_table[i]->screen)
             all += tab_width(view_table[i]);
     int cw = crumb.len ? text_width(crumb.data, crumb.len, TEXT_LINE) + 1 : 0;
+    const struct view_ops *last = view_screen(8); /* the tab that goes first */
     bool fits = all + cw + 1 <= r.w;
+    bool short_fits = !fits && last && v->ops->tab != 8 && all - tab_width(last) + cw + 1 <= r.w;
     struct pen p = pen_start(g, r);
     pen_gap(&p, 1);
     for (int i = 0; view_table[i]; i++) {
         const struct view_ops *o = view_table[i];
         bool on = o->screen && o->screen == v->ops->tab;
-        if (!o->screen || (!fits && !on))
+        if (!o->screen || (!fits && !on && (!short_fits || o == last)))
             continue;
         pen_printf(&p, on ? ROLE_TAB_ON : ROLE_TAB, " %d %s ", o->screen, o->title);
     }

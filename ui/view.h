@@ -28,13 +28,14 @@ enum target_kind {
     TARGET_JOBS,
     TARGET_GROUP,
     TARGET_NODE,
-    TARGET_SCHEDULE
+    TARGET_SCHEDULE,
+    TARGET_SESSION
 };
 
 /* What an action would be for. Borrowed from the view until the next turn of the loop. */
 struct target {
     enum target_kind kind;
-    const char *name;       /* for titles: the queue, the node, the job, the error */
+    const char *name;       /* for titles: the queue, the node, the job, the error; session: id */
     const char *const *ids; /* TARGET_JOBS: one row or the marks */
     int nids;
     bool all;                   /* TARGET_JOBS: marked "all that match": `where` counts, not ids */

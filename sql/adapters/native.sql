@@ -505,6 +505,10 @@ select id, state, why, cursor, n from {schema}.schedule_run($1::uuid, $2::text, 
 -- params: action schedule reason
 select id, state, why, cursor, n from {schema}.schedule_remove($1::uuid, $2::text, $3::text)
 
+-- name: backend_signal
+-- params: action batch settings reason
+select id, state, why, cursor, n from {schema}.signal_backend($1::uuid, $2::int, $3::jsonb, $4::text)
+
 -- name: requeue_preview
 -- params: ids queue states kind error before reset
 select state, n, why
