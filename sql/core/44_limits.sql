@@ -45,12 +45,14 @@ comment on column lane.expire_at is 'Jobs whose time is over are not looked for 
 insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
 create or replace function bucket_levels(t tick, only_queues text[])
-returns table (queue text, n bigint, level float8, rate float8, seqs bigint[], changed boolean)
+returns table (queue text, n bigint, at timestamptz, level float8, rate float8, seqs bigint[], changed boolean)
 language sql stable set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
-    with c as materialized (
-        select c.queue, c.rate::float8 as rate, k.burst, b.n, coalesce(least(b.at, now()), now()) as at,
+    with clock as materialized ( -- not now(): who waited for the scheduler lock would put the time of the last look back
+        select clock_timestamp() as time
+    ), c as materialized (
+        select c.queue, c.rate::float8 as rate, k.burst, b.n, clock.time, least(b.at, clock.time) as at,
                least(coalesce(b.level, k.burst), k.burst) as level, coalesce(b.seqs, '{}') as seqs
-        from queue_config c
+        from clock cross join queue_config c
         cross join lateral (select coalesce(c.burst, greatest(1, floor(c.rate)))::float8 as burst) k
         left join lateral (select * from bucket b where b.queue = c.queue order by b.n desc limit 1) b on true
         where (c.rate is not null or c.max_running is not null) and c.rate is not null
@@ -59,7 +61,7 @@ language sql stable set search_path from current set enable_seqscan = off set en
         select w.queue, u.seq, w.lock_key is null as free, w.started from live w cross join unnest(w.seqs) u (seq)
         where w.queue in (select c.queue from c where c.seqs <> '{}')
     ), s as materialized (
-        select c.queue, c.at, c.rate, u.seq, coalesce(l.free, false) as free, l.started
+        select c.queue, c.at, c.time, c.rate, u.seq, coalesce(l.free, false) as free, l.started
         from c cross join unnest(c.seqs) u (seq) left join l on l.queue = c.queue and l.seq = u.seq
     ), d as materialized ( -- the answers that ended the others: they cannot have started later
         select d.queue, max(case when d.runs is null then d.at
@@ -69,15 +71,15 @@ language sql stable set search_path from current set enable_seqscan = off set en
           and (d.xid >= pg_snapshot_xmax(t.snapshot) or d.xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid))
         group by d.queue
     ), x as (
-        select s.queue, s.rate, extract(epoch from greatest(coalesce(s.started, d.at, clock_timestamp()), s.at) - s.at)::float8 as x
+        select s.queue, s.rate, extract(epoch from greatest(coalesce(s.started, d.at, s.time), s.at) - s.at)::float8 as x
         from s left join d on d.queue = s.queue where not s.free
     ), f as ( -- when, in seconds after the last look, the bucket would be full again
         select z.queue, count(*) as n, max(z.x + z.rank / z.rate) as full_at
         from (select x.*, row_number() over (partition by x.queue order by x.x desc) as rank from x) z group by z.queue
     )
-    select c.queue, c.n,
+    select c.queue, c.n, c.time,
            least(c.burst, c.burst - c.rate * (greatest((c.burst - c.level + coalesce(f.n, 0)) / c.rate, f.full_at)
-                                              - extract(epoch from now() - c.at)::float8)),
+                                              - extract(epoch from c.time - c.at)::float8)),
            c.rate, array(select s.seq from s where s.queue = c.queue and s.free), c.n is null or f.n > 0
     from c left join f on f.queue = c.queue
 $$;
@@ -89,7 +91,7 @@ language sql set search_path from current as $$
         select b.* from (select * from tick order by tick desc limit 1) t, bucket_levels(t, array[$1]) b
     ), d as (
         delete from bucket x using b where x.queue = b.queue and x.n = b.n)
-    insert into bucket (queue, at, level, seqs) select queue, now(), level, seqs from b
+    insert into bucket (queue, at, level, seqs) select queue, at, level, seqs from b
 $$;
 comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
 
@@ -189,14 +191,14 @@ begin
         delete from bucket x using b where x.queue = b.queue and x.n = b.n and (b.changed or b.queue in (select queue from ins))
     ), new as (
         insert into bucket (queue, at, level, seqs)
-        select b.queue, now(), b.level, b.seqs || array(select ins.seq from ins where ins.queue = b.queue)
+        select b.queue, b.at, b.level, b.seqs || array(select ins.seq from ins where ins.queue = b.queue)
         from b where b.changed or b.queue in (select queue from ins)
     )
     select coalesce(sum(got.n), 0), coalesce(sum(q.free), 0), least(min(q.low), (select min(lease) from ins)),
            coalesce(bool_or(got.more and q.room > got.n), false),
-           min(least(60000, 1000 * (greatest(q.free, cardinality(b.seqs)) + got.n + 1 - b.level) / b.rate))
+           min(least(60000, 1000 * (greatest(q.free, cardinality(b.seqs)) + got.n + 1 - b.level) / b.rate
+                           - 1000 * extract(epoch from clock_timestamp() - b.at)))
                filter (where got.more and q.room = got.n and q.slots is distinct from got.n)
-           - 1000 * extract(epoch from clock_timestamp() - now())
     from q left join got on got.queue = q.queue left join b on b.queue = q.queue
     into jobs, free_before, first, more, wait_ms;
     free_jobs := free_before + jobs;
