@@ -25,6 +25,10 @@ language sql immutable set search_path from current as $$
         when $4 then 'a job has a payload or a body, not both'
         when $5 < 1 then format('max_tries is 1 at least, not %s', $5)
         when $6 <= interval '0' or $7 <= interval '0' then 'a timeout is longer than zero'
+        when $6 > interval '365 days' or $7 > interval '365 days'
+             or not (timestamp '2001-01-01' + $6 <= timestamp '2002-01-01') -- months and days of opposite signs look small
+             or not (timestamp '2001-01-01' + $7 <= timestamp '2002-01-01')
+            then 'a timeout is 365 days at most'
         when length($8) > 1000 or length($9) > 1000 then 'a unique key or concurrency key has 1000 characters at most' end
 $$;
 comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is 'Why there may be no such job; NULL = it may be';

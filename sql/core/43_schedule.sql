@@ -308,7 +308,7 @@ begin
     elsif t.more or d.n > 0 then
         wait_ms := 5;
     end if;
-    again := every or t.limited_at <= clock_timestamp();
+    again := every or coalesce(t.limited_at <= clock_timestamp(), false);
     if again or which is not null then
         select * into k from cut_limited(new, case when not again then which end);
         cut := cut + k.jobs;

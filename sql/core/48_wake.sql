@@ -40,7 +40,7 @@ declare
     free int;
     every boolean;
 begin
-    if not (select bool_or(slot_waits(s)) from generate_series(0, 16) s) then
+    if not slot_waits(0) and not slot_waits(1) then -- who comes now finds slot 0 barred; others look within a second
         return;
     end if;
     select t.hasty, (select count(*) from (select from work_queue w where w.lease >= t.free and w.lock_key is null limit 17) z)
@@ -160,7 +160,8 @@ begin
         state := 'busy';
     else
         select * into t from tick order by tick desc limit 1;
-        if exists (select from work_queue w where w.lease >= t.free and w.lock_key is null) then
+        if exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
+                   and ($4 is null or w.queue = any($4))) then
             state := 'claim';
         elsif not t.more then
             select x.state, x.leases, x.due into look.state, look.leases, look.due from take_new(t, $1, $2, $3, $4, $5) x;
@@ -213,6 +214,9 @@ declare
     l      record;
     s      record;
 begin
+    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then -- as claim(): a lease of nobody is free
+        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
+    end if;
     if direct then
         perform pg_advisory_unlock_all(); -- the session is the worker's own
     end if;
@@ -231,7 +235,10 @@ begin
                 where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
                   and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) j
             where w.lease = any(l.leases) order by w.lease, j.seq;
-            got := true;
+            got := found;
+            if not got then
+                perform drop_missing(l.leases); -- somebody deleted them by hand just now
+            end if;
         else
             return query select c.*, -1, 0 from claim($1, $2, $3, $4, $5) c where l.state <> 'nothing';
             got := found;
@@ -252,7 +259,7 @@ begin
     end loop;
     slot := s.slot;
     wait_ms := case when s.slot = -1 or l.state = 'busy' then 2 when s.fresh then 0
-                    when l.due < now() + interval '1 s' then 1 + (1000 * extract(epoch from l.due - clock_timestamp()))::int
+                    when l.due < now() + interval '1 s' then 1 + (1000 * extract(epoch from greatest(l.due, now()) - clock_timestamp()))::int
                     when l.state = 'alone' and s.slot = 0 then 250 else 1000 end;
     wait_ms := greatest(wait_ms, 0);
     return next;
