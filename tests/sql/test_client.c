@@ -34,6 +34,7 @@ static const struct {
     {"extend",             5,  "lease outcome lease_until_ms lease_ms cancel"},
     {"fail",               10, "seq outcome"                                 },
     {"give_back",          4,  "seq outcome"                                 },
+    {"keep_books",         0,  "state"                                       },
     {"keep_only",          3,  "state"                                       },
     {"node_beat",          2,  "state"                                       },
     {"node_start",         8,  "state"                                       },

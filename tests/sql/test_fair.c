@@ -38,7 +38,7 @@ a_trickle_beside_a_mountain(void **state)
         for (waited = 0; work_off(c, 10, small) == 0; waited += 10)
             assert_true(waited <= allowed);
     }
-    assert_in_range(allowed, 11, 200); /* and a round is short while workers are slow */
+    assert_in_range(allowed, 11, 500); /* a round follows what workers take, not the backlog */
     core_check(c);
     PQfinish(c);
 }
