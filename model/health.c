@@ -1,14 +1,13 @@
 /*
- * The rows of database health, and the rules of its advice.
+ * The rows of database health, and what is read off them.
  */
 #include "model/health.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "model/text.h"
 
 #define COLUMNS(t) (int)(sizeof(t) / sizeof(t)[0])
 #define RECORD(what, table) \
@@ -99,20 +98,12 @@ RECORD(health_table, table_fields);
 
 /* --- what follows ---------------------------------------------------------------------------- */
 
-enum {
-    LONG_MS = 5 * 60 * 1000, /* of an open transaction */
-    IDLE_MS = 60 * 1000,     /* of one in which nothing happens */
-    HELD_XIDS = 1000,        /* below, a holder is no matter */
-    MANY_DEAD = 1000,
-    LAG_MS = 30 * 1000,
-    BLOCKED_MS = 10 * 1000
-};
-#define MUCH_DEAD 0.20
-#define FREEZE_PART 0.80
-#define FULL_PART 0.90
+enum { HELD_XIDS = 1000, HELD_MS = 10 * 1000 }; /* below, a holder is no matter */
+#define FREEZE_LATE 1.25                        /* of the age at which vacuums are forced */
+#define FREEZE_BAD 1e9                          /* half way to the halt */
 
-static int64_t
-known(int64_t n)
+int64_t
+health_known(int64_t n)
 {
     return n == FIELD_NULL || n < 0 ? 0 : n;
 }
@@ -120,7 +111,7 @@ known(int64_t n)
 double
 health_dead_part(const struct health_table *t)
 {
-    int64_t dead = known(t->dead), all = dead + known(t->live);
+    int64_t dead = health_known(t->dead), all = dead + health_known(t->live);
 
     return all > 0 ? (double)dead / (double)all : (double)NAN;
 }
@@ -128,9 +119,9 @@ health_dead_part(const struct health_table *t)
 double
 health_fill(const struct health_table *t)
 {
-    int64_t next = known(t->next_dead);
+    int64_t next = health_known(t->next_dead);
 
-    return (double)known(t->worst_dead) / (double)(next > 0 ? next : 1);
+    return (double)health_known(t->worst_dead) / (double)(next > 0 ? next : 1);
 }
 
 bool
@@ -139,20 +130,83 @@ health_is_signalled(const struct health_session *s)
     return s->pid > 0 && strcmp(s->kind, "slot") != 0 && *s->guard;
 }
 
-static int64_t
-open_for(const struct health *h, const struct health_session *s)
+bool
+health_waits(const struct health_session *s)
+{
+    return *s->blocked_by || !strncmp(s->waits, "Lock: ", 6);
+}
+
+bool
+health_waits_for(const struct health_session *s, int pid)
+{
+    for (const char *at = s->blocked_by; *at;) {
+        char *end;
+        long one = strtol(at, &end, 10);
+        if (end == at)
+            return false;
+        if (one == pid)
+            return true;
+        at = end;
+    }
+    return false;
+}
+
+void
+health_say_blockers(struct buf *out, const struct health_session *s)
+{
+    const char *sign = "pid ";
+    bool prepared = health_waits_for(s, 0);
+
+    for (const char *at = s->blocked_by; *at;) {
+        char *end;
+        long one = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        if (one > 0) {
+            buf_printf(out, "%s%ld", sign, one);
+            sign = ", ";
+        }
+        at = end;
+    }
+    if (prepared)
+        buf_printf(out, "%sa prepared transaction", *sign == ',' ? " and " : "");
+    else if (*sign != ',')
+        buf_str(out, "others");
+}
+
+int
+health_xid_alarm(const struct health_server *s)
+{
+    if ((double)s->xid_age >= FREEZE_BAD)
+        return 2;
+    return s->freeze_max > 0 && (double)s->xid_age >= FREEZE_LATE * (double)s->freeze_max;
+}
+
+int64_t
+health_open_ms(const struct health *h, const struct health_session *s)
 {
     return s->xact_ms == FIELD_NULL || h->now_ms < s->xact_ms ? 0 : h->now_ms - s->xact_ms;
 }
 
-static bool
-is_idle(const struct health_session *s)
+bool
+health_is_idle(const struct health_session *s)
 {
     return !strncmp(s->state, "idle in transaction", 19);
 }
 
-/* Of those that hold, the one that goes back furthest: as old in ids, or open so long that nothing
- * else matters in a quiet database. */
+/* It goes far back in ids, or is open so long that nothing else matters in a quiet database. */
+static bool
+is_worth_a_word(const struct health *h, const struct health_session *s)
+{
+    int64_t ms = health_open_ms(h, s);
+
+    if (s->held == FIELD_NULL)
+        return false;
+    if (s->held >= HELD_XIDS && (s->xact_ms == FIELD_NULL || ms >= HELD_MS))
+        return true;
+    return ms >= (health_is_idle(s) ? HEALTH_IDLE_MS : HEALTH_LONG_MS);
+}
+
 const struct health_session *
 health_holder(const struct health *h)
 {
@@ -160,10 +214,9 @@ health_holder(const struct health *h)
 
     for (int i = 0; i < h->nsessions; i++) {
         const struct health_session *s = &h->sessions[i];
-        int64_t ms = open_for(h, s);
-        if (s->held == FIELD_NULL || (s->held < HELD_XIDS && ms < (is_idle(s) ? IDLE_MS : LONG_MS)))
-            continue;
-        if (!most || s->held > most->held || (s->held == most->held && ms > open_for(h, most)))
+        if (is_worth_a_word(h, s) &&
+            (!most || s->held > most->held ||
+             (s->held == most->held && health_open_ms(h, s) > health_open_ms(h, most))))
             most = s;
     }
     return most;
@@ -175,247 +228,6 @@ health_held_rows(const struct health *h)
     int64_t sum = 0;
 
     for (int i = 0; i < h->ntables; i++)
-        sum += known(h->tables[i].dead);
+        sum += health_known(h->tables[i].dead);
     return sum;
-}
-
-/* --- advice ---------------------------------------------------------------------------------- */
-
-struct list {
-    const struct health *h;
-    struct arena *mem;
-    struct advice *out;
-    int n, max;
-};
-
-static void
-add(struct list *l, bool bad, const char *id, const char *text)
-{
-    if (l->n < l->max)
-        l->out[l->n++] = (struct advice){bad, id, text};
-}
-
-/* "41m", as the lists say it. */
-static const char *
-span(struct list *l, int64_t ms)
-{
-    static const struct {
-        int64_t ms;
-        const char *unit;
-    } units[] = {
-        {86400000, "d"},
-        {3600000,  "h"},
-        {60000,    "m"},
-    };
-
-    for (int i = 0; i < 3; i++)
-        if (ms >= units[i].ms)
-            return arena_printf(l->mem, "%lld%s", (long long)(ms / units[i].ms), units[i].unit);
-    return arena_printf(l->mem, "%llds", (long long)(ms / 1000));
-}
-
-static const char *
-count(struct list *l, int64_t n)
-{
-    if (n < 1000)
-        return arena_printf(l->mem, "%lld", (long long)n);
-    if (n < 1000000)
-        return arena_printf(l->mem, "%lld,%03lld", (long long)(n / 1000), (long long)(n % 1000));
-    return arena_printf(l->mem, "%lld,%03lld,%03lld", (long long)(n / 1000000),
-                        (long long)(n / 1000 % 1000), (long long)(n % 1000));
-}
-
-static const char *
-who(struct list *l, const struct health_session *s)
-{
-    struct buf b = {0};
-
-    if (s->pid > 0 && strcmp(s->kind, "slot") != 0)
-        buf_printf(&b, "pid %d (%s ", s->pid, *s->app ? "app" : "user");
-    else
-        buf_printf(&b, "%s (",
-                   !strcmp(s->kind, "slot") ? "replication slot" : "prepared transaction");
-    text_clean(&b, *s->app ? s->app : s->user, strlen(*s->app ? s->app : s->user), TEXT_LINE, 24);
-    buf_str(&b, ")");
-    const char *text = arena_strndup(l->mem, b.data, b.len);
-    buf_free(&b);
-    return text;
-}
-
-static const char *
-help_for(struct list *l, const struct health_session *s)
-{
-    if (!strcmp(s->kind, "slot"))
-        return "start its reader, or drop the slot";
-    if (!strcmp(s->kind, "prepared"))
-        return "commit prepared or rollback prepared ends it";
-    if (!strcmp(s->kind, "walsender"))
-        return "a standby holds it by hot_standby_feedback: look for the long query there";
-    if (*s->deny)
-        return arena_printf(l->mem, "ending it is not yours to do: %s", s->deny);
-    return is_idle(s) ? "K ends that session" : "C cancels its statement, K ends the session";
-}
-
-static const char *
-what_it_does(struct list *l, const struct health_session *s)
-{
-    int64_t ms = open_for(l->h, s);
-
-    if (!strcmp(s->kind, "slot"))
-        return arena_printf(l->mem, "(%s) keeps rows since %s transactions", s->state,
-                            count(l, known(s->held)));
-    if (!strcmp(s->kind, "prepared"))
-        return arena_printf(l->mem, "is open for %s", span(l, ms));
-    return arena_printf(l->mem, "is %s for %s", s->state, span(l, ms));
-}
-
-static void
-on_holder(struct list *l)
-{
-    const struct health_session *s = health_holder(l->h);
-    int64_t rows = health_held_rows(l->h);
-
-    if (!s)
-        return;
-    add(l, open_for(l->h, s) >= LONG_MS || rows >= MANY_DEAD, s->id,
-        arena_printf(l->mem, "%s %s and holds back vacuum%s: %s", who(l, s), what_it_does(l, s),
-                     rows >= MANY_DEAD
-                         ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
-                         : "",
-                     help_for(l, s)));
-}
-
-/* Transactions that are open for long beside the holder; blockers have their own words. */
-static void
-on_sessions(struct list *l)
-{
-    const struct health *h = l->h;
-    const struct health_session *holder = health_holder(h);
-
-    for (int i = 0; i < h->nsessions; i++) {
-        const struct health_session *s = &h->sessions[i];
-        int64_t ms = open_for(h, s);
-        if (*s->blocked_by && h->now_ms - s->since_ms >= BLOCKED_MS)
-            add(l, true, s->id,
-                arena_printf(l->mem,
-                             "%s waits for a lock since %s, held by pid %s: look at that one first",
-                             who(l, s), span(l, h->now_ms - s->since_ms), s->blocked_by));
-        else if (s == holder || !strcmp(s->kind, "autovacuum"))
-            continue;
-        else if (!strcmp(s->kind, "slot") && !strncmp(s->state, "inactive", 8))
-            add(l, false, s->id,
-                arena_printf(
-                    l->mem,
-                    "%s is not read by anybody and keeps WAL%s: start its reader, or drop it",
-                    who(l, s), s->held == FIELD_NULL ? "" : " and dead rows"));
-        else if (is_idle(s) && ms >= LONG_MS)
-            add(l, false, s->id,
-                arena_printf(l->mem, "%s is %s for %s: %s", who(l, s), s->state, span(l, ms),
-                             help_for(l, s)));
-    }
-}
-
-static void
-on_tables(struct list *l)
-{
-    const struct health *h = l->h;
-    const struct health_session *holder = health_holder(h);
-
-    for (int i = 0; i < h->ntables; i++) {
-        const struct health_table *t = &h->tables[i];
-        double part = health_dead_part(t);
-        int percent = isnan(part) ? 0 : (int)(part * 100);
-        if (t->vacuum_off == 1)
-            add(l, true, "",
-                arena_printf(l->mem,
-                             "%s: autovacuum is switched off for it: alter table ... reset "
-                             "(autovacuum_enabled)",
-                             t->name));
-        if (known(t->dead) < MANY_DEAD || isnan(part) || part < MUCH_DEAD)
-            continue;
-        if (holder)
-            add(l, true, holder->id,
-                arena_printf(l->mem, "%s: %d%% dead, %s rows, and vacuum is held back by %s",
-                             t->name, percent, count(l, t->dead), who(l, holder)));
-        else if (health_fill(t) >= 1)
-            add(l, false, "",
-                arena_printf(l->mem,
-                             "%s: %d%% dead and past its mark of %s: autovacuum is due, or %d of "
-                             "%d workers are not enough",
-                             t->name, percent, count(l, t->next_dead),
-                             h->server ? h->server->workers : 0,
-                             h->server ? h->server->max_workers : 0));
-        else
-            add(l, false, "",
-                arena_printf(
-                    l->mem,
-                    "%s: %d%% dead is normal between vacuums: the next starts at %s dead rows",
-                    t->name, percent, count(l, t->next_dead)));
-    }
-}
-
-static void
-on_server(struct list *l)
-{
-    const struct health_server *s = l->h->server;
-
-    if (!s)
-        return;
-    if (s->freeze_max > 0 && (double)s->xid_age >= FREEZE_PART * (double)s->freeze_max)
-        add(l, true, "",
-            arena_printf(l->mem,
-                         "database %s is at %d%% of autovacuum_freeze_max_age: vacuum (freeze) its "
-                         "oldest tables; end what holds vacuum back",
-                         s->xid_database,
-                         (int)(100.0 * (double)s->xid_age / (double)s->freeze_max)));
-    if (s->autovacuum == 0)
-        add(l, true, "",
-            "autovacuum is switched off on this server: dead rows stay. alter system set "
-            "autovacuum = on, then reload");
-    if (s->max_connections > 0 && s->connections >= FULL_PART * s->max_connections)
-        add(l, true, "",
-            arena_printf(
-                l->mem,
-                "%d of %d connections are taken: a pooler, or fewer workers, before nobody gets in",
-                s->connections, s->max_connections));
-    if (s->lag_ms != FIELD_NULL && s->lag_ms >= LAG_MS)
-        add(l, false, "",
-            arena_printf(
-                l->mem,
-                s->standby == 1
-                    ? "this standby is %s behind: what you see is that old"
-                    : "a standby is %s behind: its disk, its network, or a long query there",
-                span(l, s->lag_ms)));
-}
-
-static void
-on_rights(struct list *l)
-{
-    const struct health_server *s = l->h->server;
-
-    if (s && s->sees_all == 0)
-        add(l, false, "",
-            arena_printf(l->mem,
-                         "user %s can't see what other users' sessions do (%d hidden now): grant "
-                         "pg_monitor to it would show them",
-                         s->login, s->hidden));
-}
-
-int
-health_advice(const struct health *h, struct arena *mem, struct advice *out, int max)
-{
-    struct advice all[64];
-    struct list l = {h, mem, all, 0, 64};
-    int n = 0;
-
-    on_holder(&l);
-    on_server(&l);
-    on_sessions(&l);
-    on_tables(&l);
-    on_rights(&l);
-    for (int bad = 1; bad >= 0; bad--)
-        for (int i = 0; i < l.n && n < max; i++)
-            if (all[i].bad == (bad == 1))
-                out[n++] = all[i];
-    return n;
 }

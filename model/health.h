@@ -28,7 +28,7 @@ struct health_server {
 struct health_session {    /* a transaction, or what else holds rows back */
     const char *id, *kind; /* session, autovacuum, walsender, background, prepared, slot */
     int pid;               /* INT_MIN = none */
-    const char *user, *app, *client, *state, *query, *waits, *blocked_by;
+    const char *user, *app, *client, *state, *query, *waits, *blocked_by; /* pids */
     int64_t xact_ms, since_ms;
     int64_t held; /* transaction ids since the oldest that it may see; FIELD_NULL = holds nothing */
     int wraparound;
@@ -77,6 +77,19 @@ const struct health_session *health_holder(const struct health *h);
 /* Dead rows of all tables that the holder may keep from being removed. */
 int64_t health_held_rows(const struct health *h);
 bool health_is_signalled(const struct health_session *s); /* a process: C and K may be for it */
+enum {
+    HEALTH_LONG_MS = 5 * 60 * 1000, /* from then on an open transaction is worth a word */
+    HEALTH_IDLE_MS = 60 * 1000      /* one in which nothing happens */
+};
+int64_t health_known(int64_t n); /* 0 where it is not */
+int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
+bool health_is_idle(const struct health_session *s); /* in a transaction */
+bool health_waits(const struct health_session *s);   /* for a lock */
+bool health_waits_for(const struct health_session *s, int pid);
+/* Appends "pid 4711, 4712", "a prepared transaction", or "others" where nobody was asked. */
+void health_say_blockers(struct buf *out, const struct health_session *s);
+/* Transaction ids are so old that it is worth a word: 1 a warning, 2 bad. */
+int health_xid_alarm(const struct health_server *s);
 
 struct advice {
     bool bad;

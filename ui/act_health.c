@@ -42,20 +42,6 @@ no_signal(const struct app *a, int terminate)
     return NULL;
 }
 
-/* pid as a word of blocked_by, a list with blanks between. */
-static bool
-is_named(const char *list, int pid)
-{
-    char word[24];
-    size_t len = strlen(fmt_int(pid).s);
-
-    memcpy(word, fmt_int(pid).s, len + 1);
-    for (const char *at = list; (at = strstr(at, word)); at += len)
-        if ((at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
-            return true;
-    return false;
-}
-
 static void
 say_what_it_holds(struct buf *out, const struct health *h, const struct health_session *s)
 {
@@ -66,12 +52,14 @@ say_what_it_holds(struct buf *out, const struct health *h, const struct health_s
                    fmt_plural(s->held, "transaction").s,
                    fmt_plural(health_held_rows(h), "dead row").s);
     for (int i = 0; i < h->nsessions; i++)
-        if (is_named(h->sessions[i].blocked_by, s->pid)) {
+        if (health_waits_for(&h->sessions[i], s->pid)) {
             buf_printf(out, "%s%d", sign, h->sessions[i].pid);
             sign = ", ";
         }
-    if (*s->blocked_by)
-        buf_printf(out, "\nwaits itself for pid %s", s->blocked_by);
+    if (health_waits(s)) {
+        buf_str(out, "\nwaits itself for ");
+        health_say_blockers(out, s);
+    }
 }
 
 static void
@@ -87,6 +75,9 @@ say_warnings(struct buf *out, const struct health_session *s)
                      "again.");
     else if (!strcmp(s->kind, "background"))
         buf_str(out, "\n! A process of the server, not a client.");
+    else if (!strncmp(s->app, "queuetop", 8))
+        buf_str(out, "\n! A connection of queuetop: a worker, a scheduler or a console that "
+                     "connects again.");
 }
 
 static void
@@ -128,7 +119,7 @@ on_signal(struct app *a, int terminate)
                                 .pid = fmt_int(s->pid).s,
                                 .settings = wish.data,
                                 .about = about.data,
-                                .typed = s->wraparound == 1 || !strcmp(s->kind, "walsender"),
+                                .typed = strcmp(s->kind, "session") != 0,
                                 .expected = -1});
     buf_free(&about);
     buf_free(&wish);

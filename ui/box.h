@@ -17,8 +17,9 @@ void box_sort(struct app *a);
 void box_columns(struct app *a);
 
 /* --- text that scrolls (ui/box_text.c) --- */
-void box_text(struct app *a, const char *title, const char *text);
-void box_sql(struct app *a); /* of the view in front */
+void box_text(struct app *a, const char *title, const char *text);  /* code */
+void box_prose(struct app *a, const char *title, const char *text); /* words */
+void box_sql(struct app *a);                                        /* of the view in front */
 
 /* --- a running action, and leaving while it runs (ui/box_progress.c) --- */
 extern const struct view_ops quit_ops;

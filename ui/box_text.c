@@ -1,5 +1,5 @@
 /*
- * A box of text that scrolls: the SQL of a screen or of an action.
+ * A box of text that scrolls: the SQL of a screen or of an action, or words.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@ struct text_box {
     struct view view;
     char *title;
     char *text;
+    enum role role;
     struct text_area area;
     int page, lines;
 };
@@ -75,7 +76,7 @@ text_draw(struct view *v, struct grid *g, struct rect screen)
     struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER, t->title), 1, 0);
     t->area.wrap = true;
     t->page = in.h;
-    t->lines = grid_lines(g, in, ROLE_CODE, t->text, len, &t->area);
+    t->lines = grid_lines(g, in, t->role, t->text, len, &t->area);
     grid_cursor(g, in.x, in.y);
 }
 
@@ -102,6 +103,14 @@ box_text(struct app *a, const char *title, const char *text)
 
     t->title = xstrdup(title);
     t->text = xstrdup(text);
+    t->role = ROLE_CODE;
+}
+
+void
+box_prose(struct app *a, const char *title, const char *text)
+{
+    box_text(a, title, text);
+    ((struct text_box *)app_front(a))->role = ROLE_TEXT;
 }
 
 void

@@ -22,7 +22,7 @@ enum { WIDE_W = 120, WIDE_H = 34, PANEL_H = 9, SHOWN_VACUUMS = 2, SHOWN_WAITS = 
 const char *
 health_state(const struct health_session *s)
 {
-    if (*s->blocked_by)
+    if (health_waits(s))
         return "waits: lock";
     if (!strcmp(s->state, "idle in transaction"))
         return "idle in txn";
@@ -53,7 +53,7 @@ draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     bool idle = !strncmp(s->state, "idle in", 7) || !strcmp(s->kind, "prepared");
 
     (void)c;
-    grid_str(g, r, *s->blocked_by ? ROLE_BAD : idle ? ROLE_WARN : ROLE_TEXT, health_state(s));
+    grid_str(g, r, health_waits(s) ? ROLE_BAD : idle ? ROLE_WARN : ROLE_TEXT, health_state(s));
 }
 
 static void
@@ -63,8 +63,11 @@ draw_query(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     struct buf line = {0};
 
     (void)c;
-    if (*s->blocked_by)
-        buf_printf(&line, "(waits for pid %s) ", s->blocked_by);
+    if (*s->blocked_by) {
+        buf_str(&line, "(waits for ");
+        health_say_blockers(&line, s);
+        buf_str(&line, ") ");
+    }
     health_one_line(&line, s->query);
     if (line.len)
         grid_text(g, r, ROLE_TEXT, line.data, line.len);
@@ -84,7 +87,6 @@ static const struct column session_columns[] = {
     {"held", "XMIN AGE", "Transactions since the oldest that it may still see: rows that died since then stay",
      K_COUNT, S(held), 9, 11, 0, NULL},
     {"client", "CLIENT", "Where it comes from", K_TEXT, S(client), 15, 15, 20, NULL},
-    {"waits", "WAITS FOR", "What it waits for", K_TEXT, S(waits), 22, 22, 21, NULL},
     {"query", "QUERY", "Its statement, or the last one", K_CUSTOM, S(query), 12, 0, 1, &query_special},
 };
 /* clang-format on */
@@ -351,8 +353,8 @@ draw_xid(const struct health_look *l, struct grid *g, struct rect r)
 
     if (!s)
         return;
-    bool old = s->freeze_max > 0 && s->xid_age * 5 >= s->freeze_max * 4;
-    pen_printf(&p, old ? ROLE_BAD : ROLE_TEXT, "oldest %s of %s freeze max (%s)",
+    static const enum role roles[] = {ROLE_TEXT, ROLE_WARN, ROLE_BAD};
+    pen_printf(&p, roles[health_xid_alarm(s)], "oldest %s of %s freeze max (%s)",
                fmt_count(s->xid_age).s, fmt_count(s->freeze_max).s,
                fmt_percent((double)s->xid_age, (double)s->freeze_max).s);
     if (p.r.w > 20)
@@ -368,15 +370,14 @@ draw_locks(const struct health_look *l, struct grid *g, struct rect r)
 
     for (int i = 0; i < h->nsessions; i++) {
         const struct health_session *s = &h->sessions[i];
-        if (!*s->blocked_by || waits++ >= SHOWN_WAITS)
+        if (!health_waits(s) || waits++ >= SHOWN_WAITS)
             continue;
         struct pen w = pen_start(g, rect_row(r, waits));
         pen_gap(&w, LEAD_W);
         pen_printf(&w, ROLE_BAD, "pid %d", s->pid);
         pen_printf(
-            &w, ROLE_TEXT, " (%.40s) waits %s for pid %s: ", s->app,
-            fmt_age_short(s->since_ms == FIELD_NULL ? FIELD_NULL : h->now_ms - s->since_ms).s,
-            s->blocked_by);
+            &w, ROLE_TEXT, " (%.40s) %s ", s->app,
+            fmt_age_short(s->since_ms == FIELD_NULL ? FIELD_NULL : h->now_ms - s->since_ms).s);
         draw_query(g, w.r, s, NULL);
     }
     if (waits)
@@ -439,7 +440,7 @@ lower_height(const struct health *h)
     int waits = 0;
 
     for (int i = 0; i < h->nsessions; i++)
-        waits += *h->sessions[i].blocked_by != 0;
+        waits += health_waits(&h->sessions[i]);
     return 3 + (h->nvacuums < SHOWN_VACUUMS ? h->nvacuums : SHOWN_VACUUMS) +
            (waits < SHOWN_WAITS ? waits : SHOWN_WAITS);
 }

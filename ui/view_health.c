@@ -26,8 +26,8 @@ keep(void *ctx, const void *row)
     const struct health_view *v = ctx;
     const struct health_session *s = row;
 
-    return words_match(v->table.filter,
-                       (const char *const[]){s->id, s->user, s->app, s->state, s->query, NULL});
+    return words_match(v->table.filter, (const char *const[]){s->id, s->user, s->app, s->state,
+                                                              s->waits, s->query, NULL});
 }
 
 static void
@@ -170,7 +170,7 @@ on_advice(struct app *a, int arg)
     if (h.server && h.server->signals_all == 0)
         buf_printf(&text, "\nC and K reach the sessions of your own role only: pg_signal_backend "
                           "reaches those of others too.\n");
-    box_text(a, "advice", text.data);
+    box_prose(a, "advice", text.data);
     buf_free(&text);
 }
 
@@ -201,10 +201,15 @@ health_open(struct view *view)
     fact(&text, "holds back",
          s->held == FIELD_NULL ? "nothing" : fmt_plural(s->held, "transaction").s);
     fact(&text, "waits for", s->waits);
-    fact(&text, "blocked by", s->blocked_by);
+    if (health_waits(s)) {
+        struct buf who = {0};
+        health_say_blockers(&who, s);
+        fact(&text, "held by", who.data);
+        buf_free(&who);
+    }
     fact(&text, "C and K", s->deny);
     buf_printf(&text, "\n%s\n", s->query);
-    box_text(view->app, s->id, text.data);
+    box_prose(view->app, s->id, text.data);
     buf_free(&text);
 }
 

@@ -14,7 +14,7 @@ with a as materialized (
 ), lsn as (
     select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end as at
 ), rep as (
-    select count(*)::int as standbys, (extract(epoch from max(replay_lag)) * 1000)::bigint as lag_ms,
+    select count(*) filter (where r.state is distinct from 'backup')::int as standbys, bool_or(r.state is null) as veiled, (extract(epoch from max(replay_lag)) * 1000)::bigint as lag_ms,
            max(l.at - r.replay_lsn)::bigint as lag_bytes
     from lsn l, pg_stat_replication r
 ), xids as (
@@ -23,7 +23,7 @@ with a as materialized (
 select current_setting('max_connections')::int as max_connections, connections, active, idle_in_txn, blocked, hidden,
        (extract(epoch from longest) * 1000)::bigint as longest_ms,
        d.blks_hit, d.blks_read, (l.at - '0/0'::pg_lsn)::bigint as wal_bytes, r.standbys, r.lag_bytes,
-       case when not pg_is_in_recovery() then case when r.standbys > 0 then coalesce(r.lag_ms, 0) end
+       case when not pg_is_in_recovery() then case when r.standbys > 0 and not r.veiled then coalesce(r.lag_ms, 0) end
             when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
             else (extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint end as lag_ms,
        pg_is_in_recovery() as standby,

@@ -1,20 +1,35 @@
 -- Transactions of this database, the one that holds vacuum back most first: sessions, prepared transactions,
 -- replication slots. held = how many transaction ids the oldest rows it may still see go back (NULL: it holds
--- nothing). guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
+-- nothing). A vacuum holds nothing back, an analyze does; a writer of another database does too, as every snapshot
+-- taken here reaches back to it. A slot's catalog_xmin keeps rows of the system's own tables only. blocked_by: pids,
+-- 0 = a prepared transaction; of the 20 that wait longest, as the answer stops the lock manager for a moment.
+-- guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
 with me as (
     select oid, rolsuper from pg_roles where rolname = current_user
+), v as materialized (
+    select pid from pg_stat_progress_vacuum
+), a as materialized (
+    select *, wait_event_type = 'Lock' as waiting, datname <> current_database() as elsewhere,
+           row_number() over (partition by wait_event_type = 'Lock' order by query_start) as nth
+    from pg_stat_activity
+    where pid <> pg_backend_pid() and backend_type <> 'parallel worker'
+), w as materialized (
+    select l.pid, min(l.waitstart) as since from pg_locks l
+    where not l.granted and exists (select from a where a.waiting) group by l.pid
 ), s as (
     select 'pid ' || a.pid as id, case a.backend_type when 'client backend' then 'session' when 'autovacuum worker' then 'autovacuum'
                when 'walsender' then 'walsender' else 'background' end as kind,
            a.pid, a.usename::text as "user", a.application_name as app, coalesce(host(a.client_addr), 'local') as client,
            coalesce(a.state, a.backend_type) as state,
            (extract(epoch from a.xact_start) * 1000)::bigint as xact_ms,
-           (extract(epoch from case when a.state = 'active' then a.query_start else a.state_change end) * 1000)::bigint as since_ms,
-           case when a.backend_type = 'autovacuum worker' then null else greatest(age(a.backend_xmin), age(a.backend_xid))::bigint end as held,
-           left(a.query, 4000) as query,
+           (extract(epoch from case when a.waiting then coalesce(w.since, a.query_start) when a.state = 'active' then a.query_start
+                                    else a.state_change end) * 1000)::bigint as since_ms,
+           case when v.pid is not null then null when a.elsewhere then age(a.backend_xid)
+                else greatest(age(a.backend_xmin), age(a.backend_xid)) end::bigint as held,
+           case when a.elsewhere then format('(in database %s) ', a.datname) else '' end || left(a.query, 4000) as query,
            case when a.wait_event_type is not null and a.state = 'active' then a.wait_event_type || ': ' || a.wait_event end as waits,
-           case when a.wait_event_type = 'Lock' then
-               array_to_string(array(select distinct p from unnest(pg_blocking_pids(a.pid)) p where p > 0 order by p), ' ') end as blocked_by,
+           case when a.waiting and a.nth <= 20 then
+               array_to_string(array(select distinct p from unnest(pg_blocking_pids(a.pid)) p order by p), ' ') end as blocked_by,
            a.query like 'autovacuum:%(to prevent wraparound)' and a.backend_type = 'autovacuum worker' as wraparound,
            json_build_object('pid', a.pid, 'start', a.backend_start, 'state', a.state, 'xact', a.xact_start,
                              'query', a.query_start, 'own', pg_backend_pid())::text as guard,
@@ -22,8 +37,9 @@ with me as (
                 when t.rolsuper and not me.rolsuper then format('user %s is a superuser: only a superuser may signal it', a.usename)
                 when not pg_has_role(a.usesysid, 'usage') and not pg_has_role('pg_signal_backend', 'usage')
                     then format('it is a session of %s: that needs the role pg_signal_backend', a.usename) end as deny
-    from me, pg_stat_activity a left join pg_roles t on t.oid = a.usesysid
-    where a.pid <> pg_backend_pid() and (a.datname = current_database() or a.backend_type = 'walsender')
+    from me, a left join pg_roles t on t.oid = a.usesysid left join v on v.pid = a.pid left join w on w.pid = a.pid
+    where (not a.elsewhere or a.elsewhere is null and a.backend_type = 'walsender'
+           or a.backend_xid is not null and a.xact_start < now() - interval '1 min')
       and (a.xact_start is not null or a.backend_xmin is not null or a.backend_xid is not null)
     union all
     select 'prepared ' || gid, 'prepared', null, owner::text, gid, '', 'prepared', (extract(epoch from prepared) * 1000)::bigint,
@@ -31,8 +47,11 @@ with me as (
            null, null, false, null, 'a prepared transaction has no process: commit prepared or rollback prepared ends it'
     from pg_prepared_xacts where database = current_database()
     union all
-    select 'slot ' || slot_name, 'slot', active_pid, '', slot_name::text, '', case when active then 'active slot' else 'inactive slot' end,
-           null, null, greatest(age(xmin), age(catalog_xmin))::bigint, format('pg_drop_replication_slot(%L)', slot_name),
+    select 'slot ' || slot_name, 'slot', active_pid, '', slot_name::text, '',
+           case when wal_status = 'lost' then 'lost slot' when active then 'active slot' else 'unread slot' end,
+           null, null, age(xmin)::bigint,
+           format('keeps %s of WAL; select pg_drop_replication_slot(%L)', coalesce(pg_size_pretty(case when pg_is_in_recovery()
+               then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn), 'nothing'), slot_name),
            null, null, false, null, 'a replication slot has no transaction: its reader must catch up, or the slot be dropped'
     from pg_replication_slots
     where (xmin is not null or catalog_xmin is not null or not active) and coalesce(database, current_database()) = current_database()

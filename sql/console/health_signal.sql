@@ -1,6 +1,7 @@
 -- Ends a statement ("act": "cancel") or a session ("terminate") that stands as it was shown: the same process, begun
--- at the same time, in the same statement or transaction. $1 = {"act", "shown"}, shown = guard of
--- health_sessions.sql. $2 = the batch; NULL only looks. Answers one row: state, or why it was left alone.
+-- at the same time, in the same statement or transaction, and not one that was idle and works again. $1 = {"act",
+-- "shown"}, shown = guard of health_sessions.sql. $2 = the batch; NULL only looks. Answers one row: state, or why it
+-- was left alone.
 with w as (
     select $1::jsonb ->> 'act' as act, $1::jsonb -> 'shown' as s
 ), t as materialized (
@@ -11,8 +12,9 @@ with w as (
                     then format('pid %s is another session by now', a.pid)
                 when w.act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (w.s ->> 'query')::timestamptz)
                     then format('the statement of pid %s is over', a.pid)
-                when w.act <> 'cancel' and (a.state is distinct from (w.s ->> 'state') or a.xact_start is distinct from (w.s ->> 'xact')::timestamptz)
-                    then format('pid %s has moved on: it is %s by now', a.pid, coalesce(a.state, 'something else')) end as why
+                when a.xact_start is distinct from (w.s ->> 'xact')::timestamptz then format('the transaction of pid %s is over', a.pid)
+                when w.act = 'terminate' and a.state = 'active' and w.s ->> 'state' <> 'active'
+                    then format('pid %s goes on: it runs a statement by now', a.pid) end as why
     from w left join pg_stat_activity a on a.pid = (w.s ->> 'pid')::int
 ), d as materialized (
     select t.*, case when t.why is null and $2::int is not null

@@ -6,7 +6,7 @@ returns jsonb
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 begin
-    if $3 not in ('cancel query', 'end session') then
+    if $3 is null or $3 not in ('cancel query', 'end session') then
         raise 'no signal is called "%"', $3 using errcode = 'QT007';
     end if;
     if $7 is null then
@@ -35,8 +35,11 @@ declare
     done   boolean;
     answer jsonb;
 begin
+    if act is null or act not in ('cancel', 'terminate') or s ->> 'pid' is null then
+        raise 'a signal needs {"act": "cancel" or "terminate", "shown": {"pid": ...}}' using errcode = 'QT007';
+    end if;
     if $2 is not null then
-        answer := note_signal($1, $2, case act when 'cancel' then 'cancel query' when 'terminate' then 'end session' end,
+        answer := note_signal($1, $2, case act when 'cancel' then 'cancel query' else 'end session' end,
                               target, s - 'own' || jsonb_build_object('who', $3 -> 'who'), $4);
     end if;
     if answer is null then
@@ -46,11 +49,17 @@ begin
                    when a.backend_start is distinct from (s ->> 'start')::timestamptz then target || ' is another session by now'
                    when act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (s ->> 'query')::timestamptz)
                        then format('the statement of %s is over', target)
-                   when act <> 'cancel' and (a.state is distinct from s ->> 'state' or a.xact_start is distinct from (s ->> 'xact')::timestamptz)
-                       then format('%s has moved on: it is %s by now', target, coalesce(a.state, 'something else')) end;
+                   when a.xact_start is distinct from (s ->> 'xact')::timestamptz then format('the transaction of %s is over', target)
+                   when act = 'terminate' and a.state = 'active' and s ->> 'state' <> 'active'
+                       then target || ' goes on: it runs a statement by now' end;
         done := no is null;
         if done and $2 is not null then
-            done := case act when 'cancel' then pg_cancel_backend(a.pid) else pg_terminate_backend(a.pid) end;
+            begin
+                done := case act when 'cancel' then pg_cancel_backend(a.pid) else pg_terminate_backend(a.pid) end;
+            exception when insufficient_privilege then
+                done := false;
+                no := format('%s: %s', target, sqlerrm);
+            end;
         end if;
         answer := jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', target,
             'state', case when done then case act when 'cancel' then 'told to stop' else 'told to end' end end,
@@ -62,4 +71,5 @@ begin
     return query select r ->> 'id', r ->> 'state', r ->> 'why', null::text, 1::bigint from jsonb_array_elements(answer) r;
 end $$;
 comment on function signal_backend(uuid, int, jsonb, text) is 'Ends a statement ({"act": "cancel"}) or a session ("terminate") that is still as it was '
-    'shown ({"shown": {pid, start, state, xact, query}}): a pid that was given to another since is refused. Batch NULL only looks';
+    'shown ({"shown": {pid, start, state, xact, query}}): a pid that was given to another since, a statement or transaction that is over, '
+    'and an idle one that works again are left alone. Batch NULL only looks';
