@@ -107,7 +107,7 @@ send_step(struct db *db, const struct call *c, int step)
     if (step == 0)
         return send_plain(
             db->conn, db->read_only ? "begin transaction isolation level repeatable read read only"
-                                    : "begin");
+                                    : "begin transaction isolation level read committed");
     return send_settings(db, c);
 }
 

@@ -5,7 +5,8 @@ create or replace function scheduler_lock(wait boolean) returns boolean
 language plpgsql set search_path from current as $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
-        raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007';
+        raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007',
+            hint = 'Where another one is the default of the database: alter role ... set default_transaction_isolation = ''read committed''';
     end if;
     if wait then
         perform from scheduler where term = 0 for update;

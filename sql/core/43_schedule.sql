@@ -5,9 +5,9 @@ language sql immutable parallel safe strict set search_path from current as $$
     select left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left($1, 1000),
         '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', 'N', 'g'),
         '"[^"]*"|''[^'']*''|`[^`]*`', 'N', 'g'),
-        '0[xX][0-9a-fA-F]+|\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\M', 'N', 'g'),
+        E'0[xX][0-9a-fA-F]+|\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', 'N', 'g'), -- E: whatever standard_conforming_strings says
         '[0-9]+([.,:][0-9]+)*', 'N', 'g'),
-        '\s+', ' ', 'g')), 300)
+        E'\\s+', ' ', 'g')), 300)
 $$;
 comment on function error_key(text) is 'The group of an error: numbers, uuids, quoted parts and hex become N; at most 300 characters';
 
@@ -40,7 +40,7 @@ begin
         perform pg_advisory_xact_lock('history'::regclass::oid::int, 0);
         perform add_days();
     end if;
-    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::text, false);
+    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text, false);
 end $$;
 comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer must find its place. Called once '
     'a day and session';

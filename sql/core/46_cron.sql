@@ -112,7 +112,7 @@ comment on function cron_field(text, text, int, int, text[]) is 'One field of a 
 create or replace function cron_every(line text) returns interval
 language plpgsql immutable set search_path from current as $$
 declare
-    word text := substring(line from '^@every\s+((?:[0-9]{1,6}[dhms])+)$');
+    word text := substring(line from E'^@every\\s+((?:[0-9]{1,6}[dhms])+)$');
     long interval;
 begin
     select sum(m[1]::int * ('1 ' || m[2])::interval) into long from regexp_matches(word, '([0-9]+)([dhms])', 'g') m;
@@ -127,7 +127,7 @@ create or replace function cron_parse(cron text, out minutes int[], out hours in
     out weekdays int[], out either boolean, out fixed boolean, out every interval)
 language plpgsql immutable set search_path from current as $$
 declare
-    line  text := lower(regexp_replace(cron, '^\s+|\s+$', '', 'g'));
+    line  text := lower(regexp_replace(cron, E'^\\s+|\\s+$', '', 'g'));
     words text[];
 begin
     if line ~ '^@every' then
@@ -140,7 +140,7 @@ begin
     if line ~ '^@' then
         raise 'there is no %: @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every', left(line, 30) using errcode = 'QT007';
     end if;
-    words := regexp_split_to_array(coalesce(line, ''), '\s+');
+    words := regexp_split_to_array(coalesce(line, ''), E'\\s+');
     if cardinality(words) <> 5 or line = '' then
         raise 'a cron line has five fields (minute, hour, day of month, month, day of week), "%" has %', left(cron, 60),
             case when line = '' then 0 else cardinality(words) end using errcode = 'QT007',
@@ -151,8 +151,8 @@ begin
     days := cron_field(words[3], 'day of month', 1, 31);
     months := cron_field(words[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
     weekdays := array(select distinct x % 7 from unnest(cron_field(words[5], 'day of week', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}')) x);
-    either := words[3] !~ '^\*' and words[5] !~ '^\*';
-    fixed := words[1] !~ '^\*' and words[2] !~ '^\*';
+    either := words[3] !~ '^[*]' and words[5] !~ '^[*]';
+    fixed := words[1] !~ '^[*]' and words[2] !~ '^[*]';
     if not either and not exists (select from unnest(months) m where days[1] <= ('{31,29,31,30,31,30,31,31,30,31,30,31}'::int[])[m]) then
         raise 'day of month: % no day %: this line would never run', case when cardinality(months) = 1 then format('month %s has', months[1])
             else format('the months %s have', array_to_string(months, ',')) end, days[1] using errcode = 'QT007';

@@ -169,7 +169,7 @@ declare
     c record;
     k text[];
 begin
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::text then
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text then
         perform have_day();
     end if;
     if $6 is not null and (select max(octet_length(r)) from unnest($6) r) > 1000 then
@@ -273,7 +273,7 @@ declare
     error_limit int := setting_int('error_limit');
     trace_limit int := setting_int('trace_limit');
 begin
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::text then
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text then
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;

@@ -134,7 +134,8 @@ pipeline_goes_out_in_order(void **state)
     get(f, &h);
     assert_int_equal(h.err.kind, ERR_NONE);
     assert_string_equal(h.text, "hello");
-    const char *begin = strstr(f->fake->queries.data, "begin\n");
+    const char *begin =
+        strstr(f->fake->queries.data, "begin transaction isolation level read committed\n");
     const char *settings = strstr(f->fake->queries.data, "set_config('search_path'");
     const char *query = strstr(f->fake->queries.data, "select v\n");
     const char *commit = strstr(f->fake->queries.data, "commit\n");
