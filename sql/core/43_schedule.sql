@@ -229,9 +229,6 @@ begin
         return next;
         return;
     end if;
-    if held <> 'once' then -- a worker's step shares the transaction of its claim
-        perform set_config('synchronous_commit', 'off', true); -- what a crash undoes is done again
-    end if;
     select * into t from tick order by tick desc limit 1;
     if held = 'taken' or held = 'once' and moved() then
         held := 'taken';
