@@ -136,11 +136,13 @@ static bool
 form_check(struct form *f)
 {
     struct err e = {.kind = ERR_NONE};
-    const char *wrong = f->spec->check ? f->spec->check(f->view.app, f, &f->at) : NULL;
+    int at = f->at;
+    const char *wrong = f->spec->check ? f->spec->check(f->view.app, f, &at) : NULL;
     int64_t ms;
 
     if (wrong) {
-        snprintf(f->note, sizeof f->note, "%s: %.350s", f->spec->fields[f->at].label, wrong);
+        f->at = at;
+        snprintf(f->note, sizeof f->note, "%s: %.350s", f->spec->fields[at].label, wrong);
         return false;
     }
 
@@ -289,7 +291,7 @@ draw_note(const struct form *f, struct grid *g, struct rect r)
     struct text_area area = {.wrap = true};
     const char *help = form_left_out(f, f->at)
                            ? "no line can hold it: it stays as it is unless you type here"
-                       : f->spec->n > ROOMY ? field->help
+                       : f->spec->n > ROOMY || field->kind == FIELD_TEXT ? field->help
                                             : NULL;
 
     if (f->action)

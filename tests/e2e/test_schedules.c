@@ -68,6 +68,7 @@ shows_runs(void **state)
     vt_want(&vt, "no schedule has these words");
     vt_keys(&vt, "esc");
     vt_want(&vt, "not pushed");
+    vt_resize(&vt, 45, 140);
     vt_keys(&vt, "v");
     vt_want(&vt, "-- last runs");
     vt_keys(&vt, "esc y");
