@@ -55,8 +55,12 @@ everywhere(void **state)
     vt_want(&vt, "grouped by error");
     press(&vt, "nodes");
     vt_want(&vt, "EXPIRED");
+    press(&vt, "schedules");
+    vt_want(&vt, "no schedule");
     press(&vt, "audit");
     vt_want(&vt, "audit log");
+    press(&vt, "database");
+    vt_want(&vt, "vacuum");
     press(&vt, "messages");
     vt_want(&vt, "in this session");
     press(&vt, "next");
@@ -226,6 +230,54 @@ acting(void **state)
     con_quit(&vt);
 }
 
+/* What the acts do to schedules is test_schedules'. */
+static void
+at_schedules(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    pg_run(con_db(),
+           "select from schedule_set(gen_random_uuid(), 'nightly', '{\"cron\": \"@yearly\", "
+           "\"queue\": \"report\"}')");
+    con_start(&vt, 24, 80, NULL);
+    press(&vt, "schedules");
+    vt_want(&vt, "nightly");
+    press(&vt, "run");
+    vt_want(&vt, "Run a schedule now");
+    vt_keys(&vt, "esc");
+    press(&vt, "new");
+    vt_want(&vt, "New schedule");
+    vt_keys(&vt, "esc");
+    press(&vt, "edit");
+    vt_want(&vt, "Change schedule");
+    vt_keys(&vt, "esc");
+    press(&vt, "remove");
+    vt_want(&vt, "Type the name");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+/* Ending somebody's session is test_health's. */
+static void
+at_database(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_start(&vt, 24, 80, NULL);
+    press(&vt, "database");
+    vt_want(&vt, "vacuum");
+    press(&vt, "advice");
+    vt_want(&vt, "advice ─");
+    vt_keys(&vt, "esc");
+    press(&vt, "cancel-query");
+    press(&vt, "terminate");
+    vt_settle(&vt, 60);
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
 /* Under a shell with job control, as only there something can take it to the foreground again. */
 static void
 suspends(void **state)
@@ -271,6 +323,8 @@ main(void)
         cmocka_unit_test_setup(everywhere_too, con_empty),
         cmocka_unit_test_setup(in_tables, con_empty),
         cmocka_unit_test_setup(acting, con_empty),
+        cmocka_unit_test_setup(at_schedules, con_empty),
+        cmocka_unit_test_setup(at_database, con_empty),
         cmocka_unit_test_setup(suspends, con_empty),
         cmocka_unit_test(all_were_typed),
     };
