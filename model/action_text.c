@@ -257,7 +257,9 @@ add_outcome(struct buf *b, const struct action *a)
     }
     if (!*sign)
         buf_str(b, a->state == ACTION_READY ? "nothing would change" : "nothing changed");
-    if (skipped > 0) {
+    if (!*sign && skipped == 1 && t->n == 1 && *t->rows[0].why) {
+        buf_printf(b, ": %s", t->rows[0].why);
+    } else if (skipped > 0) {
         buf_str(b, ", ");
         add_count(b, skipped, noun);
         buf_str(b, " left alone");

@@ -51,6 +51,12 @@ say_evidence(struct confirm_box *c)
                 "Leases that still hold: if it is only cut off, its jobs run twice.");
 }
 
+static bool
+is_signal(const struct action *a)
+{
+    return action_act(a) == ACT_BACKEND_CANCEL || action_act(a) == ACT_BACKEND_END;
+}
+
 static void
 ask_ladder(struct confirm_box *c)
 {
@@ -70,9 +76,9 @@ ask_ladder(struct confirm_box *c)
             ask_say(&c->ask, ROLE_WARN, NULL, "If the count is no longer %s, nothing is changed.",
                     challenge);
         ask_typed(&c->ask,
-                  action_act(c->action) >= ACT_BACKEND_CANCEL ? "the pid"
-                  : digits                                    ? "the number"
-                                                              : "the name",
+                  is_signal(c->action) ? "the pid"
+                  : digits             ? "the number"
+                                       : "the name",
                   challenge);
         break;
     }
