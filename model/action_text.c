@@ -177,6 +177,8 @@ make_where(const struct action *a)
     add_term(&b, "younger than", v[PARAM_YOUNGER_THAN]);
     add_term(&b, "tries at least", v[PARAM_MIN_TRIES]);
     add_term(&b, "tries at most", v[PARAM_TOP_TRIES]);
+    add_list(&b, "in the payload at", v[PARAM_PATH]);
+    add_term(&b, "payload", v[PARAM_IN_PAYLOAD]);
     add_term(&b, "by", v[PARAM_BY]);
     if (a->act == ACT_PURGE)
         add_term(&b, "finished before", v[PARAM_BEFORE]);

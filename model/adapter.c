@@ -26,6 +26,7 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     {"times",             &record_time,           false, false},
     {"minutes",           &record_minute,         false, false},
     {"jobs",              &record_job,            false, true },
+    {"jobs_back",         NULL,                   false, false},
     {"job",               &record_detail,         false, true },
     {"attempts",          &record_attempt,        false, false},
     {"nodes",             &record_node,           false, false},

@@ -23,6 +23,7 @@ enum section_id {
     SEC_TIMES,
     SEC_MINUTES,
     SEC_JOBS,
+    SEC_JOBS_BACK,
     SEC_JOB,
     SEC_ATTEMPTS,
     SEC_NODES,
@@ -75,7 +76,7 @@ struct section_kind { /* one row of the contract */
 };
 extern const struct section_kind section_kinds[SEC_COUNT];
 
-#define ADAPTER_PARAMS 16 /* at most in one section */
+#define ADAPTER_PARAMS 20 /* at most in one section */
 
 struct adapter;
 /* A built-in adapter by name ("native"). Bound to no schema yet. */

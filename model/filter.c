@@ -26,6 +26,7 @@ enum key {
     KEY_ID,
     KEY_AGE,
     KEY_TRIES,
+    KEY_PAYLOAD,
     KEY_NONE
 };
 
@@ -33,14 +34,15 @@ static const struct {
     const char *name, *ops; /* ops: which operators make sense */
 } keys[] = {
   /* in the order of enum key */
-    {"state", ":"   },
-    {"queue", ":"   },
-    {"node",  ":"   },
-    {"kind",  ":"   },
-    {"error", ":~"  },
-    {"id",    ":"   },
-    {"age",   "<>"  },
-    {"tries", ":=<>"},
+    {"state",   ":"   },
+    {"queue",   ":"   },
+    {"node",    ":"   },
+    {"kind",    ":"   },
+    {"error",   ":~"  },
+    {"id",      ":"   },
+    {"age",     "<>"  },
+    {"tries",   ":=<>"},
+    {"payload", ":~=" },
 };
 
 static const char *const states[] = {"scheduled", "ready",     "running",   "retry",
@@ -50,9 +52,10 @@ enum { NSTATES = sizeof states / sizeof states[0] };
 struct term {
     int start, len; /* in the text, with ! and quotes */
     bool negated;
-    enum key key;  /* KEY_NONE = a word */
-    char op;       /* : = < > ~ */
-    bool or_equal; /* >= <= */
+    enum key key;       /* KEY_NONE = a word */
+    int path, path_len; /* of a payload's value: "customer.id"; path_len 0 = none */
+    char op;            /* : = < > ~ */
+    bool or_equal;      /* >= <= */
     char value[FILTER_MAX + 1];
 };
 
@@ -106,6 +109,10 @@ read_key(const char *s, int *name_len)
     while (s[len] >= 'a' && s[len] <= 'z')
         len++;
     *name_len = len;
+    if (len == 7 && !strncmp(s, "payload.", 8)) {
+        *name_len = 8 + (int)strcspn(s + 8, " \t\n\":=<>~");
+        return s[*name_len] && strchr(":=<>~", s[*name_len]) ? KEY_PAYLOAD : KEY_NONE;
+    }
     for (int k = 0; k < KEY_NONE; k++)
         if ((int)strlen(keys[k].name) == len && !strncmp(keys[k].name, s, (size_t)len) && s[len] &&
             strchr(":=<>~", s[len]))
@@ -129,6 +136,10 @@ next_term(struct parser *p, int *at, struct term *t)
     }
     t->key = read_key(s + *at, &name_len);
     if (t->key != KEY_NONE) {
+        if (t->key == KEY_PAYLOAD && name_len > 8) {
+            t->path = *at + 8;
+            t->path_len = name_len - 8;
+        }
         *at += name_len;
         t->op = s[(*at)++];
         if ((t->op == '<' || t->op == '>') && s[*at] == '=') {
@@ -181,8 +192,9 @@ add_states(struct parser *p, const struct term *t)
         int len = (int)strcspn(s, ",");
         int i = state_index(s, len);
         if (i < 0)
-            return wrong(p, t->start, t->len,
-                         "states are scheduled ready running retry failed completed cancelled");
+            return wrong(
+                p, t->start, t->len,
+                "states: scheduled ready blocked running retry failed completed cancelled");
         want[i] = true;
         s += len + (s[len] == ',');
     }
@@ -242,6 +254,8 @@ param_of(const struct term *t)
         return t->op == '>' ? PARAM_OLDER_THAN : PARAM_YOUNGER_THAN;
     case KEY_TRIES:
         return t->op == '<' ? PARAM_TOP_TRIES : PARAM_MIN_TRIES;
+    case KEY_PAYLOAD:
+        return PARAM_IN_PAYLOAD;
     case KEY_NONE:
         break;
     }
@@ -265,6 +279,34 @@ add_text(struct parser *p, const struct term *t)
     }
 }
 
+/* payload.a.b=value: the path is {a,b}. */
+static bool
+add_payload(struct parser *p, const struct term *t)
+{
+    char names[FILTER_MAX + 1], *save = NULL;
+    const char *path[WORDS_MAX];
+    int n = 0;
+
+    memcpy(names, p->text + t->path, (size_t)t->path_len);
+    names[t->path_len] = 0;
+    if (t->path_len > 0 && (*names == '.' || names[t->path_len - 1] == '.' || strstr(names, "..")))
+        return wrong(p, t->start, t->len, "a name is missing between the dots");
+    for (char *s = strtok_r(names, ".", &save); s; s = strtok_r(NULL, ".", &save)) {
+        if (n == WORDS_MAX)
+            return wrong(p, t->start, t->len, "too many names");
+        path[n++] = s;
+    }
+    if (n > 0)
+        params_set_list(&p->f->terms, PARAM_PATH, path, n);
+    else if (t->op == '=')
+        return wrong(p, t->start, t->len,
+                     "payload~text is a part of it, payload.name=value a value");
+    char *value = xasprintf("%c%s", n > 0 && t->op != '~' ? '=' : '~', t->value);
+    params_set(&p->f->terms, PARAM_IN_PAYLOAD, value);
+    free(value);
+    return true;
+}
+
 static bool
 add_term(struct parser *p, const struct term *t)
 {
@@ -282,6 +324,8 @@ add_term(struct parser *p, const struct term *t)
         return add_age(p, t);
     if (t->key == KEY_TRIES)
         return add_tries(p, t);
+    if (t->key == KEY_PAYLOAD)
+        return add_payload(p, t);
     add_text(p, t);
     return true;
 }
@@ -365,8 +409,8 @@ needs_quotes(const char *value)
     return !*value;
 }
 
-static void
-add_value(struct buf *b, const char *value)
+void
+filter_add_value(struct buf *b, const char *value)
 {
     if (!needs_quotes(value)) {
         buf_str(b, value);
@@ -395,9 +439,15 @@ filter_with(const char *text, const char *key, const char *value)
             buf_printf(&b, "%s%.*s", b.len ? " " : "", t.len, text + t.start);
     if (value) {
         buf_printf(&b, "%s%s:", b.len ? " " : "", key);
-        add_value(&b, value);
+        filter_add_value(&b, value);
     }
     return b.data;
+}
+
+bool
+filter_reads_payloads(const struct filter *f)
+{
+    return f->terms.value[PARAM_IN_PAYLOAD] != NULL;
 }
 
 bool

@@ -4,6 +4,8 @@
  *   error:"timeout after N"      the group of this error;  error~text  a part of the error
  *   age>5m  age<2h  tries>=3  tries<2  tries:0      age counts from when the job was made
  *   id:UUID                      one job
+ *   payload~text                 a part of the payload
+ *   payload.customer.id=7        a value in a JSON payload; payload.customer.name~part
  * It only makes parameters (model/params.h), never SQL. */
 #ifndef MODEL_FILTER_H
 #define MODEL_FILTER_H
@@ -11,6 +13,7 @@
 #include <stdbool.h>
 
 #include "model/err.h"
+#include "model/mem.h"
 #include "model/params.h"
 
 struct filter {
@@ -31,6 +34,10 @@ bool filter_is_empty(const struct filter *f);
 /* Appends or replaces the term of one key ("queue", "state", "node", "kind", "error"; NULL value
  * takes it away) and gives the new text; the caller frees. Values are quoted where they must be. */
 char *filter_with(const char *text, const char *key, const char *value);
+/* A value as it must be typed: quoted where it has blanks or quotes. */
+void filter_add_value(struct buf *b, const char *value);
+/* Payloads must be read for it: dear. */
+bool filter_reads_payloads(const struct filter *f);
 /* The states asked for include this one (all, when none is asked for). */
 bool filter_has_state(const struct filter *f, const char *state);
 

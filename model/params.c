@@ -44,6 +44,8 @@ static const char *const names[PARAM_TOTAL] = {
     [PARAM_SCHEDULE] = "schedule",
     [PARAM_SETTINGS] = "settings",
     [PARAM_PAYLOAD] = "payload",
+    [PARAM_IN_PAYLOAD] = "in_payload",
+    [PARAM_PATH] = "path",
 };
 
 const char *
@@ -67,7 +69,8 @@ param_find(const char *name, int len, enum param *p)
 bool
 param_is_list(enum param p)
 {
-    return p == PARAM_IDS || p == PARAM_STATES || p == PARAM_WORDS || p == PARAM_NOT_WORDS;
+    return p == PARAM_IDS || p == PARAM_STATES || p == PARAM_WORDS || p == PARAM_NOT_WORDS ||
+           p == PARAM_PATH;
 }
 
 void

@@ -37,6 +37,8 @@ enum param {
     PARAM_SCHEDULE,     /* text: a schedule's name */
     PARAM_SETTINGS,     /* jsonb: what is to be set, by name */
     PARAM_PAYLOAD,      /* text */
+    PARAM_IN_PAYLOAD,   /* text: "~TEXT" = a part of it in any case, "=TEXT" = exactly */
+    PARAM_PATH,         /* text[]: of the value in the payload that IN_PAYLOAD speaks of */
     PARAM_TOTAL         /* how many there are; no parameter */
 };
 const char *param_name(enum param p);                      /* "ids", "queue", ... */

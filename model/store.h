@@ -94,7 +94,9 @@ struct jobs_place {
     bool at_top;    /* nothing stands before the window */
     bool at_end;    /* nothing follows it */
     bool searching; /* the window holds less than asked, but the search has not reached the end */
-    int64_t before; /* rows that were scrolled past above the window, as far as known */
+    bool waits;     /* and looks no further unless store_look_on says so */
+    int64_t looked; /* rows that the search has looked at */
+    int64_t before; /* rows that were scrolled past above the window; -1 = nobody has counted */
 };
 struct jobs_place store_jobs_place(const struct store *s);
 /* The list nears the end (+1) or the start (-1) of its window: load on. The window holds at most
@@ -103,6 +105,10 @@ struct jobs_place store_jobs_place(const struct store *s);
 #define JOBS_WINDOW 600
 void store_more_jobs(struct store *s, int direction);
 void store_top_jobs(struct store *s); /* back to the first page */
+/* To the last page, read from the end. False: this order can't be read from there. */
+bool store_end_jobs(struct store *s);
+/* A search that waits goes on: as many rows again. */
+void store_look_on(struct store *s);
 
 void store_ask_job(struct store *s, const char *id);
 const struct job_detail *store_job(const struct store *s); /* NULL = no answer or no such job */

@@ -45,9 +45,10 @@ static void run_due(void *ctx);
 
 /* Topics that never share a pipeline, with a limit of their own. */
 static bool
-is_apart(enum topic t)
+is_apart(const struct store *s, enum topic t)
 {
-    return t == TOPIC_HEALTH || t == TOPIC_TABLES;
+    return t == TOPIC_HEALTH || t == TOPIC_TABLES ||
+           (t == TOPIC_JOBS && store_jobs_timeout_ms(s) > 0);
 }
 
 int64_t
@@ -134,6 +135,8 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
         part_failed(slot, &reply->err, us);
     else
         slot->again = true;
+    if (slot->info.err.kind != ERR_NONE && p->topic == TOPIC_JOBS)
+        store_jobs_failed(s, &slot->info.err);
     if (ask->n == 1 && slot->info.err.kind == ERR_NONE && us < QUICK_US)
         slot->alone = false;
     slot->alone |= us > SLOW_US;
@@ -169,7 +172,7 @@ add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
 
     *p = (struct part){.topic = t, .serial = slot->serial, .at = st->n};
     for (int i = 0; i < kind->nsections; i++) {
-        enum section_id sec = kind->sections[i];
+        enum section_id sec = t == TOPIC_JOBS ? store_jobs_section(s) : kind->sections[i];
         if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->seeded))
             continue;
         st->list[st->n] = adapter_bind(s->adapter, sec, &slot->params, st->storage[st->n]);
@@ -195,8 +198,9 @@ ask_topics(struct store *s, const bool *set)
             add_topic(s, ask, st, (enum topic)t);
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = st->list, .n = st->n};
-    if (is_apart(ask->parts[0].topic))
-        call.statement_timeout_ms = HEALTH_TIMEOUT_MS;
+    if (is_apart(s, ask->parts[0].topic))
+        call.statement_timeout_ms =
+            ask->parts[0].topic == TOPIC_JOBS ? store_jobs_timeout_ms(s) : HEALTH_TIMEOUT_MS;
     db_ask(s->db, &call, -1, answer, ask);
     free(st);
 }
@@ -249,7 +253,7 @@ ask_due(struct store *s, int64_t now, int64_t wait)
 
     for (int t = 0; t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
-        bool alone = s->slots[t].alone || is_apart((enum topic)t);
+        bool alone = s->slots[t].alone || is_apart(s, (enum topic)t);
         if (due < 0 || due > now + (alone ? 0 : s->interval_ms / 4))
             continue;
         if (alone) {

@@ -3,8 +3,13 @@
  * scrolled past), how many rows it asks for, how many it may look through. Every refresh asks for
  * the same window again, so memory and cost don't depend on how many jobs there are.
  *
- * An adapter may stop a search early (words, ages): then its last row has no id and the cursor to
- * go on from. Asking for more first raises how much is looked through, then moves on.
+ * An adapter may stop a search early (words, ages, payloads): then its last row has no id and the
+ * cursor to go on from. Asking for more first raises how much is looked through, then moves on, up
+ * to a stated number of rows; beyond that somebody must say so (store_look_on). What takes too long
+ * looks at fewer rows at a time.
+ *
+ * The end is found from the end: SEC_JOBS_BACK says where a window must start whose last row is the
+ * last of all, or the one before this window.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +17,29 @@
 #include "model/mem.h"
 #include "model/store_parts.h"
 
-enum { SCAN_FIRST = 10000, SCAN_MOST = 160000 };
+enum {
+    SCAN_FIRST = 10000,
+    SCAN_MOST = 160000,
+    SCAN_LEAST = 200,
+    PAYLOADS_FIRST = 2000,
+    PAYLOADS_MOST = 16000,
+    PAYLOADS_TIMEOUT_MS = 1500
+};
 
 static const char *
 start_cursor(const struct jobs_window *w)
 {
-    return w->depth ? w->starts[w->depth - 1] : NULL;
+    return w->depth ? w->starts[w->depth - 1].cursor : NULL;
+}
+
+static int64_t
+looked_before(const struct jobs_window *w)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < w->depth; i++)
+        sum += w->starts[i].looked;
+    return sum;
 }
 
 /* What the topic's next query will ask. */
@@ -29,18 +51,23 @@ set_params(struct store *s)
 
     params_done(p);
     params_copy(p, &w->filter.terms);
-    params_set(p, PARAM_CURSOR, start_cursor(w));
-    params_set_int(p, PARAM_LIMIT, w->limit);
+    params_set(p, PARAM_CURSOR, w->find == FIND_END ? NULL : start_cursor(w));
+    params_set_int(p, PARAM_LIMIT, w->find ? JOBS_PAGE : w->limit);
     params_set_int(p, PARAM_N, w->scan);
 }
 
 static void
 back_to_top(struct jobs_window *w)
 {
+    bool payloads = filter_reads_payloads(&w->filter);
+
     while (w->depth > 0)
-        free(w->starts[--w->depth]);
+        free(w->starts[--w->depth].cursor);
     w->limit = JOBS_PAGE;
-    w->scan = SCAN_FIRST;
+    w->scan = payloads ? PAYLOADS_FIRST : SCAN_FIRST;
+    w->scan_most = payloads ? PAYLOADS_MOST : SCAN_MOST;
+    w->look_to = w->scan_most;
+    w->find = FIND_NOTHING;
 }
 
 void
@@ -56,7 +83,6 @@ store_done_jobs(struct store *s)
 {
     back_to_top(&s->window);
     free(s->window.starts);
-    free(s->window.rows);
     filter_done(&s->window.filter);
 }
 
@@ -70,12 +96,54 @@ store_clear_jobs(struct store *s)
     s->window.at_end = false;
 }
 
+/* The window starts behind this cursor from now on. */
+static void
+push_start(struct jobs_window *w, const char *cursor, int64_t rows, int64_t looked)
+{
+    if (w->depth == w->cap) {
+        w->cap = w->cap ? w->cap * 2 : 16;
+        w->starts = xreallocarray(w->starts, (size_t)w->cap, sizeof *w->starts);
+    }
+    w->starts[w->depth++] = (struct window_start){xstrdup(cursor), rows, looked};
+}
+
+/* Asks anew without forgetting what is shown. */
+static void
+ask_again(struct store *s)
+{
+    set_params(s);
+    s->slots[TOPIC_JOBS].serial++;
+    store_refresh(s, TOPIC_JOBS);
+}
+
+/* Where the window starts that was looked for from below. No row: the order can't be read so. */
+static void
+take_start(struct store *s, struct result *r)
+{
+    struct jobs_window *w = &s->window;
+    bool can = result_rows(r) > 0;
+
+    if (can) {
+        while (w->depth > 0)
+            free(w->starts[--w->depth].cursor);
+        if (!result_null(r, 0, 0))
+            push_start(w, result_text(r, 0, 0), -1, 0);
+        w->limit = w->find == FIND_END ? JOBS_PAGE + 1 : 2 * JOBS_PAGE; /* + 1: it is the end */
+    }
+    w->find = FIND_NOTHING;
+    ask_again(s);
+}
+
 bool
 store_take_jobs(struct store *s, struct db_reply *reply, struct err *e)
 {
     struct jobs_window *w = &s->window;
     struct rowset rows;
 
+    if (w->find && result_cols(reply->results[0]) == 1) {
+        take_start(s, reply->results[0]);
+        return true;
+    }
     if (!record_decode(&record_job, db_take(reply, 0), &rows, e))
         return false;
     store_clear_jobs(s);
@@ -90,17 +158,38 @@ store_take_jobs(struct store *s, struct db_reply *reply, struct err *e)
     return true;
 }
 
-/* The window starts behind row i from now on. */
-static void
-push_start(struct jobs_window *w, const char *cursor, int rows)
+enum section_id
+store_jobs_section(const struct store *s)
 {
-    if (w->depth == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 16;
-        w->starts = xreallocarray(w->starts, (size_t)w->cap, sizeof *w->starts);
-        w->rows = xreallocarray(w->rows, (size_t)w->cap, sizeof *w->rows);
+    return s->window.find ? SEC_JOBS_BACK : SEC_JOBS;
+}
+
+int
+store_jobs_timeout_ms(const struct store *s)
+{
+    return filter_reads_payloads(&s->window.filter) ? PAYLOADS_TIMEOUT_MS : 0;
+}
+
+/* What took too long is asked again, for a part of it. */
+void
+store_jobs_failed(struct store *s, const struct err *e)
+{
+    struct jobs_window *w = &s->window;
+
+    if (w->find) {
+        w->find = FIND_NOTHING;
+        set_params(s);
+    } else if (e->kind == ERR_TIMEOUT && w->scan > SCAN_LEAST) {
+        w->scan = w->scan / 4 > SCAN_LEAST ? w->scan / 4 : SCAN_LEAST;
+        w->scan_most = w->scan;
+        set_params(s);
     }
-    w->starts[w->depth] = xstrdup(cursor);
-    w->rows[w->depth++] = rows;
+}
+
+static bool
+may_look_on(const struct jobs_window *w)
+{
+    return looked_before(w) + w->scan < w->look_to;
 }
 
 static bool
@@ -109,16 +198,16 @@ move_down(struct store *s)
     struct jobs_window *w = &s->window;
     const struct job_row *rows = s->jobs.rows;
 
-    if (w->at_end)
+    if (w->at_end || (w->resume && !may_look_on(w)))
         return false;
-    if (w->resume && w->scan < SCAN_MOST)
-        w->scan *= 4;
+    if (w->resume && w->scan < w->scan_most)
+        w->scan = w->scan * 4 < w->scan_most ? w->scan * 4 : w->scan_most;
     else if (w->resume && w->n < JOBS_PAGE)
-        push_start(w, w->resume, w->n);
+        push_start(w, w->resume, w->n, w->scan);
     else if (w->limit + JOBS_PAGE <= JOBS_WINDOW)
         w->limit += JOBS_PAGE;
     else if (w->n >= JOBS_PAGE)
-        push_start(w, rows[JOBS_PAGE - 1].cursor, JOBS_PAGE);
+        push_start(w, rows[JOBS_PAGE - 1].cursor, JOBS_PAGE, 0);
     return true;
 }
 
@@ -129,29 +218,39 @@ move_up(struct store *s)
 
     if (w->depth == 0)
         return false;
-    free(w->starts[--w->depth]);
+    if (w->depth == 1 && w->starts[0].rows < 0) {
+        w->find = FIND_UP;
+        return true;
+    }
+    free(w->starts[--w->depth].cursor);
     w->limit = JOBS_WINDOW;
     return true;
 }
 
-/* Asks anew without forgetting what is shown. */
-static void
-ask_again(struct store *s)
+static bool
+is_busy(const struct store *s)
 {
-    set_params(s);
-    s->slots[TOPIC_JOBS].serial++;
-    store_refresh(s, TOPIC_JOBS);
+    const struct slot *slot = &s->slots[TOPIC_JOBS];
+
+    return slot->info.asking || slot->again || !slot->info.has_data;
 }
 
 void
 store_more_jobs(struct store *s, int direction)
 {
-    const struct slot *slot = &s->slots[TOPIC_JOBS];
-
-    if (slot->info.asking || slot->again || !slot->info.has_data)
-        return;
-    if (direction > 0 ? move_down(s) : move_up(s))
+    if (!is_busy(s) && (direction > 0 ? move_down(s) : move_up(s)))
         ask_again(s);
+}
+
+void
+store_look_on(struct store *s)
+{
+    struct jobs_window *w = &s->window;
+
+    if (is_busy(s) || !w->resume || may_look_on(w))
+        return;
+    w->look_to = looked_before(w) + w->scan + w->scan_most;
+    store_more_jobs(s, 1);
 }
 
 void
@@ -161,6 +260,23 @@ store_top_jobs(struct store *s)
         return;
     back_to_top(&s->window);
     ask_again(s);
+}
+
+bool
+store_end_jobs(struct store *s)
+{
+    struct jobs_window *w = &s->window;
+
+    if (!adapter_has(s->adapter, SEC_JOBS_BACK) || w->resume)
+        return false;
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        if (w->filter.terms.value[i] && i != PARAM_QUEUE && i != PARAM_STATES)
+            return false;
+    if (!w->at_end) {
+        w->find = FIND_END;
+        ask_again(s);
+    }
+    return true;
 }
 
 void
@@ -192,11 +308,14 @@ struct jobs_place
 store_jobs_place(const struct store *s)
 {
     const struct jobs_window *w = &s->window;
+    bool has = s->slots[TOPIC_JOBS].info.has_data;
     struct jobs_place place = {.at_top = w->depth == 0,
-                               .at_end = w->at_end && s->slots[TOPIC_JOBS].info.has_data,
-                               .searching = w->resume != NULL};
+                               .at_end = w->at_end && has,
+                               .searching = w->resume != NULL,
+                               .waits = w->resume && !may_look_on(w),
+                               .looked = w->resume ? looked_before(w) + w->scan : 0};
 
-    for (int i = 0; i < w->depth; i++)
-        place.before += w->rows[i];
+    for (int i = 0; i < w->depth && place.before >= 0; i++)
+        place.before = w->starts[i].rows < 0 ? -1 : place.before + w->starts[i].rows;
     return place;
 }

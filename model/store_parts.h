@@ -37,15 +37,24 @@ struct budget {
     bool slowed;
 };
 
+struct window_start {
+    char *cursor;
+    int64_t rows;   /* between the start before and this one; -1 = nobody has counted them */
+    int64_t looked; /* rows that a search looked at there */
+};
+
+enum window_find { FIND_NOTHING, FIND_END, FIND_UP };
+
 struct jobs_window {
     struct filter filter;
-    char **starts;  /* cursors of the starts that were scrolled past */
-    int64_t *rows;  /* rows between the start before and this one */
-    int depth, cap; /* 0 = the window starts at the top */
-    int limit;      /* rows asked for */
-    int scan;       /* rows to look through */
-    char *resume;   /* cursor to go on from when the search stopped early; NULL = it did not */
-    int n;          /* rows of the snapshot without the marker */
+    struct window_start *starts; /* that were scrolled past */
+    int depth, cap;              /* 0 = the window starts at the top */
+    int limit;                   /* rows asked for */
+    int scan, scan_most;         /* rows to look through; how far that may grow */
+    int64_t look_to;             /* rows that a search may look at before it is told to go on */
+    enum window_find find;       /* the next answer is where the window starts (SEC_JOBS_BACK) */
+    char *resume; /* cursor to go on from when the search stopped early; NULL = it did not */
+    int n;        /* rows of the snapshot without the marker */
     bool at_end;
 };
 
@@ -122,3 +131,7 @@ void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
 
 #endif
+/* The section that the next question is, and its own time limit (0 = the usual one). */
+enum section_id store_jobs_section(const struct store *s);
+int store_jobs_timeout_ms(const struct store *s);
+void store_jobs_failed(struct store *s, const struct err *e); /* the last question */

@@ -19,10 +19,11 @@ struct jobs {
     struct view view;
     struct list *list;
     struct filter filter;
-    bool anew;  /* the filter has changed: the cursor goes to the first row */
-    bool all;   /* everything that matches is marked */
-    char *home; /* the filter that it was opened with: Esc goes back to it */
-    char *kept; /* selected id while another screen is in front */
+    bool anew;   /* the filter has changed: the cursor goes to the first row */
+    bool all;    /* everything that matches is marked */
+    bool to_end; /* the cursor goes to the last row, when that has come */
+    char *home;  /* the filter that it was opened with: Esc goes back to it */
+    char *kept;  /* selected id while another screen is in front */
     const char *one[1];
     struct page page;   /* of the preview */
     char previewed[64]; /* id that the preview asked for */
@@ -101,6 +102,10 @@ jobs_update(struct view *view)
         list_home(v->list);
         v->anew = false;
     }
+    if (v->to_end && place.at_end && n > 0) {
+        list_end(v->list);
+        v->to_end = false;
+    }
     if (v->kept && n > 0) {
         list_select(v->list, v->kept);
         free(v->kept);
@@ -169,22 +174,41 @@ exact_count(const struct jobs *v)
     return n;
 }
 
+/* "12 of 345", as far as it is known. */
+static void
+say_place(const struct jobs *v, const struct jobs_place *place, struct buf *out)
+{
+    int index = list_index(v->list), count = list_count(v->list);
+    int64_t exact = exact_count(v), seen = place->before + count;
+
+    if (index < 0)
+        return;
+    if (place->before >= 0)
+        buf_printf(out, "%s of %s%s", fmt_count(place->before + index + 1).s,
+                   fmt_count(exact >= seen ? exact : seen).s,
+                   exact >= seen || place->at_end ? "" : "+");
+    else if (place->at_end && exact >= count) /* counted from the end */
+        buf_printf(out, "%s of %s", fmt_count(exact - count + index + 1).s, fmt_count(exact).s);
+    else if (place->at_end && index == count - 1)
+        buf_str(out, "the last");
+    else if (place->at_end)
+        buf_printf(out, "%s before the end", fmt_count(count - index - 1).s);
+    else
+        buf_str(out, "near the end");
+}
+
 static void
 draw_summary(struct jobs *v, struct grid *g, struct rect r)
 {
     struct store *s = v->view.app->store;
     struct jobs_place place = store_jobs_place(s);
     struct buf right = {0};
-    int marks, index = list_index(v->list);
-    int64_t exact = exact_count(v), at = place.before + index + 1;
+    int marks;
 
     list_marks(v->list, &marks);
-    int64_t seen = place.before + list_count(v->list);
-    if (index >= 0)
-        buf_printf(&right, "%s of %s%s", fmt_count(at).s, fmt_count(exact >= seen ? exact : seen).s,
-                   exact >= seen || place.at_end ? "" : "+");
+    say_place(v, &place, &right);
     if (place.searching)
-        buf_str(&right, " · searching");
+        buf_printf(&right, "%s%s looked at", right.len ? " · " : "", fmt_count(place.looked).s);
     if (v->all)
         buf_str(&right, " · all that match marked");
     else if (marks > 0)
@@ -217,6 +241,32 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     page_draw(&v->page, g, rect_inset(in, 1, 0));
 }
 
+/* Why there is no row: nothing there is never said before all was looked at. */
+static const char *
+why_empty(const struct jobs *v)
+{
+    struct app *a = v->view.app;
+    struct jobs_place place = store_jobs_place(a->store);
+    const struct topic_info *t = store_topic(a->store, TOPIC_JOBS);
+    const char *queue = v->filter.terms.value[PARAM_QUEUE];
+    const char *what = filter_reads_payloads(&v->filter) ? "payloads" : "jobs";
+
+    if (t->err.kind == ERR_TIMEOUT)
+        return arena_printf(a->frame, "looking at these %s took too long: fewer at a time ...",
+                            what);
+    if (!is_ours(v) || !t->has_data)
+        return "asking ...";
+    if (place.searching && !place.waits)
+        return arena_printf(a->frame, "none among %s %s: looking on ...", fmt_count(place.looked).s,
+                            what);
+    if (place.searching)
+        return arena_printf(a->frame, "none among %s %s; PgDn looks at more",
+                            fmt_count(place.looked).s, what);
+    if (queue && store_totals(a->store) && !store_queue(a->store, queue))
+        return arena_printf(a->frame, "no job matches; no queue is called %s", queue);
+    return *v->filter.text ? "no job matches" : "no job yet";
+}
+
 static void
 jobs_draw(struct view *view, struct grid *g, struct rect r)
 {
@@ -226,10 +276,8 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_JOBS),
-                             .empty = *v->filter.text ? "no job matches" : "no job yet"};
+                             .empty = why_empty(v)};
 
-    if (!is_ours(v) || !store_topic(a->store, TOPIC_JOBS)->has_data)
-        look.empty = "asking ...";
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (wide) {
         draw_preview(v, g, rect_cut_bottom(&r, r.h - 17));
@@ -242,10 +290,13 @@ static bool
 jobs_remark(struct view *view, struct buf *out)
 {
     struct jobs *v = (struct jobs *)view;
-    int marks;
+    struct jobs_place place = store_jobs_place(view->app->store);
+    int marks, n = list_count(v->list);
 
     list_marks(v->list, &marks);
-    if (v->all)
+    if (place.waits && n > 0 && list_index(v->list) == n - 1)
+        buf_printf(out, "%s looked at; PgDn looks at more", fmt_count(place.looked).s);
+    else if (v->all)
         buf_str(out, "all that match are marked: r requeues them · U unmarks");
     else if (marks > 0)
         buf_printf(out, "%s marked: r requeue · c cancel · E extend · Esc clears the marks",
@@ -275,8 +326,18 @@ jobs_move(struct view *view, enum move m)
 {
     struct jobs *v = (struct jobs *)view;
 
-    if (m == MOVE_HOME && is_ours(v) && !store_jobs_place(view->app->store).at_top)
-        store_top_jobs(view->app->store);
+    struct store *s = view->app->store;
+    bool last = list_index(v->list) == list_count(v->list) - 1;
+
+    v->to_end = false;
+    if (!is_ours(v))
+        return;
+    if (m == MOVE_HOME && !store_jobs_place(s).at_top)
+        store_top_jobs(s);
+    if (m == MOVE_END)
+        v->to_end = store_end_jobs(s);
+    if ((m == MOVE_DOWN || m == MOVE_PAGE_DOWN || m == MOVE_END) && last)
+        store_look_on(s);
 }
 
 static void

@@ -63,17 +63,19 @@ from {schema}.percentiles()
 select queue, (extract(epoch from minute) * 1000)::bigint as at_ms, pushed, completed, fails, retried from {schema}.minutes()
 
 -- name: jobs
--- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor path in_payload
 -- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
 -- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
--- search is marked (last), and a row without an id and with its cursor says where to go on.
+-- search is marked (last), and a row without an id and with its cursor says where to go on. A payload is read last, when
+-- all else fits, its first megabyte; what is no valid text (\u0000, half a surrogate pair) has no values.
 with recursive p as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
            case when $5::text not like '~%' then {schema}.error_key($5::text) end as error_key,
            $6::text[] as words, $7::text[] as not_words, $8::interval as older, $9::interval as younger,
            $10::int as min_tries, $11::int as top_tries, $12::text[] as ids, coalesce($13::int, 10000) as n,
-           coalesce($14::int, 100) as top, $15::text as cursor,
+           coalesce($14::int, 100) as top, $15::text as cursor, $16::text[] as path, left($17::text, 1) as how, substr($17::text, 2) as inside,
+           lower(encode(convert_to(substr($17::text, 2), 'UTF8'), 'escape')) as inside_bytes,
            case when $12::text[] is not null then 'ids'
                 when $2::text[] <@ '{completed,cancelled}' then 'final'
                 when $2::text[] <@ '{running}' or ($2::text[] is null and $4::text is not null) then 'running'
@@ -82,7 +84,8 @@ with recursive p as not materialized (
                 when $1::text is not null then 'queue'
                 else 'all' end as mode,
            coalesce($3::text, $4::text, $5::text) is null and $6::text[] is null and $7::text[] is null
-               and $8::interval is null and $9::interval is null and $10::int is null and $11::int is null as plain,
+               and $8::interval is null and $9::interval is null and $10::int is null and $11::int is null
+               and $17::text is null as plain,
            coalesce($2::text[] && '{completed,cancelled}', $12::text[] is not null) as final
 ), run as materialized (
     select seq, w.queue, w.priority, w.lease, w.lock_key, w.started, w.lock_timeout
@@ -201,7 +204,13 @@ with recursive p as not materialized (
            and (p.words is null or not exists (select from unnest(p.words) w
                     where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) = 0))
            and (p.not_words is null or not exists (select from unnest(p.not_words) w
-                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) > 0)) as fits) s
+                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) > 0))
+           and (p.inside is null or exists (select from {schema}.queue w where w.id = l.id and case
+                    when p.path is null then strpos(lower(left(w.payload::text, 1000000)), lower(p.inside)) > 0
+                                          or strpos(lower(encode(substr(w.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
+                    when regexp_replace(w.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                    when p.how = '=' then w.payload #>> p.path = p.inside
+                    else strpos(lower(w.payload #>> p.path), lower(p.inside)) > 0 end)) as fits) s
     where s.fits or l.o = p.n
     limit (select top from p)
 ), final as materialized (
@@ -215,7 +224,7 @@ with recursive p as not materialized (
           cross join lateral (
               select y.*, row_number() over (order by y.finished desc, y.id desc) as rank from (
                   select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started, h.finished,
-                         h.node, h.error
+                         h.node, h.error, h.payload, h.body
                   from {schema}.history h
                   where p.final and p.ids is null and h.queue = c.queue
                     and (p.cursor is null or p.cursor not like 'h%'
@@ -228,7 +237,8 @@ with recursive p as not materialized (
                   limit case when p.plain and p.states @> '{completed}' then p.top + 1 else p.n end) y) z
           union all
           select h.* from p, unnest(p.ids) i cross join lateral ( -- one by one: that is how BRIN can be used
-              select id, queue, kind, state, priority, tries, max_tries, created, started, finished, node, error, 1, 0, null::timestamptz
+              select id, queue, kind, state, priority, tries, max_tries, created, started, finished, node, error,
+                     payload, body, 1, 0, null::timestamptz
               from {schema}.history h
               where id = case when i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then i::uuid end limit 1) h
          ) h
@@ -246,7 +256,13 @@ with recursive p as not materialized (
            and (p.words is null or not exists (select from unnest(p.words) w
                     where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) = 0))
            and (p.not_words is null or not exists (select from unnest(p.not_words) w
-                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) > 0)) as fits) s
+                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) > 0))
+           and (p.inside is null or case
+                    when p.path is null then strpos(lower(left(h.payload::text, 1000000)), lower(p.inside)) > 0
+                                          or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
+                    when regexp_replace(h.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                    when p.how = '=' then h.payload #>> p.path = p.inside
+                    else strpos(lower(h.payload #>> p.path), lower(p.inside)) > 0 end) as fits) s
     where (h.ends is null or h.finished >= h.ends) and (s.fits or h.rank = h.n and h.finished = h.ends)
     order by h.finished desc, h.id desc
     limit (select top from p)
@@ -277,6 +293,84 @@ from (
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', t.cursor, t.place, 1
     from top t where t.last
 ) z order by place, mark
+
+-- name: jobs_back
+-- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor in_payload
+-- The way up in the order of jobs: the cursor behind which the `limit` rows stand that end at the cursor (NULL = at the end of
+-- all); NULL where that is the top. No row where only the way down is cheap: then nothing is asked for but a queue and states
+-- that one index knows. At most n rows are read, index entries for the most part.
+with p as not materialized (
+    select $1::text as queue, $2::text[] as states, coalesce($13::int, 10000) as n, coalesce($14::int, 100) as top, $15::text as cursor,
+           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $8::interval, $9::interval, $10::int, $11::int,
+                                  $12::text[], $16::text) > 0 then null
+                when $2::text[] <@ '{completed,cancelled}' then case when $2::text[] @> '{completed}' then 'final' end
+                when $2::text[] = '{failed}' then 'failed'
+                when $2::text[] <@ '{scheduled,retry}' then case when $1::text is null and cardinality($2::text[]) = 2 then 'due' end
+                when $2::text[] = '{ready}' then case when $1::text is not null then 'next' end
+                when $2::text[] is not null then null
+                when $1::text is not null then 'queue'
+                else 'all' end as mode
+), c as (
+    select split_part(substr(cursor, 2), '/', 1) as one, split_part(cursor, '/', 2) as two from p
+), f as materialized (
+    select z.* from p, c cross join lateral (
+        select changed, id, queue from {schema}.queue q
+        where p.mode = 'failed' and q.state = 'failed'
+          and (p.cursor is null or (changed, id) >= (case when p.cursor like 'f%' then c.one::timestamptz end,
+                                                     case when p.cursor like 'f%' then c.two::uuid end))
+        order by changed, id limit case when p.queue is null then p.top + 1 else p.n end) z
+), k as (
+    select x.cursor, x.o from p, c cross join lateral (
+        select 'i' || id as cursor, row_number() over () as o from (
+            select id from {schema}.queue q where p.mode = 'all' and (p.cursor is null or id >= case when p.cursor like 'i%' then c.one::uuid end)
+            order by id limit p.top + 1) z
+        union all
+        select 's' || seq, row_number() over () from (
+            select * from (
+                select y.* from generate_series(0, 9) prio cross join lateral (
+                    select seq from {schema}.queue q
+                    where p.mode = 'queue' and q.queue = p.queue and q.state = 'ready' and q.priority = prio
+                      and (p.cursor is null or seq >= case when p.cursor like 's%' then c.one::bigint end)
+                    order by seq limit p.top + 1) y
+                union all
+                (select seq from {schema}.queue q
+                 where p.mode = 'queue' and q.queue = p.queue and q.state <> 'ready'
+                   and (p.cursor is null or seq >= case when p.cursor like 's%' then c.one::bigint end)
+                 order by seq limit p.top + 1)) y
+            order by seq limit p.top + 1) z
+        union all
+        select 'n' || priority || '/' || seq, row_number() over () from (
+            select priority, seq from {schema}.queue q
+            where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
+              and (p.cursor is null or (priority, seq) <= (case when p.cursor like 'n%' then c.one::smallint end,
+                                                           case when p.cursor like 'n%' then c.two::bigint end))
+            order by priority desc, seq desc limit p.top + 1) z
+        union all
+        select 'f' || changed || '/' || id, row_number() over () from (
+            select changed, id from f where p.queue is null or f.queue = p.queue order by changed, id limit p.top + 1) z
+        union all
+        select 'd' || run_after || '/' || id, row_number() over () from (
+            select run_after, id from {schema}.queue q
+            where p.mode = 'due' and q.state in ('scheduled', 'retry') and run_after is not null
+              and (p.cursor is null or run_after <= case when p.cursor like 'd%' then c.one::timestamptz end
+                   and (run_after, id) <= (case when p.cursor like 'd%' then c.one::timestamptz end,
+                                           case when p.cursor like 'd%' then c.two::uuid end))
+            order by run_after desc, id desc limit p.top + 1) z
+        union all
+        select 'h' || finished || '/' || id, row_number() over () from (
+            select y.* from {schema}.queue_config f cross join lateral (
+                select finished, id from {schema}.history h
+                where p.mode = 'final' and h.queue = f.queue and (h.state = 'completed' or p.states @> '{cancelled}')
+                  and (p.cursor is null or finished >= case when p.cursor like 'h%' then c.one::timestamptz end
+                       and (finished, id) >= (case when p.cursor like 'h%' then c.one::timestamptz end,
+                                              case when p.cursor like 'h%' then c.two::uuid end))
+                order by finished limit p.top + 1) y
+            where p.queue is null or f.queue = p.queue
+            order by finished, id limit p.top + 1) z) x
+)
+select (select cursor from k where o = p.top + 1) as cursor
+from p where p.mode is not null
+  and (p.mode <> 'failed' or p.queue is null or exists (select from k where o = p.top + 1) or (select count(*) from f) < p.n)
 
 -- name: job
 -- params: ids

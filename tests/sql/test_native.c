@@ -287,9 +287,75 @@ find(PGconn *conn, const struct adapter *a, const char *text, int page, int scan
     return out;
 }
 
+/* The names of one page behind a cursor (NULL = the first), each with a blank behind it. */
+static char *
+one_page(PGconn *conn, const struct adapter *a, struct params *p, const char *cursor)
+{
+    struct buf out = {0};
+
+    params_set(p, PARAM_CURSOR, cursor);
+    PGresult *res = section(conn, a, SEC_JOBS, p);
+    buf_str(&out, "");
+    for (int i = 0; i < PQntuples(res); i++)
+        buf_printf(&out, "%s ", PQgetvalue(res, i, PQfnumber(res, "kind")));
+    PQclear(res);
+    return out.data;
+}
+
+/* The same jobs from the end: the way up in steps of two. */
+static void
+find_back(PGconn *conn, const struct adapter *a, const char *text)
+{
+    struct filter f;
+    struct err e = {0};
+    struct params p = {0};
+    const char *names = find(conn, a, text, 100, 1000);
+    char *all = xasprintf("%s%s", names, *names ? " " : ""), *cursor = NULL;
+    size_t left = strlen(all);
+    bool top = false;
+
+    assert_true(filter_parse(text, &f, NULL, &e));
+    params_copy(&p, &f.terms);
+    filter_done(&f);
+    params_set_int(&p, PARAM_LIMIT, 2);
+    params_set_int(&p, PARAM_N, 1000);
+    while (!top) {
+        params_set(&p, PARAM_CURSOR, cursor);
+        PGresult *res = section(conn, a, SEC_JOBS_BACK, &p);
+        if (PQntuples(res) != 1)
+            fail_msg("%s: %d rows", text, PQntuples(res));
+        top = PQgetisnull(res, 0, 0);
+        free(cursor);
+        cursor = top ? NULL : xstrdup(PQgetvalue(res, 0, 0));
+        PQclear(res);
+        char *page = one_page(conn, a, &p, cursor);
+        size_t len = strlen(page);
+        if (!top && (len > left || strncmp(all + left - len, page, len) != 0))
+            fail_msg("%s: %s is not the end of %.*s", text, page, (int)left, all);
+        if (top && left > len)
+            fail_msg("%s: %.*s is more than a page", text, (int)left, all);
+        left -= top ? 0 : len;
+        free(page);
+    }
+    free(all);
+    params_done(&p);
+}
+
 struct found {
     const char *filter, *kinds;
 };
+
+static const char *const both_ways[] = {"",
+                                        "queue:a",
+                                        "queue:f",
+                                        "state:failed",
+                                        "state:failed queue:f",
+                                        "state:failed queue:a",
+                                        "queue:a state:ready",
+                                        "state:scheduled,retry",
+                                        "state:completed",
+                                        "state:completed queue:h",
+                                        "state:completed,cancelled"};
 
 /* The kind of a job is its name here. */
 static const struct found cases[] = {
@@ -332,6 +398,13 @@ static const struct found cases[] = {
     {"state:failed,scheduled boom",                "f3 f1"                                    },
     {"state:failed,scheduled,completed kind:h2",   "h2"                                       },
     {"state:blocked",                              ""                                         },
+    {"payload~ACME",                               "b2 b1"                                    },
+    {"payload.customer.id=7",                      "b2"                                       },
+    {"payload.customer.name~\"CM\"",               "b2"                                       },
+    {"payload.customer=7",                         ""                                         },
+    {"payload.broken=x",                           ""                                         },
+    {"payload~acme state:completed,cancelled",     "h1"                                       },
+    {"payload.h=1 state:completed",                "h1"                                       },
 };
 
 static void
@@ -378,6 +451,11 @@ make_named(PGconn *conn)
     pg_run(conn, "update history set finished = date_trunc('day', finished) + right(kind, 1)::int "
                  "* interval '1 ms' "
                  "where kind like 'h%%'");
+    pg_run(conn, "update queue set payload = case kind when 'b1' then '{\"broken\": "
+                 "\"\\u0000 acme\"}' else '{\"customer\": {\"id\": 7, \"name\": \"Acme "
+                 "\\ud83d\\ude00\"}}' end::json where queue = 'b'");
+    pg_run(conn, "update history set payload = null, body = 'for ACME' where kind = 'h1'");
+    pg_run(conn, "update history set payload = '{\"h\": 1}' where kind = 'h1'");
     pg_run(conn, "select count(*) from claim('n1', 1, queues => '{a}')");
     pg_run(conn, "select count(*) from claim('n2', 1, queues => '{b}')");
 }
@@ -408,6 +486,8 @@ test_jobs(void **state)
                         pages[k][0], pages[k][1], got, cases[i].kinds);
         }
     assert_int_equal(wrong, 0);
+    for (size_t i = 0; i < sizeof both_ways / sizeof *both_ways; i++)
+        find_back(conn, a, both_ways[i]);
     adapter_free(a);
     PQfinish(conn);
 }
@@ -526,7 +606,8 @@ test_cost(void **state)
                                            "needle state:completed",
                                            "state:cancelled",
                                            "state:scheduled queue:small",
-                                           "state:retry"};
+                                           "state:retry",
+                                           "payload~needle"};
 
     (void)state;
     make_many(conn);
