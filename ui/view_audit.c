@@ -15,7 +15,7 @@ static const struct column columns[] = {
     {"at", "TIME", "When it was done", K_TIME, F(at_ms), 8, 11, 0, NULL},
     {"who", "WHO", "Login that did it", K_TEXT, F(who), 8, 14, 0, NULL},
     {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 9, 15, 9, NULL},
-    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 8, 10, 0, NULL},
+    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 10, 15, 0, NULL},
     {"target", "TARGET", "To what", K_TEXT, F(target), 16, 30, 0, NULL},
     {"changed", "ROWS", "Rows changed", K_COUNT, F(changed), 5, 9, 0, NULL},
     {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 5, NULL},
@@ -101,6 +101,17 @@ audit_sql(struct view *view, struct buf *out)
     buf_str(out, adapter_sql(source_adapter(view->app->source), SEC_AUDIT));
 }
 
+static void
+audit_target(struct view *view, struct target *t)
+{
+    const struct audit_row *r = list_selected(table_list(view));
+
+    if (!r)
+        return;
+    t->kind = TARGET_ACTION;
+    t->name = r->action;
+}
+
 const struct view_ops view_audit = {
     .name = "audit",
     .title = "Audit",
@@ -115,6 +126,7 @@ const struct view_ops view_audit = {
     .draw = audit_draw,
     .list = table_list,
     .back = table_back,
+    .target = audit_target,
     .crumb = audit_crumb,
     .remark = audit_remark,
     .filter = table_filter,

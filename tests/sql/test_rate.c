@@ -149,7 +149,7 @@ the_scheduler_comes_in_time(void **state)
     (void)state;
     pg_run(c, "select t.push('q', 'a,b,c,d')");
     core_settle(c);
-    expect(c, "t", "select wait_ms between 1 and 11 from schedule('test')");
+    expect(c, "t", "select wait_ms between 0 and 12 from schedule('test')");
     pg_run(
         c,
         "select set_queue(gen_random_uuid(), 'q', '{\"rate\": \"1/s\"}'); select t.claim('n', 1)");
