@@ -292,7 +292,7 @@ draw_note(const struct form *f, struct grid *g, struct rect r)
     const char *help = form_left_out(f, f->at)
                            ? "no line can hold it: it stays as it is unless you type here"
                        : f->spec->n > ROOMY || field->kind == FIELD_TEXT ? field->help
-                                            : NULL;
+                                                                         : NULL;
 
     if (f->action)
         grid_str(g, r, ROLE_DIM, "asking the server ...");
