@@ -154,7 +154,7 @@ a_bad_line_is_named(void **state)
 static void
 a_large_payload_ends(void **state)
 {
-    const size_t size = 20u << 20;
+    const size_t size = 11u << 20;
     char *text = malloc(size + 8);
 
     (void)state;
@@ -166,10 +166,10 @@ a_large_payload_ends(void **state)
     check_run(text, "push q - --lines", 0, NULL, "");
     check("select string_agg(octet_length(payload::text)::text, ' ' order by seq) "
           "from queues.queue",
-          "20971520 1");
+          "11534336 1");
     text[size] = 0;
     check_run(text, "push one -", 0, NULL, "");
-    check("select octet_length(payload::text) from queues.queue where queue = 'one'", "20971520");
+    check("select octet_length(payload::text) from queues.queue where queue = 'one'", "11534336");
     pg_run(conn, "update queues.setting set value = '10485760' where name = 'payload_limit'");
     check_run(text, "push one -", 3, "", "QT004");
     free(text);
