@@ -481,6 +481,7 @@ app_free(struct app *a)
         message_done(&a->log.items[i]);
     line_history_done(&a->filters);
     line_history_done(&a->words);
+    names_done(&a->kinds);
     grid_free(a->grid);
     arena_free(a->frame);
     free(a);

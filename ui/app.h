@@ -10,6 +10,7 @@
 #include "model/action.h"
 #include "model/loop.h"
 #include "model/source.h"
+#include "ui/complete.h"
 #include "ui/grid.h"
 #include "ui/prompt.h"
 #include "ui/term.h"
@@ -65,6 +66,7 @@ struct app {
     struct messages log;
     bool flash; /* the last message still stands on the screen */
     struct line_history filters, words;
+    struct names kinds; /* that passed by, for the filter */
 
     struct action *action; /* the running one, NULL = none */
     bool action_ended;     /* its outcome was said */

@@ -1,12 +1,14 @@
 /*
  * The two lines that are typed above the footer: the filter, which takes effect while it is typed
- * after 150 ms of rest, and the palette, which completes the names of commands.
+ * after 150 ms of rest and completes keys and names by Tab, and the palette, which completes the
+ * names of commands.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "model/clock.h"
 #include "ui/box.h"
+#include "ui/complete.h"
 
 enum { REST_MS = 150, CANDIDATES = 8 };
 
@@ -19,7 +21,42 @@ struct filter_box {
     struct filter_mark mark;
     struct err err;
     char before[LINE_MAX_BYTES + 1];
+    bool words; /* a table without keys */
+    struct completion found;
+    int at; /* of found: the one that Tab has put in; -1 = none yet */
 };
+
+/* What Tab could put in here. */
+static void
+filter_find(struct filter_box *f)
+{
+    complete_done(&f->found);
+    complete(&f->found, f->view.app->store, &f->view.app->kinds, f->line.text, f->line.at,
+             f->words);
+    f->at = -1;
+}
+
+/* Tab puts the next one in; the rest of the line stays. */
+static void
+filter_complete(struct filter_box *f, int step)
+{
+    struct completion *c = &f->found;
+    char text[LINE_MAX_BYTES + 1], rest[LINE_MAX_BYTES + 1];
+
+    if (c->n == 0)
+        return;
+    f->at = f->at < 0 ? (step > 0 ? 0 : c->n - 1) : (f->at + step + c->n) % c->n;
+    snprintf(rest, sizeof rest, "%s", f->line.text + c->from + c->len);
+    int n = snprintf(text, sizeof text, "%.*s%s", c->from, f->line.text, c->items[f->at]);
+    if (n + (int)strlen(rest) > LINE_MAX_BYTES)
+        return;
+    c->len = n - c->from;
+    memcpy(text + n, rest, strlen(rest) + 1);
+    line_set(&f->line, text);
+    f->line.at = n;
+    f->due_ms = clock_ms() + REST_MS;
+    app_wake(f->view.app, f->due_ms);
+}
 
 static void
 filter_init(struct view *v, const char *arg)
@@ -28,12 +65,15 @@ filter_init(struct view *v, const char *arg)
 
     line_init(&f->line, &v->app->filters, arg);
     snprintf(f->before, sizeof f->before, "%s", arg);
+    f->words = !(app_scope(v->app) & (IN_JOBS | IN_FAILED));
+    filter_find(f);
 }
 
 static void
 filter_free(struct view *v)
 {
     line_done(&((struct filter_box *)v)->line);
+    complete_done(&((struct filter_box *)v)->found);
 }
 
 static bool
@@ -65,6 +105,7 @@ filter_key(struct view *v, const struct key *k)
     case LINE_CHANGED:
         f->due_ms = clock_ms() + REST_MS;
         app_wake(v->app, f->due_ms);
+        filter_find(f);
         break;
     case LINE_DONE:
         filter_enter(f);
@@ -75,8 +116,12 @@ filter_key(struct view *v, const struct key *k)
         app_close_box(v->app, v);
         break;
     case LINE_COMPLETE:
-    case LINE_IGNORED:
+        filter_complete(f, k->mods & MOD_SHIFT ? -1 : 1);
+        break;
     case LINE_MOVED:
+        filter_find(f);
+        break;
+    case LINE_IGNORED:
         break;
     }
     return true;
@@ -107,11 +152,22 @@ filter_footer(struct view *v, struct buf *out)
 {
     struct filter_box *f = (struct filter_box *)v;
 
-    if (f->err.kind != ERR_NONE)
+    bool typing = f->found.n > 0 && f->mark.start + f->mark.len >= f->found.from;
+
+    if (f->err.kind != ERR_NONE && !typing) {
         buf_str(out, f->err.text);
-    else
-        buf_str(out, "Enter keep   Esc as before   words !word state: queue: node: kind: error: "
-                     "error~ age> tries>=");
+        return;
+    }
+    if (f->found.n == 0) {
+        buf_printf(out, "Enter keep   Esc as before   words !word%s",
+                   f->words ? "" : " state: queue: kind: age>5m payload~part (? lists all)");
+        return;
+    }
+    buf_str(out, "Tab");
+    for (int i = 0; i < f->found.n; i++)
+        buf_printf(out, i == f->at ? "  [%s]" : "  %s", f->found.items[i]);
+    if (f->found.more)
+        buf_printf(out, "  … %d more", f->found.more);
 }
 
 static const struct view_ops filter_ops = {

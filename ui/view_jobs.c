@@ -94,6 +94,9 @@ jobs_update(struct view *view)
     int n = 0;
     const struct job_row *rows = is_ours(v) ? store_jobs(s, &n) : NULL;
 
+    for (int i = 0; rows && i < n; i++)
+        if (i == 0 || strcmp(rows[i].kind, rows[i - 1].kind) != 0)
+            names_add(&view->app->kinds, rows[i].kind);
     list_set_rows(v->list, rows, rows ? n : 0);
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all)

@@ -68,12 +68,66 @@ bounded(void **state)
     con_quit(&vt);
 }
 
+/* Tab puts in keys, states and names, again and again; what is wrong is underlined and said. */
+static void
+completes(void **state)
+{
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    pg_run(con_db(), "insert into queue (queue, kind) values ('image.resize', 'thumb'), "
+                     "('image.scale', 'thumbnail'), ('my queue', 'other'), (e'evil\\x1b', 'x')");
+    con_node("node-a", true);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "image.scale");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 4");
+    vt_keys(&vt, "/");
+    vt_want_row(&vt, 23, "state:  queue:  kind:");
+    vt_keys(&vt, "text:queue:im");
+    vt_want_row(&vt, 23, "queue:image.resize  queue:image.scale");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, "/queue:image.resize");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, "/queue:image.scale");
+    vt_type(&vt, "\033[Z");
+    vt_want_row(&vt, 23, "[queue:image.resize]");
+    vt_type(&vt, " ki");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, "queue:image.resize kind:");
+    vt_type(&vt, "THUMBN");
+    vt_want_row(&vt, 23, "Tab  kind:thumbnail");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, "queue:image.resize kind:thumbnail");
+    vt_keys(&vt, "C-u text:MY tab");
+    vt_want_row(&vt, 22, "queue:\"my queue\"");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "C-u text:node:n tab");
+    vt_want_row(&vt, 22, "node:node-a");
+    vt_keys(&vt, "C-u text:state:failed,re tab");
+    vt_want_row(&vt, 22, "state:failed,ready");
+    vt_keys(&vt, "C-u text:queue:evil");
+    vt_gone(&vt, "Tab  ");
+    vt_keys(&vt, "C-u text:thumb");
+    vt_type(&vt, " zzz:1");
+    vt_want_row(&vt, 23, "no such key");
+    assert_true(vt_find(&vt, "zzz", &row, &col));
+    assert_true(vt_cell(&vt, row, col).underline);
+    assert_false(vt_cell(&vt, row, col - 2).underline);
+    vt_keys(&vt, "esc 1 / text:image.s tab enter");
+    vt_want_row(&vt, 1, "queues › image.scale");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ends, con_empty),
         cmocka_unit_test_setup(bounded, con_empty),
+        cmocka_unit_test_setup(completes, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -1,0 +1,30 @@
+/* What could stand at the cursor of the filter: keys, states, and names of queues, nodes and kinds.
+ * Names are those that the store has loaded; nothing is asked for a completion. Kinds and nodes are
+ * remembered as they pass by, since the filter itself takes them out of the window of jobs. */
+#ifndef UI_COMPLETE_H
+#define UI_COMPLETE_H
+
+#include <stdbool.h>
+
+#include "model/store.h"
+
+enum { NAMES_MAX = 200, COMPLETIONS = 8 };
+
+struct names { /* each once, in the order in which they came; the first NAMES_MAX */
+    char *items[NAMES_MAX];
+    int n;
+};
+void names_add(struct names *n, const char *name); /* unless it is empty or can't be typed */
+void names_done(struct names *n);
+
+struct completion {
+    int from, len;            /* of the text: what is replaced */
+    char *items[COMPLETIONS]; /* with one of these */
+    int n, more;              /* there are `more` besides */
+};
+/* At byte `at` of the text. words = a table without keys: only names complete. */
+void complete(struct completion *c, const struct store *s, const struct names *kinds,
+              const char *text, int at, bool words);
+void complete_done(struct completion *c); /* may be called twice */
+
+#endif
