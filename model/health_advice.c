@@ -220,7 +220,7 @@ on_tables(struct list *l)
                              t->name));
         if (health_known(t->dead) < MANY_DEAD || isnan(part) || part < MUCH_DEAD)
             continue;
-        if (holder)
+        if (holder && health_fill(t) >= 1)
             add(l, true, holder->id,
                 arena_printf(l->mem, "%s: %d%% dead, %s rows, and vacuum is held back by %s",
                              t->name, percent, count(l, t->dead), who(l, holder)));
@@ -284,7 +284,7 @@ on_rights(struct list *l)
 {
     const struct health_server *s = l->h->server;
 
-    if (s && s->sees_all == 0)
+    if (s && s->sees_all == 0 && s->hidden > 0)
         add(l, false, "",
             arena_printf(l->mem,
                          "user %s can't see what other users' sessions do (%d hidden now): grant "

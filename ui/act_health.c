@@ -48,8 +48,7 @@ say_what_it_holds(struct buf *out, const struct health *h, const struct health_s
     const char *sign = "\nothers wait for its locks: pid ";
 
     if (s->held != FIELD_NULL)
-        buf_printf(out, "\nholds back vacuum by %s, up to %s stay",
-                   fmt_plural(s->held, "transaction").s,
+        buf_printf(out, "\nholds back vacuum by %s, up to %s", fmt_plural(s->held, "transaction").s,
                    fmt_plural(health_held_rows(h), "dead row").s);
     for (int i = 0; i < h->nsessions; i++)
         if (health_waits_for(&h->sessions[i], s->pid)) {
@@ -92,14 +91,14 @@ say_who(struct buf *out, const struct app *a, const struct health *h,
                fmt_age(s->since_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - s->since_ms).s);
     if (s->xact_ms != FIELD_NULL)
         buf_printf(out, ", its transaction open for %s", fmt_age(a->now_ms - s->xact_ms).s);
+    say_warnings(out, s); /* before what a small screen may cut off */
     say_what_it_holds(out, h, s);
     buf_str(out, strcmp(s->state, "active") ? "\nlast: " : "\nruns: ");
     struct buf line = {0};
     health_one_line(&line, s->query);
     if (line.len)
-        text_clean(out, line.data, line.len, TEXT_LINE, 240);
+        text_clean(out, line.data, line.len, TEXT_LINE, 160);
     buf_free(&line);
-    say_warnings(out, s);
 }
 
 void

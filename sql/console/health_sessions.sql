@@ -19,7 +19,8 @@ with me as (
 ), s as (
     select 'pid ' || a.pid as id, case a.backend_type when 'client backend' then 'session' when 'autovacuum worker' then 'autovacuum'
                when 'walsender' then 'walsender' else 'background' end as kind,
-           a.pid, a.usename::text as "user", a.application_name as app, coalesce(host(a.client_addr), 'local') as client,
+           a.pid, a.usename::text as "user", coalesce(nullif(a.application_name, ''), case a.backend_type when 'client backend' then '' when 'autovacuum worker' then 'autovacuum'
+               else a.backend_type end) as app, coalesce(host(a.client_addr), 'local') as client,
            coalesce(a.state, a.backend_type) as state,
            (extract(epoch from a.xact_start) * 1000)::bigint as xact_ms,
            (extract(epoch from case when a.waiting then coalesce(w.since, a.query_start) when a.state = 'active' then a.query_start

@@ -54,6 +54,31 @@ evil_jobs(void)
     pg_run(con_db(), "select p.* from evil, pause(gen_random_uuid(), left(text, 190), text) p");
 }
 
+/* A role, a program, a statement and a table with such names, in a transaction that is open. */
+static PGconn *
+evil_session(void)
+{
+    static const char user[] = "\033]0;owned\007\033[2J\xe2\x80\xae"
+                               "eve",
+                      app[] = "\033[31mapp\r\n\007";
+    char dsn[500];
+
+    snprintf(dsn, sizeof dsn, "%s", con_dsn());
+    PGresult *r = PQexec(con_db(), "select 1 from pg_roles where rolname like '%eve'");
+    if (PQntuples(r) == 0)
+        pg_run(con_db(), "create role \"%s\" login", user);
+    PQclear(r);
+    pg_run(con_db(), "create table \"\033[2Jtable\007\xe2\x80\xae\" (i int)");
+    PGconn *c = PQconnectdbParams((const char *const[]){"dbname", "user", "application_name", NULL},
+                                  (const char *const[]){dsn, user, app, NULL}, 1);
+    assert_int_equal(PQstatus(c), CONNECTION_OK);
+    pg_run(c, "begin isolation level repeatable read");
+    pg_run(c, "select '\033]0;owned\007\033[2J\033]52;c;aGk=\007\xe2\x80\xae\r\n\t\b\xc2\x9b"
+              "31m', "
+              "repeat('e\xcc\x81\xcc\x81', 3)");
+    return c;
+}
+
 static void
 hostile_text_is_text(void **state)
 {
@@ -66,6 +91,7 @@ hostile_text_is_text(void **state)
 
     (void)state;
     evil_jobs();
+    PGconn *session = evil_session();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         con_start(&vt, sizes[i][0], sizes[i][1], NULL);
         vt_want(&vt, "‖");
@@ -104,11 +130,28 @@ hostile_text_is_text(void **state)
         vt_want(&vt, "pause");
         vt_settle(&vt, 50);
         frame_stands(&vt, "Audit");
+        vt_keys(&vt, "7");
+        vt_want(&vt, "idle in txn");
+        vt_settle(&vt, 100);
+        frame_stands(&vt, "DB");
+        vt_keys(&vt, "f");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "esc enter");
+        vt_want(&vt, "client");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "esc K");
+        vt_want(&vt, "Type the pid");
+        vt_keys(&vt, "f3");
+        vt_settle(&vt, 50);
+        vt_keys(&vt, "esc esc");
+        vt_want(&vt, "nothing was changed");
+        frame_stands(&vt, "DB");
         vt_keys(&vt, "y 8");
         vt_settle(&vt, 50);
         frame_stands(&vt, "Messages");
         con_quit(&vt);
     }
+    PQfinish(session);
 }
 
 /* An error of the server holds the words of whoever made it. */

@@ -167,6 +167,44 @@ screens_at(int rows, int cols)
     vt_done(&vt);
 }
 
+/* The last: nothing but this screen gets true answers from the server afterwards. */
+static void
+the_database(void **state)
+{
+    static const int sizes[][2] = {
+        {24, 80 },
+        {45, 140},
+        {20, 60 }
+    };
+    char script[400];
+    struct vt vt;
+
+    (void)state;
+    snprintf(script, sizeof script, "%s/tests/screens/fixture_health.sql", getenv("SRCDIR"));
+    run((const char *const[]){"psql", "-qX", "-d", pg_dsn("shop"), "-f", script, NULL});
+    for (int i = 0; i < 3; i++) {
+        vt_spawn(&vt, sizes[i][0], sizes[i][1],
+                 (const char *const[]){getenv("QUEUETOP"), "--utc", shop.dsn, NULL},
+                 (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", NULL});
+        vt_want(&vt, "audit.ship");
+        vt_keys(&vt, "7");
+        vt_want(&vt, "idle in txn");
+        vt_want(&vt, "history ");
+        golden(&vt, "database");
+        vt_keys(&vt, "K");
+        vt_want(&vt, "Type the pid");
+        if (sizes[i][0] > 20) {
+            golden(&vt, "terminate");
+        } else { /* the question stands where the header was */
+            vt_settle(&vt, 200);
+            vt_golden(&vt, "60_terminate");
+        }
+        vt_keys(&vt, "esc q");
+        vt_ended_well(&vt, 0);
+        vt_done(&vt);
+    }
+}
+
 static void
 at_80x24(void **state)
 {
@@ -195,6 +233,7 @@ main(void)
         cmocka_unit_test(at_80x24),
         cmocka_unit_test(at_140x45),
         cmocka_unit_test(at_60x20),
+        cmocka_unit_test(the_database),
     };
 
     return cmocka_run_group_tests(tests, open_shop, close_shop);
