@@ -102,9 +102,9 @@ const struct command commands[] = {
     {"remove", "D", "Remove the schedule; its jobs stay", IN_SCHEDULES, DESTROYS, 10,
      on_remove_schedule, 0, no_remove_schedule},
 
-    {"cancel-query", "C", "Cancel the statement that this session runs", IN_DATABASE, DESTROYS, 7,
+    {"cancel-query", "C", "Cancel the statement that this session runs", IN_DATABASE, DESTROYS, 8,
      on_signal, 0, no_signal},
-    {"terminate", "K", "End this session; its transaction is rolled back", IN_DATABASE, DESTROYS, 8,
+    {"terminate", "K", "End this session; its transaction is rolled back", IN_DATABASE, DESTROYS, 7,
      on_signal, 1, no_signal},
     {"advice", "f", "All advice in full, and what this login can't see", IN_DATABASE, SAFE, 9,
      on_advice, 0, NULL},
