@@ -10,6 +10,13 @@
 --   queue_expires  jobs whose time is over
 -- On the straight path push -> claim -> complete no row of queue is ever updated.
 
+do $$
+begin -- over a queue that is at work: wait for the step and the answers of this moment, in the order in which these lock
+    if to_regclass('scheduler') is not null and to_regclass('delta') is not null then
+        lock table scheduler, only work_queue, only queue, only history, only attempt, only delta in access exclusive mode;
+    end if;
+end $$;
+
 create sequence if not exists job_seq as bigint;
 comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, so that old tokens miss it';
 -- Steps of 100: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim).

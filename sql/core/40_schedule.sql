@@ -17,6 +17,10 @@ begin
 end $$;
 comment on function scheduler_lock(boolean) is 'Takes the lock that every maker of free leases needs, until the end of the transaction';
 
+create or replace function still(until timestamptz) returns boolean
+language sql volatile as $$ select $1 > pg_catalog.clock_timestamp() and $1 < pg_catalog.clock_timestamp() + interval '10 s' $$;
+comment on function still(timestamptz) is 'Whether a scheduler''s word (3 s at most) still holds: further ahead it is of a clock that was set back since';
+
 create or replace function scheduler_hold(holder text) returns text
 language plpgsql set search_path from current as $$
 declare
@@ -28,16 +32,16 @@ begin
         return 'once'; -- by an idle worker (48_wake), also where a scheduler lives
     end if;
     select * into last from scheduler order by term desc limit 1;
-    if last.until > clock_timestamp() and last.holder <> $1 then
+    if still(last.until) and last.holder <> $1 then
         return 'no';
     elsif $1 like 'claim:%' then
         return 'once';
-    elsif last.holder = $1 and last.until > clock_timestamp() + interval '2 s' then
+    elsif still(last.until - interval '2 s') then
         return 'held';
     end if;
     insert into scheduler (holder, until) values ($1, clock_timestamp() + interval '3 s');
     delete from scheduler where term = last.term and term > 0;
-    return case when last.holder = $1 and last.until > clock_timestamp() then 'held' else 'taken' end;
+    return case when last.holder = $1 and still(last.until) then 'held' else 'taken' end;
 end $$;
 comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over, or slept';
 

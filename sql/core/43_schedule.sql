@@ -37,7 +37,7 @@ language plpgsql as $$
 begin
     if (select count(*) from unnest(array['history', 'attempt']) t
         where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC', '_YYYYMMDD'))) is not null) < 2 then
-        perform pg_advisory_xact_lock('history'::regclass::oid::int, 0);
+        perform from scheduler where term = 0 for update; -- its step makes them, too
         perform add_days();
     end if;
     perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text, false);
@@ -201,6 +201,20 @@ language sql stable as $$
 $$;
 comment on function must_cut(tick, int) is 'Whether all queues must be looked at: half of what was ready has been claimed, or some of it a while ago';
 
+create or replace function set_back(t tick) returns tick
+language plpgsql set search_path from current as $$
+begin
+    raise log 'queuetop: the clock was set back by % at least', t.at - clock_timestamp();
+    t.mark_at := '-infinity';
+    t.day_at := '-infinity';
+    t.cut_at := clock_timestamp() - interval '1 s';
+    t.limited_at := '-infinity';
+    t.cron_at := null;
+    update lane set due = '-infinity', expire_at = '-infinity';
+    return t;
+end $$;
+comment on function set_back(tick) is 'After a clock was set back: what the last step put off to a time is done now. Leases hold until the time that they were given';
+
 create or replace function schedule(holder text)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
@@ -236,6 +250,10 @@ begin
         select * into t from tick order by tick desc limit 1;
         t.more := true;
     end if;
+    if t.at > clock_timestamp() + interval '1 s' then
+        t := set_back(t);
+        held := 'taken';
+    end if;
     cron := t.cron_at;
     if cron is null or cron <= clock_timestamp() then
         cron := cron_due(); -- so early that this step sees what it pushes
@@ -243,6 +261,7 @@ begin
     select * into d from read_deltas(t);
     new := t;
     new.cron_at := cron;
+    new.after := least(t.after, d.lowest); -- it may be due only later, and t.after ahead of it: of a clock that was set back
     which := d.woken || d.late_queues || d.new_queues;
     write := d.n > 0 or held = 'taken';
     if d.new_queues is not null then
@@ -326,7 +345,7 @@ begin
     if cut + stolen > 0 then
         perform wake_workers();
     end if;
-    if (select f.at from fold f order by f.fold desc limit 1) < clock_timestamp() - interval '500 ms' then
+    if (select f.at < clock_timestamp() - interval '500 ms' or f.at > clock_timestamp() + interval '1 s' from fold f order by f.fold desc limit 1) then
         perform fold_now();
     end if;
     if due > now() and due < now() + interval '1 min' then -- a time far away is no int

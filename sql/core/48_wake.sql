@@ -93,7 +93,7 @@ begin
             order by j.seq limit take_new.n + 1) j
         where k.low is not null
     )
-    select pg_current_snapshot() as snapshot, (select bool_or(odd_one) from k) or (select bool_or(expires_at <= now()) from j)
+    select pg_current_snapshot() as snapshot, (select bool_or(odd_one) from k) or (select bool_or(expires_at <= clock_timestamp()) from j)
            or exists (select from k) and exists (select from queue where state = 'blocked' and concurrency_key is not null) as odd,
            (select min(after) from k) as after, exists (select from k where low is not null) as woken,
            array_agg(j.queue) as q, array_agg(j.priority) as p, array_agg(j.seq) as s, array_agg(j.lease_timeout) as l,
@@ -134,7 +134,7 @@ begin
     ), ticked as (
         insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
                           limited_at, cron_at)
-        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, t.after, t.mark_at, t.day_at,
+        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, least(t.after, r.after), t.mark_at, t.day_at,
                 t.limited_at, t.cron_at)
     )
     select array_agg(lease) from w into leases;
@@ -153,7 +153,7 @@ begin
     if exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
                    x.heartbeat < now() - (select value::interval from setting where name = 'node_dead'))) then
         state := 'nothing';
-    elsif (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1) then
+    elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
         state := 'alone'; -- claim() makes the step of the scheduler that is not there
         select min(q.run_after) into due from queue q where q.state in ('scheduled', 'retry');
     elsif not scheduler_lock(false) then

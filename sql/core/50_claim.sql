@@ -162,7 +162,8 @@ end $$;
 comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '
     'reading its jobs takes; or several, then leases lists them. jobs NULL: nothing is free';
 
-create or replace function read_leases(leases bigint[])
+drop function if exists read_leases(bigint[]);
+create or replace function read_leases(leases bigint[], at timestamptz)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval, cursor bigint)
 language plpgsql stable as $$
@@ -176,11 +177,11 @@ begin
     cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
         select j.* from queue j
         where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false offset 0) j
+          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false offset 0) j
     where w.lease = any($1)
     order by w.lease, j.seq;
 end $$;
-comment on function read_leases(bigint[]) is 'The jobs of claimed leases, those aside whose time is over';
+comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over by then';
 
 create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
     start boolean default true, from_lease bigint default 0)
@@ -194,10 +195,12 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     w    record;
     rows int := 0;
+    at   timestamptz;
 begin
     while rows = 0 loop -- again where all that it got has expired or is gone
         w := take_lease($1, $2, $3, $4, $5);
         exit when w.jobs is null;
+        at := clock_timestamp(); -- not now(): the scheduler's step may have taken its time, and a job have expired meanwhile
         if w.leases is null then
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
@@ -205,34 +208,35 @@ begin
                    coalesce(j.run_timeout, w.run_timeout), w.lease
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false
             order by j.seq;
         else
-            return query select * from read_leases(w.leases);
+            return query select * from read_leases(w.leases, at);
         end if;
         get diagnostics rows = row_count;
         exit when rows = w.jobs;
-        perform drop_missing(coalesce(w.leases, array[w.lease]));
+        perform drop_missing(coalesce(w.leases, array[w.lease]), at);
     end loop;
 end $$;
 comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
     'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
     'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
 
-create or replace function drop_missing(leases bigint[]) returns void
+drop function if exists drop_missing(bigint[]);
+create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
     with r as materialized (
         select w.lease, array(select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
                               and j.state = 'ready' and j.seq = any(w.seqs) and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
-                              and (j.expires_at > now()) is not false order by j.seq) as seqs
+                              and (j.expires_at > at) is not false order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
     ), d as (
         delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')
     update work_queue w set seqs = r.seqs, started_seqs = case when w.started_seqs is not null then r.seqs end
     from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
 $$;
-comment on function drop_missing(bigint[]) is 'Takes jobs that are no more (somebody deleted rows by hand) or whose time is over out of claimed leases';
+comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs that are no more (somebody deleted rows by hand) or whose time was over then out of claimed leases';
 
 create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
@@ -240,7 +244,7 @@ begin
     return current_setting('transaction_isolation') = 'read committed'
         and not exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
                             x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
-        and (select s.until < clock_timestamp() from scheduler s order by s.term desc limit 1)
+        and (select not still(s.until) from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;
 comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true = there is something now';

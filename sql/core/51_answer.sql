@@ -227,6 +227,7 @@ declare
     said text[];
     w    record;
     rows int := 0;
+    at   timestamptz;
 begin
     if $4 <> '{}' then
         said := complete_jobs($1, $2, $3, $4, $5, $6);
@@ -240,6 +241,7 @@ begin
     while rows = 0 loop -- from here on it is claim()
         w := take_lease($1, $7, $8, $9, $10);
         exit when w.jobs is null;
+        at := clock_timestamp();
         if w.leases is null then
             return query
             select null, w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
@@ -247,14 +249,14 @@ begin
                    coalesce(j.run_timeout, w.run_timeout), w.lease
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > now()) is not false
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false
             order by j.seq;
         else
-            return query select null, r.* from read_leases(w.leases) r;
+            return query select null, r.* from read_leases(w.leases, at) r;
         end if;
         get diagnostics rows = row_count;
         exit when rows = w.jobs;
-        perform drop_missing(coalesce(w.leases, array[w.lease]));
+        perform drop_missing(coalesce(w.leases, array[w.lease]), at);
     end loop;
 end $$;
 comment on function complete_and_claim(text, bigint[], int[], bigint[], timestamptz[], bytea[], int, interval, text[], boolean) is

@@ -13,17 +13,17 @@ begin
         raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker', $6, m.min_protocol
             using errcode = 'QT003';
     end if;
-    perform pg_advisory_xact_lock(hashtextextended('queuetop node ' || $1, 0));
-    select * into o from node n where n.lock_key = $1 for update;
-    if o.session <> $2 and o.heartbeat > now() - setting_interval('node_dead') then
-        raise 'node name "%" is in use by a live process (% on %, last heartbeat % ago)', $1, o.pid, o.host, now() - o.heartbeat
-            using errcode = 'QT002';
-    end if;
     insert into node as n (lock_key, session, host, pid, version, protocol, queues, slots, backend_pid)
     values ($1, $2, $3, $4, $5, $6, $7, $8, pg_backend_pid())
     on conflict (lock_key) do update set session = $2, host = $3, pid = $4, version = $5, protocol = $6, queues = $7, slots = $8,
         started = case when n.session = $2 then n.started else now() end, heartbeat = now(),
-        state = case when n.session = $2 then n.state else 'up' end, backend_pid = pg_backend_pid();
+        state = case when n.session = $2 then n.state else 'up' end, backend_pid = pg_backend_pid()
+    where n.session = $2 or n.heartbeat <= now() - setting_interval('node_dead');
+    if not found then
+        select * into o from node n where n.lock_key = $1;
+        raise 'node name "%" is in use by a live process (% on %, last heartbeat % ago)', $1, o.pid, o.host, now() - o.heartbeat
+            using errcode = 'QT002';
+    end if;
 end $$;
 comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. QT002: a live process of '
     'another session has the name; QT003: the worker''s protocol is too old. The same session again is a reconnect';

@@ -73,9 +73,10 @@ language sql set search_path from current as $$
     insert into audit_batch (action, batch, changed, skipped, rows, before, cursor)
     select $1, $2, coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is not null), 0),
            coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is null), 0), coalesce($3, '[]'), $4, $5
-    from jsonb_array_elements(coalesce($3, '[]')) r
+    from jsonb_array_elements(coalesce($3, '[]')) r;
+    select pg_notify(slot_channel(0), '') where slot_waits(0) -- what can be claimed now, an idle worker looks for at once
 $$;
-comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch';
+comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch, and wakes who waits';
 
 create or replace function act_answer(action uuid, batch int)
 returns table (id text, state text, why text, cursor text, n bigint)

@@ -100,7 +100,7 @@ declare
     s   schedule;
 begin
     if schedule_begin($1, 'schedule set', $2, $3, $5) then
-        perform pg_advisory_xact_lock(hashtextextended('queuetop schedule ' || $2, 0)); -- two that add the same
+        perform scheduler_lock(true); -- two that add the same
         select * into was from schedule x where x.name = $2 for update;
         s := schedule_check($2, $3, $4, was);
         s.created := coalesce(was.created, now());

@@ -1,0 +1,197 @@
+/*
+ * Time: a clock that is set back puts nothing off, what has expired is told by the clock and not by
+ * the start of a transaction, days are made ahead, dead nodes forgotten. A clock can't be set here:
+ * instead all that the books have noted is moved ahead, which is the same seen from the other side.
+ */
+#include "tests/sql/core.h"
+
+static void
+set_back(PGconn *c)
+{
+    pg_run(c, "update tick set at = at + interval '1 h', mark_at = mark_at + interval '1 h',"
+              " day_at = day_at + interval '1 h', cut_at = cut_at + interval '1 h', limited_at ="
+              " limited_at + interval '1 h', cron_at = cron_at + interval '1 h', after = after +"
+              " interval '1 h'");
+    pg_run(c, "update fold set at = at + interval '1 h'; update lane set due = clock_timestamp() +"
+              " interval '1 h', expire_at = clock_timestamp() + interval '1 h';"
+              " update scheduler set until = until + interval '1 h' where term > 0");
+}
+
+static void
+a_clock_set_back_puts_nothing_off(void **state)
+{
+    PGconn *c = core_new("set_back");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, rate, burst) values ('rated', 1000, 1);"
+              " select t.push('q', 'lost'), t.push('rated', 'r1,r2')");
+    core_settle(c);
+    expect(c, "2", "select count(*) from claim('n', 9)");
+    core_expire(c, "n");
+    pg_run(c, "select schedule_set('00000000-0000-7000-8000-000000000001', 's', '{\"cron\":"
+              " \"@every 1s\", \"queue\": \"cron\"}')");
+    pg_run(c, "insert into queue (queue, run_after, expires_at) values ('late', now() + interval"
+              " '1 h', now() + interval '1 ms')");
+    core_settle(c);
+    set_back(c);
+    pg_run(c, "update schedule set next_run = now()");
+    expect(c, "t", "select active from schedule('another')");
+    core_settle(c);
+    expect(c, "0", "select count(*) from work_queue where lock_key is not null"); /* stolen */
+    expect(c, "1", "select count(*) from history where error = 'expired'");
+    expect(c, "t", "select count(*) > 0 from queue where queue = 'cron'");
+    expect(c, "t", "select count(*) > 0 from claim('n', 9, null, '{rated}')");
+    expect(c, "t", "select at <= clock_timestamp() from fold order by fold desc limit 1");
+    expect(c, "t",
+           "select mark_at < clock_timestamp() + interval '2 s' and at <="
+           " clock_timestamp() from tick order by tick desc limit 1");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* The scheduler that was there has gone, and its word reaches an hour ahead. */
+static void
+a_word_from_ahead_is_none(void **state)
+{
+    PGconn *c = core_new("ahead");
+
+    (void)state;
+    expect(c, "t", "select active from schedule('gone')");
+    pg_run(c, "select t.push('q', 'a')");
+    expect(c, "f", "select active from schedule('another')");
+    set_back(c);
+    expect(c, "a", "select t.claim('n')"); /* the claim makes the step */
+    expect(c, "t", "select active from schedule('another')");
+    set_back(c);
+    pg_run(c, "select t.push('q', 'b')");
+    expect(c, "1", "select count(*) from claim_or_wait('n', 1) where lease is not null");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
+wait_for_due(PGconn *c)
+{
+    pg_wait(c, "select clock_timestamp() > max(run_after) from queue", "t", 5000);
+}
+
+/* A waiting job that is due before the mark of what has been promoted, but not yet. */
+static void
+no_waiting_job_falls_behind_the_mark(void **state)
+{
+    PGconn *c = core_new("behind");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'first')");
+    core_settle(c);
+    expect(c, "first", "select t.claim('n')");
+    pg_run(c, "update tick set after = now() + interval '1 h'; select t.push('q', 'a', delay => '40"
+              " ms')");
+    pg_run(c, "select schedule('test')");
+    wait_for_due(c);
+    core_settle(c);
+    expect(c, "a", "select t.claim('n')");
+    pg_run(c, "update tick set after = now() + interval '1 h'; select t.push('q', 'b', delay => '90"
+              " ms'), t.push('q', 'now')");
+    expect(c, "now", "select payload->>'name' from claim_or_wait('n', 1)");
+    wait_for_due(c);
+    core_settle(c);
+    expect(c, "b", "select t.claim('n')");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* A claim whose transaction began in time, and that comes to its jobs when one has expired. */
+static void
+expired_is_what_the_clock_says(void **state)
+{
+    static const char *const claims[] = {
+        "select count(*) from claim('n', 9)",
+        "select count(*) from claim('n', 9, null, '{q}')",
+        "select count(*) from complete_and_claim('n', '{}', '{}', '{}', null, null, 9)",
+        "select count(*) from claim_or_wait('n', 9) where lease is not null",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        char name[] = {'o', 'v', 'e', 'r', (char)('0' + i), '\0'};
+        PGconn *c = core_new(name), *a = core_join(name);
+        pg_run(c, "select t.push('q', 'x')");
+        core_settle(c);
+        pg_run(c, "select complete('n', lease, version, seq) from claim('n')");
+        pg_run(c, "insert into queue (queue, expires_at) values ('q', clock_timestamp() + interval"
+                  " '60 ms'); insert into queue (queue) values ('q')");
+        if (i < 3)
+            pg_run(c, "select schedule('test')");
+        pg_run(a, "begin; select now()");
+        pg_wait(c, "select clock_timestamp() > max(expires_at) from queue", "t", 5000);
+        expect(a, "1", "%s", claims[i]);
+        pg_run(a, "commit");
+        expect(c, "1", "select sum(cardinality(seqs)) from work_queue where lock_key = 'n'");
+        core_second(c);
+        core_settle(c);
+        core_check(c);
+        PQfinish(a);
+        PQfinish(c);
+    }
+}
+
+static void
+days_are_made_a_week_ahead(void **state)
+{
+    static const char days[] =
+        "select string_agg(parent || n || (last = (now() at time zone 'UTC')::date + 7), ' ' order"
+        " by parent) from (select inhparent::regclass::text as parent, count(*) as n,"
+        " max(to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')) as last from pg_inherits"
+        " where inhparent in ('history'::regclass, 'attempt'::regclass) and "
+        "inhrelid::regclass::text"
+        " ~ '_[0-9]{8}$' group by 1) z";
+    PGconn *c = core_new("days");
+
+    (void)state;
+    expect(c, "attempt8true history8true", "%s", days);
+    pg_run(c, "select schedule('test')");
+    pg_run(c,
+           "do $$ begin execute format('drop table %%I, %%I', to_char(now() at time zone 'UTC' +"
+           " interval '7 d', '\"history_\"YYYYMMDD'), to_char(now() at time zone 'UTC' + interval"
+           " '6 d', '\"attempt_\"YYYYMMDD')); end $$");
+    pg_run(c, "update tick set day_at = '-infinity'; select schedule('test')");
+    expect(c, "attempt8true history8true", "%s", days);
+    PQfinish(c);
+}
+
+static void
+dead_nodes_are_forgotten(void **state)
+{
+    PGconn *c = core_new("dead");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('holds')");
+    pg_run(c, "insert into node (lock_key, session, heartbeat) select k, gen_random_uuid(), now() -"
+              " t from (values ('holds', interval '3 d'), ('young', '23 h'), ('old', '25 h')) v (k,"
+              " t)");
+    for (int i = 0; i < 2; i++) { /* the first fold keeps nothing before it */
+        pg_run(c, "select t.push('q', 'x')");
+        core_ten_seconds(c);
+        pg_run(c, "select schedule('test')");
+    }
+    expect(c, "holds,young", "select string_agg(lock_key, ',' order by lock_key) from node");
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_set_back_puts_nothing_off),
+        cmocka_unit_test(a_word_from_ahead_is_none),
+        cmocka_unit_test(no_waiting_job_falls_behind_the_mark),
+        cmocka_unit_test(expired_is_what_the_clock_says),
+        cmocka_unit_test(days_are_made_a_week_ahead),
+        cmocka_unit_test(dead_nodes_are_forgotten),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
