@@ -24,11 +24,11 @@ CLSAN   = -fsanitize=integer,implicit-conversion,nullability \
           -fno-sanitize=unsigned-integer-overflow,unsigned-shift-base
 SANFLAG = -O1 $(ASAN) $(if $(CLANG),$(CLSAN))
 DEFS    = -D_GNU_SOURCE -D_XOPEN_SOURCE_EXTENDED -DQUEUETOP_VERSION='"$(VERSION)"'
-PKGS   := $(call pkg,--cflags ncursesw libpq uuid)
+PKGS   := $(call pkg,--cflags ncursesw libpq uuid libzstd)
 CSTD    = -std=c17 $(DEFS) -I. -I$(BUILD) $(PKGS)
 ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),-O2 $(HARDEN)) $(CFLAGS) $(CPPFLAGS)
 ALLLD   = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),$(SANFLAG)) $(LDFLAGS)
-LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid),-lncursesw -lpq -luuid) -lpthread -lm
+LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid libzstd),-lncursesw -lpq -luuid -lzstd) -lpthread -lm
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 
 # --- what there is -----------------------------------------------------------------------------
@@ -162,7 +162,7 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 	QUEUETOP=$(abspath $(BUILD)/queuetop) VSHOT=$(abspath $(BUILD)/vshot) tests/screenshots.sh
 
 # --- installing ------------------------------------------------------------------------------------
-APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libcmocka-dev libvterm-dev postgresql \
+APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev libcmocka-dev libvterm-dev postgresql \
       librsvg2-bin fonts-jetbrains-mono fonts-dejavu-core clang clang-format clang-tidy universal-ctags \
       shellcheck pgbouncer tmux openssl
 deps:  ## Debian, Ubuntu: install what building, testing and the demo need
@@ -176,7 +176,7 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	rm -f $(DESTDIR)$(PREFIX)/lib/libqueuetop.a
 	ar rcs $(DESTDIR)$(PREFIX)/lib/libqueuetop.a $(BUILD)/library.o
 	printf '%s\n' 'Name: queuetop' 'Description: job queue in PostgreSQL: push and work jobs' 'Version: $(VERSION)' \
-	  'Requires: libpq uuid' 'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lqueuetop -lpthread -lm' \
+	  'Requires: libpq uuid libzstd' 'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lqueuetop -lpthread -lm' \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
 	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c

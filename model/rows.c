@@ -26,6 +26,30 @@ result_wrap(struct pg_result *res)
     return r;
 }
 
+struct result *
+result_new(const char *const *names, int n)
+{
+    PGresAttDesc *columns = xcalloc((size_t)n + 1, sizeof *columns);
+    PGresult *res = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+
+    for (int i = 0; i < n; i++)
+        columns[i].name = xstrdup(names[i]);
+    if (!res || (n > 0 && !PQsetResultAttrs(res, n, columns)))
+        abort();
+    for (int i = 0; i < n; i++)
+        free(columns[i].name);
+    free(columns);
+    return result_wrap((struct pg_result *)res);
+}
+
+void
+result_put(struct result *r, int row, int col, const char *text, int len)
+{
+    /* libpq only reads it */
+    if (!PQsetvalue(r->res, row, col, (char *)(uintptr_t)text, text ? len : -1))
+        abort();
+}
+
 void
 result_free(struct result *r)
 {

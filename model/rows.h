@@ -54,6 +54,11 @@ bool rowset_decode(struct result *r, const struct field *fields, int nfields, si
                    struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 void rowset_free(struct rowset *s);
 
+/* A table made by hand (recordings): its columns, then cell by cell, row after row. NULL text = SQL
+ * NULL; len bytes without NUL. */
+struct result *result_new(const char *const *names, int n);
+void result_put(struct result *r, int row, int col, const char *text, int len);
+
 /* For tests and for db.c: a result of PGresult * (taken over). */
 struct pg_result;
 struct result *result_wrap(struct pg_result *res);

@@ -15,6 +15,8 @@ struct source {
     struct db *watcher, *actor; /* actor: NULL until first used */
     struct adapter *adapter;
     struct store *store;
+    struct recorder *recorder; /* or NULL */
+    struct replay *replay;     /* or NULL; owns the store then */
     bool read_only;
 };
 
@@ -41,6 +43,28 @@ connect_as(struct source *s, bool acts)
     return db_new(s->loop, &o);
 }
 
+static const char *
+place(void *ctx)
+{
+    return source_name(ctx);
+}
+
+/* The store, with whatever stands before or behind it. */
+static bool
+make_store(struct source *s, const struct source_options *o, struct err *e)
+{
+    if (o->replay) {
+        s->replay = replay_new(s->loop, o->replay, s->watcher, s->adapter, e);
+        s->store = s->replay ? replay_store(s->replay) : NULL;
+        return s->replay != NULL;
+    }
+    s->store = store_new(s->loop, s->watcher, s->adapter, o->schema,
+                         o->interval_ms ? o->interval_ms : 1000);
+    if (o->record)
+        s->recorder = recorder_new(o->record, s->store, place, s, e);
+    return !o->record || s->recorder;
+}
+
 struct source *
 source_new(struct loop *l, const struct source_options *o, struct err *e)
 {
@@ -56,8 +80,10 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->read_only = o->read_only;
     s->adapter = a;
     s->watcher = connect_as(s, false);
-    s->store = store_new(l, s->watcher, a, o->schema, o->interval_ms ? o->interval_ms : 1000);
-    return s;
+    if (make_store(s, o, e))
+        return s;
+    source_free(s);
+    return NULL;
 }
 
 static void
@@ -76,7 +102,11 @@ source_free(struct source *s)
         return;
     db_free(s->watcher);
     db_free(s->actor);
-    store_free(s->store);
+    recorder_free(s->recorder);
+    if (s->replay)
+        replay_free(s->replay);
+    else
+        store_free(s->store);
     adapter_free(s->adapter);
     wipe(s);
     free(s->conninfo);
@@ -118,7 +148,8 @@ source_adapter(struct source *s)
 const char *
 source_name(struct source *s)
 {
-    char *name = xasprintf("%s/%s", db_host(s->watcher), db_name(s->watcher));
+    char *name = s->replay ? xstrdup(replay_state(s->replay).place)
+                           : xasprintf("%s/%s", db_host(s->watcher), db_name(s->watcher));
 
     free(s->name);
     s->name = name;
@@ -130,7 +161,7 @@ source_is_read_only(const struct source *s)
 {
     const struct role_row *role = store_role(s->store);
 
-    return s->read_only || (role && role->can_act != 1);
+    return s->replay || s->read_only || (role && role->can_act != 1);
 }
 
 const char *
@@ -138,6 +169,8 @@ source_why_not(const struct source *s, enum act act)
 {
     const struct server_row *server = store_server(s->store);
 
+    if (s->replay)
+        return "this is a recording: nothing in it can be changed";
     if (s->read_only)
         return "started with --read-only";
     if (store_state(s->store) != STORE_OPEN)
@@ -145,6 +178,18 @@ source_why_not(const struct source *s, enum act act)
     if (server && server->in_recovery == 1)
         return "this server is a standby: it takes no changes";
     return act_why_not(act, s->adapter, store_role(s->store));
+}
+
+struct replay *
+source_replay(const struct source *s)
+{
+    return s->replay;
+}
+
+const struct recorder *
+source_recorder(const struct source *s)
+{
+    return s->recorder;
 }
 
 struct action *

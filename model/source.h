@@ -8,6 +8,8 @@
 #include "model/action.h"
 #include "model/adapter.h"
 #include "model/db.h"
+#include "model/recorder.h"
+#include "model/replay.h"
 #include "model/store.h"
 
 struct source_options {
@@ -17,6 +19,8 @@ struct source_options {
     const char *adapter;  /* NULL = "native" */
     int interval_ms;      /* 0 = 1000 */
     bool read_only;       /* --read-only */
+    const char *record;   /* --record FILE */
+    const char *replay;   /* --replay FILE: nothing is connected to */
 };
 
 struct source;
@@ -33,6 +37,10 @@ const char *source_name(struct source *s);        /* valid until the next call *
 bool source_is_read_only(const struct source *s); /* by option or by the role */
 /* Why the act can't be done here, as a sentence; NULL = it can. */
 const char *source_why_not(const struct source *s, enum act act);
+/* The recording that this one shows, NULL = it is live. */
+struct replay *source_replay(const struct source *s);
+/* The recording that is being made, NULL = none. */
+const struct recorder *source_recorder(const struct source *s);
 /* An action on this source's actor; NULL with *e when source_why_not. */
 struct action *source_act(struct source *s, const struct intent *intent, struct err *e)
     __attribute__((warn_unused_result));

@@ -26,9 +26,8 @@ db_changed(void *ctx)
     store_touch(ctx);
 }
 
-struct store *
-store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
-          int interval_ms)
+static struct store *
+make(struct loop *l, struct db *watcher, struct adapter *a, const char *schema, int interval_ms)
 {
     struct store *s = xcalloc(1, sizeof *s);
 
@@ -57,8 +56,30 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
         if (!adapter_has(a, topic_kinds[t].sections[0]))
             s->slots[t].info.unavailable = "this queue system does not tell";
     }
+    return s;
+}
+
+struct store *
+store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
+          int interval_ms)
+{
+    struct store *s = make(l, watcher, a, schema, interval_ms);
+
     db_on_state(watcher, db_changed, s);
     store_begin_open(s);
+    return s;
+}
+
+/* Dead from the start: it plans nothing, and looks like one that is connected. */
+struct store *
+store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
+                void *ctx)
+{
+    struct store *s = make(l, db, a, NULL, 1000);
+
+    s->alive = s->clock_stands = false;
+    s->open = true;
+    s->still = (struct still){.on = true, .asked = asked, .ctx = ctx};
     return s;
 }
 
@@ -67,7 +88,7 @@ store_free(struct store *s)
 {
     if (!s)
         return;
-    s->alive = false;
+    s->alive = s->still.on = false;
     if (s->timer)
         loop_cancel(s->loop, s->timer);
     for (int t = 0; t < TOPIC_COUNT; t++) {
@@ -163,7 +184,7 @@ store_age_ms(const struct store *s, enum topic t)
 
     if (!info->taken_ms)
         return -1;
-    return s->clock_stands ? 0 : clock_ms() - info->taken_ms;
+    return s->clock_stands ? 0 : store_clock(s) - info->taken_ms;
 }
 
 bool

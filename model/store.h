@@ -133,4 +133,38 @@ struct health store_health(const struct store *s);
 enum { STORE_DEAD_STEPS = 181 };
 const struct history *store_dead_rows(const struct store *s);
 
+/* --- recording, and showing what was recorded (model/store_tap.c, model/store_feed.c) -----------
+ */
+
+enum { STORE_TABLES = 3 };
+
+/* One question answered: a topic by its name, or "server", "version", "role". */
+struct store_answer {
+    const char *name;
+    const char *key; /* what it was about: the filter's text, the job; "" = nothing in particular */
+    int64_t at_ms;   /* by the server's clock */
+    int64_t took_us;
+    const struct err *err;  /* it failed; NULL or kind NONE = it did not */
+    struct result **tables; /* n of them; none when it failed */
+    int n;
+};
+
+/* Everything that is answered is told to fn before the store takes it; NULL = the parts of one
+ * answer are complete. From then on the topics of the whole system are asked also while no screen
+ * shows them, each at a gentle pace of its own. */
+typedef void store_tap_fn(void *ctx, const struct store_answer *a);
+void store_record(struct store *s, store_tap_fn *fn, void *ctx);
+
+/* A store that asks nobody: answers are fed to it. asked() is called when it lacks some. db and
+ * adapter as in store_new. */
+struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
+                              void (*asked)(void *ctx), void *ctx);
+bool store_is_still(const struct store *s);
+/* Takes the tables over. An answer about something else than what the store asks for becomes the
+ * error that says so. */
+void store_feed(struct store *s, struct store_answer *a);
+void store_feed_clock(struct store *s, int64_t now_ms); /* the time that is shown */
+void store_feed_reset(struct store *s);                 /* back to nothing: another time comes */
+void store_feed_done(struct store *s); /* what is asked for and was not fed is not there */
+
 #endif

@@ -54,7 +54,8 @@ is_apart(const struct store *s, enum topic t)
 int64_t
 store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
 {
-    int64_t wait = (int64_t)s->interval_ms * topic_kinds[t].pace;
+    int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
+    int64_t wait = (int64_t)s->interval_ms * (pace ? pace : topic_kinds[t].pace);
     int64_t cost = slot->info.took_us * COST_FACTOR / 1000;
 
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
@@ -93,15 +94,24 @@ part_failed(struct slot *slot, const struct err *e, int64_t us)
     slot->alone = true;
 }
 
+static struct db_reply
+reply_of(const struct part *p, const struct db_reply *reply)
+{
+    struct db_reply own = *reply;
+
+    if (own.err.kind == ERR_NONE)
+        own.results += p->at;
+    own.n = p->n;
+    return own;
+}
+
 static void
 part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t us, int64_t now)
 {
     struct slot *slot = &s->slots[p->topic];
-    struct db_reply own = *reply;
+    struct db_reply own = reply_of(p, reply);
     struct err e = {0};
 
-    own.results += p->at;
-    own.n = p->n;
     slot->info.took_us = us;
     if (!topic_kinds[p->topic].take(s, &own, &e)) {
         part_failed(slot, &e, us);
@@ -125,15 +135,18 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
 {
     struct store *s = ask->store;
     struct slot *slot = &s->slots[p->topic];
+    struct db_reply own = reply_of(p, reply);
 
     slot->info.asking = false;
-    if (slot->serial != p->serial)
+    if (slot->serial != p->serial) {
         slot->again = true;
-    else if (reply->err.kind == ERR_NONE)
+    } else if (reply->err.kind == ERR_NONE) {
+        store_tap_topic(s, p->topic, &own, us);
         part_came(s, p, reply, us, now);
-    else if (is_culprit(ask, p, reply))
+    } else if (is_culprit(ask, p, reply)) {
+        store_tap_topic(s, p->topic, &own, us);
         part_failed(slot, &reply->err, us);
-    else
+    } else
         slot->again = true;
     if (slot->info.err.kind != ERR_NONE && p->topic == TOPIC_JOBS)
         store_jobs_failed(s, &slot->info.err);
@@ -155,6 +168,7 @@ answer(void *ctx, struct db_reply *reply)
     for (int i = 0; i < ask->n; i++)
         part_answer(ask, &ask->parts[i], reply, us, now);
     free(ask);
+    store_tap_done(s);
     if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
         store_lost(s, &reply->err);
     store_touch(s);
@@ -213,7 +227,9 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
 {
     const struct slot *slot = &s->slots[t];
 
-    if (!slot->info.wanted || !slot->chosen || slot->info.unavailable || slot->info.asking)
+    bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0;
+
+    if (!asked_for || !slot->chosen || slot->info.unavailable || slot->info.asking)
         return -1;
     if (slot->again || !slot->info.has_data)
         return slot->again ? 0 : slot->info.next_ms;
@@ -227,6 +243,8 @@ store_plan(struct store *s)
 {
     int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->budget, now);
 
+    if (s->still.on && s->still.asked)
+        s->still.asked(s->still.ctx);
     if (!s->alive)
         return;
     s->budget.slowed = false;
@@ -289,6 +307,8 @@ store_lost(struct store *s, const struct err *e)
 
     s->open = false;
     s->error = *e;
+    store_tap(s, "server", NULL, 0, e);
+    store_tap_done(s);
     if (was_open && s->alive) {
         s->open_at_ms = clock_ms();
         store_plan(s);

@@ -22,6 +22,8 @@ store_set_clock(struct store *s, int64_t server_ms)
 int64_t
 store_now_ms(const struct store *s)
 {
+    if (s->still.on)
+        return s->still.now_ms;
     if (s->clock_stands)
         return clock_wall_ms();
     return s->server_ms ? s->server_ms + clock_ms() - s->server_at_ms : 0;
@@ -47,6 +49,11 @@ opened(void *ctx, struct db_reply *reply)
     int at = adapter_has(s->adapter, SEC_VERSION);
 
     bool ok = e.kind == ERR_NONE;
+    if (ok && at)
+        store_tap(s, "version", &reply->results[0], 1, NULL);
+    if (ok && adapter_has(s->adapter, SEC_ROLE))
+        store_tap(s, "role", &reply->results[at], 1, NULL);
+    store_tap_done(s);
     if (ok && at && result_rows(reply->results[0]) > 0) {
         free(s->version);
         s->version = xstrdup(result_text(reply->results[0], 0, 0));
@@ -100,6 +107,7 @@ detected(void *ctx, struct db_reply *reply)
         try_later(s, s->state, &e);
         return;
     }
+    store_tap(s, "server", &reply->results[1], 1, NULL);
     if (!record_decode(&record_server, db_take(reply, 1), &server, &e) || server.n != 1) {
         rowset_free(&server);
         try_later(s, s->state, &e);

@@ -1,6 +1,6 @@
 /* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
  * (which queue is there), store_take.c (answers -> snapshots), store_jobs.c (the window of the jobs
- * list), store_schedules.c, store_health.c. */
+ * list), store_schedules.c, store_health.c, store_tap.c and store_feed.c (recordings). */
 #ifndef MODEL_STORE_PARTS_H
 #define MODEL_STORE_PARTS_H
 
@@ -58,6 +58,18 @@ struct jobs_window {
     bool at_end;
 };
 
+struct tap { /* a recorder listens */
+    store_tap_fn *fn;
+    void *ctx;
+};
+
+struct still { /* nobody is asked: a recording feeds us */
+    bool on;
+    int64_t now_ms;
+    void (*asked)(void *ctx);
+    void *ctx;
+};
+
 struct health_state {
     struct rowset server, sessions, vacuums, tables;
     struct history *dead;
@@ -97,6 +109,8 @@ struct store {
     bool seeded;
     struct jobs_window window;
     struct health_state health;
+    struct tap tap;
+    struct still still;
     struct rowset jobs, job, attempts, groups, nodes, leases, audit, schedules, runs, next_runs;
 };
 
@@ -106,6 +120,16 @@ void budget_spend(struct budget *b, int64_t now, int64_t us);
 int64_t budget_wait_ms(struct budget *b, int64_t now);
 double budget_load(const struct budget *b, int64_t now);
 
+/* Monotonic; of a recording the time that is shown. */
+int64_t store_clock(const struct store *s);
+/* What the topic's question is about, as store_answer.key. */
+void store_key(const struct store *s, enum topic t, struct buf *out);
+/* Each how many intervals a topic is asked that no screen shows; 0 = it is not. */
+int store_tap_pace(const struct store *s, enum topic t);
+void store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us);
+void store_tap(struct store *s, const char *name, struct result **tables, int n,
+               const struct err *err);
+void store_tap_done(struct store *s);
 /* Between two refreshes of a topic: max(interval, 5 x query time), more after an error. */
 int64_t store_wait_ms(const struct store *s, const struct slot *slot, enum topic t);
 void store_touch(struct store *s); /* something changed: generation */
@@ -117,6 +141,10 @@ void store_choose(struct store *s, enum topic t); /* something else is asked for
 
 bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_jobs(struct store *s);
+/* The section that the next question is, and its own time limit (0 = the usual one). */
+enum section_id store_jobs_section(const struct store *s);
+int store_jobs_timeout_ms(const struct store *s);
+void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
 bool store_take_schedules(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_schedules(struct store *s);
 bool store_take_runs(struct store *s, struct db_reply *reply, struct err *e);

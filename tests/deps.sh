@@ -9,7 +9,7 @@ if ! command -v apt-get >/dev/null; then
     cat >&2 <<'EOF'
 make deps knows apt-get only. Install these with your package manager:
   a C compiler (gcc 12 or clang 14, or newer), GNU make, pkg-config, awk, bash
-  headers of ncursesw, libpq and libuuid
+  headers of ncursesw, libpq, libuuid and libzstd
   to test and for the demo: PostgreSQL server 13 or newer, cmocka, libvterm, pgbouncer, tmux
   to lint and analyze: clang, clang-format 14, clang-tidy, universal-ctags, shellcheck
   for screenshots: rsvg-convert, the fonts JetBrains Mono and DejaVu Sans Mono

@@ -147,12 +147,12 @@ links() { # what, file to blame, linker words...
         sed "s|^|$blame:1: $what: |" >>"$tmp/found"
 }
 links 'model must link without curses and ui' model -Wl,--whole-archive "$BUILD/libqueuetop.a" \
-    -Wl,--no-whole-archive -lpq -luuid -lpthread
+    -Wl,--no-whole-archive -lpq -luuid -lzstd -lpthread
 pure=()
 for n in grid rect fmt chart style key column kind list list_columns list_draw list_marks prompt ask progress; do
     pure+=("$BUILD/obj/ui/$n.o")
 done
-links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lpthread -lm
+links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lzstd -lpthread -lm
 
 # --- layout --------------------------------------------------------------------------------------------------
 if command -v clang-format >/dev/null; then

@@ -16,6 +16,7 @@
 #include "model/log.h"
 #include "model/mem.h"
 #include "ui/box.h"
+#include "ui/recording.h"
 
 /* --- where we are ---------------------------------------------------------------------------- */
 
@@ -34,7 +35,7 @@ app_front(const struct app *a)
 unsigned
 app_scope(const struct app *a)
 {
-    return app_view(a)->ops->scope;
+    return app_view(a)->ops->scope | (app_replays(a) ? IN_REPLAY : 0);
 }
 
 static struct view *
@@ -313,6 +314,7 @@ app_sync(struct app *a)
     if (!store_is_frozen(a->store) || a->now_ms == 0)
         a->now_ms = now > 0 && !a->clock_stands ? now : clock_wall_ms();
     app_action_update(a);
+    recording_watch(a);
     if (!a->password_refused && db_needs_password(store_db(a->store)))
         box_password(a);
     if (seen != a->seen) {
@@ -459,6 +461,7 @@ app_new(struct loop *l, struct term *t, struct source *s, const struct app_optio
     take_signals(a);
     loop_before_wait(l, app_before_wait, a);
     app_open(a, "queues", NULL);
+    recording_begin(a);
     app_sync(a);
     return a;
 }
@@ -481,6 +484,7 @@ app_free(struct app *a)
         message_done(&a->log.items[i]);
     line_history_done(&a->filters);
     line_history_done(&a->words);
+    line_history_done(&a->times);
     names_done(&a->kinds);
     grid_free(a->grid);
     arena_free(a->frame);

@@ -46,6 +46,7 @@ struct app_options {
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
     bool utc;
+    const char *at; /* --at: the time of a recording to begin with, or NULL */
 };
 
 struct app {
@@ -65,7 +66,7 @@ struct app {
 
     struct messages log;
     bool flash; /* the last message still stands on the screen */
-    struct line_history filters, words;
+    struct line_history filters, words, times;
     struct names kinds; /* that passed by, for the filter */
 
     struct action *action; /* the running one, NULL = none */
@@ -91,6 +92,8 @@ struct app {
     bool keyed;            /* and a key was part of it: the frame does not wait */
     bool unsent;           /* the terminal has not taken the last frame yet */
     bool password_refused; /* the user closed the password's box */
+    bool record_begun;     /* what there is to say of a recording at the start was said */
+    bool record_ended;     /* that it had to end too */
     bool quit_when_done;   /* leave when the running action has stopped */
     bool quit;
     int signo; /* that ended us */

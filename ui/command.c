@@ -119,11 +119,26 @@ const int commands_n = (int)(sizeof commands / sizeof *commands);
 
 const struct command *
 command_for_key(unsigned scope, const struct key *k)
+    {"play", "z", "Play, or stand still", IN_REPLAY, SAFE, 1, on_play, 0, NULL},
+    {"step", ".", "One snapshot on", IN_REPLAY, SAFE, 1, on_replay_step, 1, NULL},
+    {"step-back", ",", "One snapshot back", IN_REPLAY, SAFE, 0, on_replay_step, -1, NULL},
+    {"jump", "J", "Jump to a time: 03:10, 03:10:05, +5m, -90s, start, end", IN_REPLAY, SAFE, 1,
+     on_replay_jump, 0, NULL},
+    {"minute", ")", "A minute on", IN_REPLAY, SAFE, 0, on_replay_move, 60, NULL},
+    {"minute-back", "(", "A minute back", IN_REPLAY, SAFE, 0, on_replay_move, -60, NULL},
+    {"start", "{", "To the first snapshot", IN_REPLAY, SAFE, 0, on_replay_end, 0, NULL},
+    {"finish", "}", "To the last snapshot", IN_REPLAY, SAFE, 0, on_replay_end, 1, NULL},
+    {"speed-up", "+", "Play faster", IN_REPLAY, SAFE, 0, on_replay_speed, 1, NULL},
+    {"slow-down", "-", "Play slower", IN_REPLAY, SAFE, 0, on_replay_speed, -1, NULL},
+
 {
     for (int i = 0; i < commands_n; i++)
-        if ((commands[i].scope & scope) && key_in(k, commands[i].keys))
-            return &commands[i];
-    return NULL;
+        if ((commands[i].scope & scope) && key_in(k, commands[i].keys)) {
+            if (commands[i].scope & IN_REPLAY) /* before what the key means elsewhere */
+                return &commands[i];
+            found = found ? found : &commands[i];
+        }
+    return found;
 }
 
 const struct command *
@@ -132,6 +147,8 @@ command_named(unsigned scope, const char *name)
     const struct command *other = NULL;
 
     for (int i = 0; i < commands_n; i++) {
+    const struct command *found = NULL;
+
         if (strcmp(commands[i].name, name) != 0)
             continue;
         if (commands[i].scope & scope)
@@ -173,6 +190,7 @@ command_group(const struct command *c)
     };
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        {IN_REPLAY,                    "In a recording"   },
         if (!(c->scope & ~groups[i].scope))
             return groups[i].title;
     return "Everywhere";

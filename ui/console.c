@@ -15,7 +15,7 @@
 
 struct console_options {
     int64_t interval_ms;
-    const char *color, *theme, *adapter;
+    const char *color, *theme, *adapter, *record, *replay, *at;
     bool ascii, clipboard, production, utc, demo, help_keys;
 };
 
@@ -32,6 +32,9 @@ static const struct cli_option options[] = {
     {"utc", 0, NULL, CLI_FLAG, O(utc), "show times in UTC (Z switches)", 0, 0},
     {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
     {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
+    {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
+    {"replay", 0, "FILE", CLI_TEXT, O(replay), "show a recording: the same screens, read-only", 0, 0},
+    {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: stand at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
     {"demo", 0, NULL, CLI_FLAG, O(demo), "a private server with a live load; SECONDS ends it", 0, 0},
     {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
     {0},
@@ -68,7 +71,8 @@ print_keys(const struct cli *c)
 static int
 run_app(struct cli *c, struct term *t, struct source *s, const struct console_options *o)
 {
-    struct app_options ao = {.clipboard = o->clipboard, .production = o->production, .utc = o->utc};
+    struct app_options ao = {
+        .clipboard = o->clipboard, .production = o->production, .utc = o->utc, .at = o->at};
     struct app *a = app_new(c->loop, t, s, &ao);
     struct err e = {.kind = ERR_NONE};
 
@@ -92,7 +96,9 @@ console_run(struct cli *c, const void *opts)
                                 .dbname = c->dbname,
                                 .schema = c->schema,
                                 .interval_ms = (int)o->interval_ms,
-                                .read_only = c->read_only};
+                                .read_only = c->read_only,
+                                .record = o->record,
+                                .replay = o->replay};
 
     if (!color_of(o->color, &to.color))
         return cli_usage(c, "--color is auto, always or never, not %s", o->color);

@@ -9,6 +9,7 @@
 #include "model/clock.h"
 #include "ui/app.h"
 #include "ui/fmt.h"
+#include "ui/recording.h"
 
 enum { MIN_W = 40, MIN_H = 10 };
 
@@ -104,6 +105,13 @@ say_state(const struct app *a, struct buf *out)
     bool ascii = grid_ascii(a->grid), bad = true;
     int64_t age = data_age(a);
 
+    if (app_replays(a)) {
+        recording_state(a, out);
+        bool old = data_is_stale(a) && age >= 0;
+        if (old)
+            buf_printf(out, "  STALE %s", fmt_duration(age).s);
+        return old;
+    }
     if (say_connection(a, out)) {
         if (age >= 0)
             buf_printf(out, "  STALE %s", fmt_duration(age).s);
@@ -135,7 +143,8 @@ say_badges(const struct app *a, struct buf *out)
         buf_printf(out, "[%s %s]  ", verb,
                    fmt_percent((double)(p.changed + p.skipped), (double)p.total).s);
     }
-    if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source))
+    recording_badge(a, out);
+    if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a))
         buf_str(out, "READ-ONLY  ");
 }
 
@@ -167,7 +176,9 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
 
     buf_str(&p[PART_NAME].text, "queuetop");
-    if (*db_name(db))
+    if (app_replays(a))
+        buf_str(&p[PART_PLACE].text, source_name(a->source));
+    else if (*db_name(db))
         buf_printf(&p[PART_PLACE].text, "%s/%s", *host == '/' || !*host ? "local" : host,
                    db_name(db));
     if (srv) {
@@ -179,8 +190,9 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);
     if (age >= 0 && !*bad && store_state(a->store) == STORE_OPEN) {
-        buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
-                   a->clock_stands ? 0 : 100 * store_load(a->store));
+        if (!app_replays(a))
+            buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
+                       a->clock_stands ? 0 : 100 * store_load(a->store));
         buf_printf(&p[PART_AGE].text, "data %.1fs", (double)age / 1000);
     }
     buf_printf(&p[PART_CLOCK].text, "%s%s", fmt_time(clock, a->options.utc).s, z);
@@ -298,6 +310,8 @@ trouble_of(const struct app *a)
     const struct view *v = app_view(a);
     const struct err *e = store_error(a->store);
 
+    if (app_replays(a) && replay_state(source_replay(a->source)).err->kind != ERR_NONE)
+        e = replay_state(source_replay(a->source)).err;
     for (int t = 0; t < TOPIC_COUNT && e->kind == ERR_NONE; t++)
         if (v->ops->topics & TOPIC_BIT(t))
             e = &store_topic(a->store, (enum topic)t)->err;
@@ -321,6 +335,10 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     const struct err *e = trouble_of(a);
     if (e->kind != ERR_NONE) {
         grid_str(g, r, ROLE_BAD, e->text);
+        return;
+    }
+    if (app_replays(a)) {
+        recording_draw(a, g, r);
         return;
     }
     bool bad = v->ops->remark && v->ops->remark(v, &text);

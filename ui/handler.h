@@ -51,6 +51,14 @@ const char *no_filter(const struct app *a, int arg);
 const char *no_marks(const struct app *a, int arg);
 const char *no_mark_all(const struct app *a, int arg);
 const char *no_sql(const struct app *a, int arg);
+/* --- recordings (ui/recording.c) --- */
+void on_play(struct app *a, int arg);
+void on_replay_step(struct app *a, int n);
+void on_replay_jump(struct app *a, int arg);
+void on_replay_move(struct app *a, int seconds);
+void on_replay_end(struct app *a, int end);
+void on_replay_speed(struct app *a, int step);
+
 const char *no_action(const struct app *a, int arg);
 const char *no_sort(const struct app *a, int arg);
 const char *no_requeue(const struct app *a, int all);

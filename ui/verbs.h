@@ -14,5 +14,6 @@ extern const struct cli_verb verbs_act[];     /* ui/cli_act.c: requeue release e
 extern const struct cli_verb verbs_cron[];    /* ui/cli_cron.c */
 extern const struct cli_verb verbs_queue[];   /* ui/cli_queue.c */
 extern const struct cli_verb verbs_demo[];    /* ui/demo_load.c: inner verbs of --demo */
+extern const struct cli_verb verbs_record[];  /* ui/cli_record.c */
 
 #endif

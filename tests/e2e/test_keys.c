@@ -307,7 +307,7 @@ all_were_typed(void **state)
 {
     (void)state;
     for (int i = 0; i < commands_n; i++) {
-        bool typed = false;
+        bool typed = commands[i].scope == IN_REPLAY; /* see test_replay.c */
         for (int j = 0; j < seen.n; j++)
             typed = typed || !strcmp(seen.names[j], commands[i].name);
         if (!typed)

@@ -1,0 +1,391 @@
+/*
+ * Recordings: what is written comes back, a torn end is cut, a damaged middle is named, jumping
+ * finds what was known then, and a day of fifty queues is as small as promised.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/fake_db.h"
+
+#include "model/tape.h"
+#include "model/tape_state.h"
+
+static char file[200];
+
+static int
+fresh_file(void **state)
+{
+    (void)state;
+    snprintf(file, sizeof file, "%s/tape.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid());
+    unlink(file);
+    return 0;
+}
+
+static int
+drop_file(void **state)
+{
+    (void)state;
+    unlink(file);
+    return 0;
+}
+
+static int64_t
+file_size(void)
+{
+    struct stat st;
+
+    assert_int_equal(stat(file, &st), 0);
+    return st.st_size;
+}
+
+/* n pieces a second apart from 1000 s on, a frame each tenth. */
+static void
+write_pieces(int n)
+{
+    struct err e;
+    int64_t cut;
+    struct tape_out *t = tape_create(file, &cut, &e);
+    struct buf piece = {0};
+
+    assert_non_null(t);
+    int64_t at = tape_last_ms(t) ? tape_last_ms(t) : 999000;
+    for (int i = 0; i < n; i++) {
+        at += 1000;
+        buf_clear(&piece);
+        buf_printf(&piece, "piece of %lld, and the same words in each", (long long)at);
+        assert_true(tape_write(t, at, i % 10 == 0, &piece, &e));
+    }
+    buf_free(&piece);
+    tape_end(t);
+}
+
+static void
+want_piece(struct tape *t, int i)
+{
+    const struct buf *raw;
+    char text[100];
+    struct err e;
+
+    snprintf(text, sizeof text, "piece of %d,", 1000000 + i * 1000);
+    assert_true(tape_read(t, i, &raw, &e));
+    assert_memory_equal(raw->data, text, strlen(text));
+    assert_int_equal(tape_at_ms(t, i), 1000000 + i * 1000);
+}
+
+static void
+pieces_come_back(void **state)
+{
+    struct stat st;
+    struct err e;
+    int64_t lost;
+
+    (void)state;
+    write_pieces(35);
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    struct tape *t = tape_open(file, &e);
+    assert_non_null(t);
+    assert_int_equal(tape_pieces(t), 35);
+    assert_int_equal(tape_damage(t, &lost), 0);
+    for (int i = 0; i < 35; i++)
+        want_piece(t, i);
+    static const int jumps[] = {34, 0, 9, 10, 11, 33, 33, 5};
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++)
+        want_piece(t, jumps[i]);
+    assert_int_equal(tape_find(t, 0), 0);
+    assert_int_equal(tape_find(t, 1012999), 12);
+    assert_int_equal(tape_find(t, 1013000), 13);
+    assert_int_equal(tape_find(t, INT64_MAX), 34);
+    assert_int_equal(tape_frame(t, 29), 20);
+    tape_close(t);
+}
+
+static void
+goes_on_behind(void **state)
+{
+    struct err e;
+
+    (void)state;
+    write_pieces(5);
+    write_pieces(5);
+    struct tape *t = tape_open(file, &e);
+    assert_non_null(t);
+    assert_int_equal(tape_pieces(t), 10);
+    for (int i = 9; i >= 0; i--)
+        want_piece(t, i);
+    tape_close(t);
+}
+
+/* Wherever a crash tears the file, what stands whole before it is read, and written behind. */
+static void
+torn_ends(void **state)
+{
+    struct err e;
+    int64_t lost, cut;
+
+    (void)state;
+    write_pieces(3);
+    int64_t two = file_size();
+    write_pieces(1);
+    for (int64_t size = file_size() - 1; size > two; size--) {
+        assert_int_equal(truncate(file, size), 0);
+        struct tape *t = tape_open(file, &e);
+        assert_non_null(t);
+        assert_int_equal(tape_pieces(t), 3);
+        assert_int_equal(tape_damage(t, &lost), two);
+        assert_int_equal(lost, size - two);
+        tape_close(t);
+    }
+    struct tape_out *out = tape_create(file, &cut, &e);
+    assert_non_null(out);
+    assert_int_equal(cut, 1);
+    tape_end(out);
+    assert_int_equal(file_size(), two);
+}
+
+/* A byte that is another anywhere is found, and named by where its piece stands. */
+static void
+damage_is_named(void **state)
+{
+    const struct buf *raw;
+    struct err e;
+    int64_t lost;
+
+    (void)state;
+    write_pieces(12);
+    int64_t size = file_size();
+    for (int64_t at = 0; at < size; at += 3) {
+        unsigned char c, bad;
+        int fd = open(file, O_RDWR);
+        assert_int_equal(pread(fd, &c, 1, at), 1);
+        bad = c ^ 0x41;
+        assert_int_equal(pwrite(fd, &bad, 1, at), 1);
+        struct tape *t = tape_open(file, &e);
+        int good = 0;
+        for (int i = 0; t && i < tape_pieces(t); i++)
+            if (tape_read(t, i, &raw, &e))
+                good++;
+            else
+                assert_non_null(strstr(e.text, "byte "));
+        assert_true(t ? good < 12 || tape_damage(t, &lost) > 0 : strstr(e.text, "(byte ") != NULL);
+        tape_close(t);
+        assert_int_equal(pwrite(fd, &c, 1, at), 1);
+        close(fd);
+    }
+}
+
+static void
+others_files_stay(void **state)
+{
+    struct err e;
+    int64_t cut;
+    FILE *f = fopen(file, "w");
+
+    (void)state;
+    fputs("somebody's notes, longer than a header of ours would be\n", f);
+    fclose(f);
+    assert_null(tape_create(file, &cut, &e));
+    assert_non_null(strstr(e.text, "stays as it is"));
+    assert_int_equal(file_size(), 56);
+    assert_null(tape_open(file, &e));
+    assert_non_null(strstr(e.text, "not a recording"));
+    assert_null(tape_open("/nonexistent/tape", &e));
+    assert_null(tape_create("/nonexistent/tape", &cut, &e));
+}
+
+/* The limit on file sizes stands for a disk that is full. */
+static void
+full_disk(void **state)
+{
+    struct rlimit was, tight;
+    struct buf piece = {0};
+    struct err e = {0};
+    int64_t cut;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < 500; i++)
+        buf_printf(&piece, "%d ", i * 7919 % 1000);
+    getrlimit(RLIMIT_FSIZE, &was);
+    tight = was;
+    tight.rlim_cur = 20000;
+    struct tape_out *t = tape_create(file, &cut, &e);
+    assert_non_null(t);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    while (n < 1000 && tape_write(t, n * 1000, true, &piece, &e))
+        n++;
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_in_range(n, 5, 100);
+    assert_non_null(strstr(e.text, strerror(EFBIG)));
+    assert_false(tape_write(t, 0, true, &piece, &e)); /* it is over */
+    tape_end(t);
+    struct tape *in = tape_open(file, &e);
+    assert_non_null(in);
+    assert_int_equal(tape_pieces(in), n);
+    assert_int_equal(tape_damage(in, &cut), 0);
+    tape_close(in);
+    buf_free(&piece);
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
+static void
+same_table(const struct tape_table *a, const struct tape_table *b)
+{
+    assert_int_equal(a->cols, b->cols);
+    assert_int_equal(a->rows, b->rows);
+    for (int i = 0; i < a->cols * (a->rows + 1); i++) {
+        assert_int_equal(a->cells[i].len, b->cells[i].len);
+        if (a->cells[i].len > 0)
+            assert_string_equal(a->text.data + a->cells[i].at, b->text.data + b->cells[i].at);
+    }
+}
+
+static void
+tables_come_back(void **state)
+{
+    struct result *results[] = {
+        fake_table("queue n note", "a|1|x", "b|~|", "c|-9|~", NULL),
+        fake_table("queue n note", "a|2|x", "c|007|y", "b|5|", "d|12345678901234567890|z", NULL),
+        fake_table("queue n note", NULL),
+        fake_table("queue n", "a|1", NULL),
+        fake_table("queue n", "a|99999999999999999", "b|-99999999999999999", NULL),
+        fake_table("queue n", "b|99999999999999999", "a|-0", NULL),
+    };
+    struct tape_table was = {0}, read_was = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        struct tape_table t = {0}, back;
+        struct buf b = {0};
+        tape_of_result(&t, results[i]);
+        tape_pack(&b, &t, i ? &was : NULL);
+        struct tape_bytes in = {(unsigned char *)b.data, b.len, 0, true};
+        assert_true(tape_unpack(&in, i ? &read_was : NULL, &back));
+        assert_int_equal(in.at, b.len);
+        same_table(&t, &back);
+        struct result *r = tape_result(&back);
+        assert_int_equal(result_rows(r), result_rows(results[i]));
+        for (int row = 0; row < result_rows(r); row++)
+            for (int c = 0; c < result_cols(r); c++) {
+                assert_int_equal(result_null(r, row, c), result_null(results[i], row, c));
+                assert_string_equal(result_text(r, row, c), result_text(results[i], row, c));
+            }
+        result_free(r);
+        result_free(results[i]);
+        tape_done(&was);
+        tape_done(&read_was);
+        was = t;
+        read_was = back;
+        buf_free(&b);
+    }
+    tape_done(&was);
+    tape_done(&read_was);
+}
+
+/* --- how small ------------------------------------------------------------------------------- */
+
+enum { QUEUES = 50, SECONDS = 1200 };
+
+static struct result *
+counts_at(int64_t now_ms, int64_t *pushed, uint32_t *random)
+{
+    static const char *const names[] = {"queue",  "scheduled", "ready",     "retry",  "running",
+                                        "failed", "blocked",   "oldest_ms", "pushed", "completed",
+                                        "fails",  "retried",   "run_ms"};
+    struct result *r = result_new(names, 13);
+
+    for (int q = 0; q < QUEUES; q++) {
+        int64_t v[13] = {0};
+        for (int i = 0; i < 3; i++)
+            *random = *random * 1664525 + 1013904223;
+        pushed[q] += *random >> 16 & 63; /* each queue moves each second */
+        v[1] = q * 3;
+        v[2] = *random >> 8 & 127;
+        v[3] = *random >> 24 & 3;
+        v[4] = *random >> 20 & 15;
+        v[5] = pushed[q] / 1000;
+        v[7] = now_ms - (*random >> 12 & 4095);
+        v[8] = pushed[q];
+        v[9] = pushed[q] - v[2] - v[4];
+        v[10] = pushed[q] / 900;
+        v[11] = pushed[q] / 1100;
+        v[12] = v[9] * 37 + (*random >> 16 & 255);
+        for (int c = 0; c < 13; c++) {
+            char *text =
+                c ? xasprintf("%lld", (long long)v[c]) : xasprintf("department%02d.work", q);
+            result_put(r, q, c, text, (int)strlen(text));
+            free(text);
+        }
+    }
+    return r;
+}
+
+/* All fifty queues move in every second: 86,400 such snapshots stay under 100 MB. */
+static void
+a_day_is_small(void **state)
+{
+    struct tape_state s = {0}, back = {0};
+    int64_t pushed[QUEUES] = {0}, cut, frame = 0;
+    uint32_t random = 7;
+    struct buf piece = {0};
+    const struct buf *raw;
+    const char *why;
+    struct err e;
+
+    (void)state;
+    struct tape_out *out = tape_create(file, &cut, &e);
+    assert_non_null(out);
+    for (int i = 0; i < SECONDS; i++) {
+        int64_t now = INT64_C(1795237000000) + i * 1000;
+        struct result *r = counts_at(now, pushed, &random);
+        struct store_answer a = {.name = "queues", .key = "", .at_ms = now, .tables = &r, .n = 1};
+        buf_clear(&piece);
+        tape_state_take(&s, &a, &piece);
+        bool begins = now - frame >= 120000;
+        if (begins) {
+            frame = now;
+            buf_clear(&piece);
+            tape_state_pack(&s, &piece);
+        }
+        assert_true(tape_write(out, now, begins, &piece, &e));
+        result_free(r);
+    }
+    double a_day = (double)file_size() / SECONDS * 86400 / 1e6;
+    print_message("a snapshot of %d queues: %.0f bytes; a day: %.1f MB\n", QUEUES,
+                  (double)file_size() / SECONDS, a_day);
+    assert_true(a_day < 100);
+    tape_end(out);
+    struct tape *t = tape_open(file, &e);
+    assert_non_null(t);
+    for (int i = 0; i < tape_pieces(t); i++) {
+        assert_true(tape_read(t, i, &raw, &e));
+        assert_true(tape_state_unpack(&back, raw, &why));
+    }
+    same_table(&s.parts[0].tables[0], &back.parts[0].tables[0]);
+    tape_close(t);
+    tape_state_done(&s);
+    tape_state_done(&back);
+    buf_free(&piece);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pieces_come_back, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(goes_on_behind, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(torn_ends, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(damage_is_named, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(others_files_stay, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(full_disk, fresh_file, drop_file),
+        cmocka_unit_test(tables_come_back),
+        cmocka_unit_test_setup_teardown(a_day_is_small, fresh_file, drop_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
