@@ -419,6 +419,7 @@ term_enter(struct term *t)
     erase();
     refresh(); /* the alternate screen comes up here */
     collect(t, &b);
+    buf_str(&b, "\033[r"); /* ncurses begins with the margins of 24 rows, whatever there are */
     tty_put(t->tty, b.data, b.len);
     tty_flush(t->tty);
     buf_free(&b);
