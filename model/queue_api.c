@@ -19,7 +19,7 @@
 #include "model/sections.h"
 #include "model/worker.h"
 
-enum { AHEAD = 100 };
+enum { AHEAD = 500 };
 
 static void
 say(struct queuetop_error *to, const struct err *e)

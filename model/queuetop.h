@@ -85,7 +85,7 @@ struct queuetop_options {
     int jobs;            /* at a time; 0 = 1 */
     int threads;         /* 0: callbacks run in the worker's loop and must not block (return
                             QUEUETOP_LATER instead); else they run in so many threads, and may */
-    int ahead;           /* short jobs are claimed ahead, up to so many; 0 = 100, -1 = none */
+    int ahead;           /* short jobs are claimed ahead, up to so many; 0 = 500, -1 = none */
     int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or 60 s */
     int64_t max_idle_ms; /* ends after that long without a job; 0 = never */
     bool drain;          /* ends when nothing is ready */

@@ -9,6 +9,7 @@ declare
     big   boolean;
     since timestamptz;
     made  bigint;
+    n     int;
 begin
     select * into f from fold order by fold desc limit 1;
     select at into since from fold where keep order by fold desc limit 1;
@@ -39,10 +40,12 @@ begin
            coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0), coalesce(cancelled, 0),
            coalesce(lost, 0), coalesce(run_ms, 0), coalesce(blocked, 0), case when ready > 0 then oldest_ready(s.queue, s.priority) end
     from s, h)
-    select fold into made from h;
+    select h.fold, (select count(*) from (select from s limit 2001) z) into made, n from h;
+    if made is not null and (big or n <= 2000) then -- with thousands of queues its time counts
+        perform measure_chunks(made, big);
+    end if;
     if made is not null and big then
         perform fold_groups(made);
-        perform measure_chunks(made);
         perform roll_minutes((select fold from fold where keep and fold < made order by fold desc limit 1));
         perform check_counts(20000);
         perform sweep(made);
@@ -97,12 +100,13 @@ begin
 end $$;
 comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest is one group *';
 
-create or replace function measure_chunks(made bigint) returns void
+drop function if exists measure_chunks(bigint);
+create or replace function measure_chunks(made bigint, shrink boolean) returns void
 language sql set search_path from current set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off as $$
     insert into cursor (queue, seq, high, low, chunk)
     select c.queue, c.seq, c.high, c.low, m.chunk
     from (select queue, greatest(1, least(100, round(1000.0 * (n.completed - coalesce(o.completed, 0))
-                                   / greatest(1, n.run_ms - coalesce(o.run_ms, 0)))))::int as chunk
+                                   / greatest(1, n.run_ms - coalesce(o.run_ms, 0)))))::int as chunk, n.completed - coalesce(o.completed, 0) as n
           from (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
                 where fold = made and error_key is null group by 1) n
           left join (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
@@ -110,9 +114,10 @@ language sql set search_path from current set enable_seqscan = off set enable_ne
                      group by 1) o using (queue)
           where n.completed > coalesce(o.completed, 0)) m
     cross join lateral (select * from cursor c where c.queue = m.queue order by n desc limit 1) c
-    where c.chunk <> m.chunk
+    where case when shrink then c.chunk <> m.chunk else m.chunk >= 2 * c.chunk and m.n >= 2 * c.chunk end
 $$;
-comment on function measure_chunks(bigint) is 'A lease should be about a second of work: sets each queue''s chunk from what the last 10 s took';
+comment on function measure_chunks(bigint, boolean) is 'A lease should be about a second of work: sets each queue''s chunk from what was done since the '
+    'last kept fold, 10 s at most. Without shrink it only grows where it is much too small: a backlog of short jobs should not wait for that';
 
 create or replace function sweep(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set jit = off

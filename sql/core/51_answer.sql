@@ -132,24 +132,33 @@ language plpgsql as $$
 #variable_conflict use_column
 begin
     with g as materialized (
-        select lease, version, array_agg(seq) as seqs from unnest($2, $3, $4) v (lease, version, seq) group by 1, 2
+        select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
+        from unnest($2, $3, $4, $5, $6) v (lease, version, seq, began, result) group by 1, 2
     ), w as (
         delete from work_queue w using g
         where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and w.seqs <@ g.seqs
-        returning w.queue, w.priority, w.seqs, w.started, w.history
-    ), j as (
-        delete from queue q using w
-        where q.id = any(array(select q.id from w cross join lateral (select q.id from queue q where q.queue = w.queue
-                and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-                and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) q))
-          and q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-        returning q.*, least(now(), greatest(case when $5 is not null then $5[array_position($4, q.seq)] end, w.started)) as began, w.history
+        returning w.queue, w.priority, w.seqs, w.started, w.history, w.seqs[1] as low, w.seqs[cardinality(w.seqs)] as high,
+            w.seqs = g.seqs as same, -- then a job's place in it is found by halving
+            g.seqs as said, g.began, g.results
+    ), x as materialized ( -- offset and range: whatever the planner believes, nobody reads the whole queue
+        select q.ctid as at, q.seq, w.history,
+               case when $5 is null then w.started
+                    else least(now(), greatest(w.began[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end],
+                                               w.started)) end as began,
+               case when w.history is null and $6 is not null
+                    then w.results[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end] end as result
+        from w cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
+            and q.state = 'ready' and q.seq = any(w.seqs) and q.seq between w.low and w.high offset 0) q
+    ), j as ( -- a job that somebody has just changed has another state or seq
+        delete from queue q using x where q.ctid = x.at and q.seq = x.seq and q.state = 'ready'
+        returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
+            q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout, x.history, x.began, x.result
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
         select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
-               case when history is null and $6 is not null then $6[array_position($4, seq)] end, unique_key, concurrency_key, origin_id, last_action,
+               result, unique_key, concurrency_key, origin_id, last_action,
                history is null, error, lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
