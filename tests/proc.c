@@ -208,6 +208,14 @@ proc_done(struct proc *p)
     *p = (struct proc){0};
 }
 
+void
+proc_ends(struct proc *p)
+{
+    kill(p->pid, SIGTERM);
+    assert_int_equal(proc_wait(p), 0);
+    proc_done(p);
+}
+
 int
 proc_run(const char *input, char **out, char **err, const char *fmt, ...)
 {

@@ -32,6 +32,9 @@ char *proc_errors(const struct proc *p);
 /* Ends it with SIGKILL if it still runs, and forgets it. */
 void proc_done(struct proc *p);
 
+/* SIGTERM, and it must end well: exit code 0. */
+void proc_ends(struct proc *p);
+
 /* Start, wait, done: gives the exit code, and both outputs where asked (the caller frees). */
 int proc_run(const char *input, char **out, char **err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

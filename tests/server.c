@@ -336,6 +336,22 @@ pg_stop(void)
     pg.keeper = 0;
 }
 
+int
+pg_group_start(void **state)
+{
+    (void)state;
+    pg_start(NULL);
+    return 0;
+}
+
+int
+pg_group_stop(void **state)
+{
+    (void)state;
+    pg_stop();
+    return 0;
+}
+
 void
 pg_down(const char *mode)
 {

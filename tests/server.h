@@ -22,6 +22,9 @@ struct pg_opts {
 void pg_start(const struct pg_opts *opts);
 /* Ends the server and removes its directory. Also done at exit. */
 void pg_stop(void);
+/* The same as the setup and teardown of a cmocka group that needs no more. */
+int pg_group_start(void **state);
+int pg_group_stop(void **state);
 /* Takes the server down: "fast" ends sessions in order, "immediate" is a crash. */
 void pg_down(const char *mode);
 /* Starts it again after pg_down() and waits until it accepts connections. */

@@ -240,27 +240,11 @@ figures(void **state)
     PQfinish(conn);
 }
 
-static int
-up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(figures)};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    return cmocka_run_group_tests_name("console", tests, up, down);
+    return cmocka_run_group_tests_name("console", tests, pg_group_start, pg_group_stop);
 }

@@ -65,14 +65,6 @@ start(void **state)
     return 0;
 }
 
-static int
-stop(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 /* The text between ```sql and ```, in a file of our own. */
 static void
 write_sql(const char *path)
@@ -149,5 +141,5 @@ main(void)
         cmocka_unit_test(its_pictures_exist),
     };
 
-    return cmocka_run_group_tests_name("readme", tests, start, stop);
+    return cmocka_run_group_tests_name("readme", tests, start, pg_group_stop);
 }

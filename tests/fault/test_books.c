@@ -44,14 +44,6 @@ become(const char *sql, const char *wanted)
 }
 
 static void
-end(struct proc *p)
-{
-    kill(p->pid, SIGTERM);
-    assert_int_equal(proc_wait(p), 0);
-    proc_done(p);
-}
-
-static void
 start(struct proc *p, const char *name, const char *becomes)
 {
     char text[100];
@@ -75,7 +67,7 @@ a_wrong_counter_is_repaired(void **state)
     assert_string_equal(pg_value(conn, "select count(*) from queues.audit where verb = "
                                        "'repair counters' and app = 'queuetop books'"),
                         "1");
-    end(&a);
+    proc_ends(&a);
     become(keepers, "0");
     PQfinish(conn);
 }
@@ -93,7 +85,7 @@ minutes_are_filled(void **state)
     assert_string_equal(pg_value(conn, "select count(*) from queues.minute"), "0");
     start(&a, "a", "is active");
     become("select coalesce(sum(pushed), 0) from queues.minute", "3");
-    end(&a);
+    proc_ends(&a);
     PQfinish(conn);
 }
 
@@ -115,7 +107,7 @@ only_who_is_active_keeps_them(void **state)
     proc_done(&a);
     proc_want(&b, "scheduler b is active");
     become(keepers, "1");
-    end(&b);
+    proc_ends(&b);
     PQfinish(conn);
 }
 
@@ -146,7 +138,7 @@ its_failure_stops_nothing(void **state)
                  "'queuetop books' and datname = current_database()");
     step_goes_on("t");
     become(keepers, "1");
-    end(&a);
+    proc_ends(&a);
     PQfinish(conn);
 }
 
@@ -168,25 +160,9 @@ its_length_stops_nothing(void **state)
     step_goes_on("s");
     pg_run(other, "rollback");
     become(repairs, "1");
-    end(&a);
+    proc_ends(&a);
     PQfinish(other);
     PQfinish(conn);
-}
-
-static int
-set_up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
 }
 
 int
@@ -200,5 +176,5 @@ main(void)
         cmocka_unit_test(its_length_stops_nothing),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }

@@ -285,22 +285,6 @@ a_function_is_told_that_its_time_is_over(void **state)
     PQfinish(conn);
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 int
 main(void)
 {
@@ -312,5 +296,5 @@ main(void)
         cmocka_unit_test(a_function_is_told_that_its_time_is_over),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }

@@ -204,9 +204,7 @@ a_failure_whose_answer_was_lost_is_one_failure(void **state)
     proc_want(&w, "perhaps it was done");
     check(&p, "select state::text || tries || error from queues.queue", "retry1no (exit status 1)");
     check(&p, "select count(*) from queues.attempt", "1");
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
 }
 
@@ -223,26 +221,8 @@ a_claim_whose_answer_was_lost_costs_no_try(void **state)
     proc_want(&w, "gave back 1 job");
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed1", WAIT_MS);
     check(&p, "select count(*) from queues.attempt", "0");
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
-}
-
-static int
-set_up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
 }
 
 int
@@ -255,5 +235,5 @@ main(void)
         cmocka_unit_test(a_claim_whose_answer_was_lost_costs_no_try),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }

@@ -469,22 +469,6 @@ through_a_pooler_it_polls(void **state)
     leave();
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 int
 main(void)
 {
@@ -504,5 +488,5 @@ main(void)
         cmocka_unit_test(through_a_pooler_it_polls),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }

@@ -176,9 +176,7 @@ an_operator_cancels_what_runs(void **state)
     pg_run(p.conn, "update queues.queue set cancel_asked = now()");
     pg_wait(p.conn, "select state from queues.history", "cancelled", WAIT_MS);
     check(&p, "select count(*) from queues.queue", "0");
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
 }
 
@@ -235,6 +233,11 @@ the_second_signal_gives_back_at_once(void **state)
 
 /* --- leases --- */
 
+/* The command hangs where it runs for the first time. */
+#define HANGS_ONCE                                                                         \
+    "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail -f " \
+    "/dev/null'"
+
 static void
 a_lease_lasts_as_long_as_the_command(void **state)
 {
@@ -253,9 +256,7 @@ a_lease_lasts_as_long_as_the_command(void **state)
     open_gate();
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed1", WAIT_MS);
     check(&p, "select count(*) from queues.attempt", "0");
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
 }
 
@@ -268,19 +269,13 @@ a_lost_lease_kills_the_command(void **state)
     (void)state;
     enter(&p, "lost");
     push(&p, "q");
-    proc_queuetop(
-        &w, NULL,
-        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
-        "-f /dev/null'",
-        p.dsn);
+    proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
     wait_running(&p, "1");
     pg_run(p.conn, "update queues.work_queue set lock_timeout = now() - interval '1 s', version = "
                    "version + 1 where lock_key is not null");
     proc_want(&w, "the lease is lost, killing the command");
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     unlink("once");
     check(&p, "select outcome from queues.attempt", "lost");
     leave(&p);
@@ -295,11 +290,7 @@ a_worker_that_slept_kills_its_commands(void **state)
     (void)state;
     enter(&p, "slept");
     push(&p, "q");
-    proc_queuetop(
-        &w, NULL,
-        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
-        "-f /dev/null'",
-        p.dsn);
+    proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
     wait_running(&p, "1");
     kill(w.pid, SIGSTOP);
     pg_wait(p.conn,
@@ -309,9 +300,7 @@ a_worker_that_slept_kills_its_commands(void **state)
     kill(w.pid, SIGCONT);
     proc_want(&w, "the lease is lost, killing the command");
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     unlink("once");
     leave(&p);
 }
@@ -369,9 +358,7 @@ an_answer_survives_a_restart_of_the_server(void **state)
             "completed1go\n", WAIT_MS);
     push(&p, "q --kind next");
     pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     check(&p, "select count(*) from queues.attempt", "0");
     leave(&p);
 }
@@ -385,20 +372,14 @@ a_server_that_stays_away_ends_the_lease(void **state)
     (void)state;
     enter(&p, "away");
     push(&p, "q");
-    proc_queuetop(
-        &w, NULL,
-        "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail "
-        "-f /dev/null'",
-        p.dsn);
+    proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
     wait_running(&p, "1");
     pg_down("fast");
     proc_want(&w, "the lease is lost, killing the command");
     pg_up();
     reconnect(&p);
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed2", WAIT_MS);
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     unlink("once");
     leave(&p);
 }
@@ -420,9 +401,7 @@ a_name_belongs_to_one_process(void **state)
     assert_non_null(strstr(err, "n1"));
     assert_non_null(strstr(err, "QT002"));
     free(err);
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
 }
 
@@ -444,9 +423,7 @@ a_drained_node_takes_no_jobs(void **state)
     proc_want(&w, "registering again");
     pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
     check(&p, "select lock_key || state from queues.node", "n1up");
-    kill(w.pid, SIGTERM);
-    assert_int_equal(proc_wait(&w), 0);
-    proc_done(&w);
+    proc_ends(&w);
     leave(&p);
 }
 

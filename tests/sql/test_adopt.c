@@ -389,14 +389,6 @@ set_up(void **state)
     return 0;
 }
 
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 int
 main(void)
 {
@@ -410,5 +402,5 @@ main(void)
         cmocka_unit_test(a_crash_repeats_no_number),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, pg_group_stop);
 }

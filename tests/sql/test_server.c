@@ -102,22 +102,6 @@ killed_parent_leaves_nothing(void **state)
 }
 
 static int
-setup(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
-static int
 be_killed(void)
 {
     pg_start(NULL);
@@ -139,5 +123,5 @@ main(int argc, char **argv)
     (void)argv;
     if (argc > 1)
         return be_killed();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }

@@ -191,22 +191,6 @@ the_audit_is_purged_by_its_own_verb(void **state)
     PQfinish(p.conn);
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    pg_start(NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    pg_stop();
-    return 0;
-}
-
 int
 main(void)
 {
@@ -219,5 +203,5 @@ main(void)
         cmocka_unit_test(the_audit_is_purged_by_its_own_verb),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
 }
