@@ -320,7 +320,12 @@ take_options(struct action *a, const struct intent *in)
     params_set(p, PARAM_N, in->pid);
     params_set(p, PARAM_SETTINGS, in->settings);
     params_set(p, PARAM_PAYLOAD, in->payload);
-    if (in->by_ms)
+    params_set(p, PARAM_OF, in->of);
+    if (a->act == ACT_PRIORITY)
+        params_set(p, PARAM_N, in->priority);
+    if (a->act == ACT_TIME && in->at_ms)
+        params_set_time(p, PARAM_AT, in->at_ms);
+    else if (in->by_ms && a->act != ACT_TIME)
         params_set_interval(p, PARAM_BY, in->by_ms);
     if (a->act == ACT_RELEASE) {
         params_set_bool(p, PARAM_EXPIRED_ONLY, !in->all_leases);
@@ -351,6 +356,8 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
     a->all_leases = in->all_leases;
     a->typed = in->typed;
     a->about = in->about ? xstrdup(in->about) : NULL;
+    a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
+    a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
     a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
     a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
     uuid_generate_random(id);

@@ -23,6 +23,11 @@ enum act {
     ACT_EXTEND,
     ACT_PURGE,
     ACT_CANCEL,
+    ACT_DISCARD,
+    ACT_DELETE,
+    ACT_PRIORITY,
+    ACT_TIME,
+    ACT_UNDO,
     ACT_PAUSE,
     ACT_RESUME,
     ACT_DRAIN,
@@ -60,7 +65,10 @@ struct intent { /* all borrowed for the call of action_new */
     const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
     const char *about;        /* lines for the question, beside the preview; "! " = a warning */
     bool typed;               /* must be typed, whatever the ladder says */
-    int64_t by_ms;            /* extend */
+    int64_t by_ms;            /* extend; requeue: spread over it; time: from now, 0 = now */
+    int64_t at_ms;            /* time: due then; 0 = by_ms counts */
+    const char *priority;     /* "0" (soonest) to "9" */
+    const char *of;           /* undo: the action */
     int64_t older_than_ms;    /* purge */
     bool all_leases;          /* release: also leases that have not expired */
     bool fail;                /* release: to failed instead of back */
@@ -103,6 +111,17 @@ struct progress {
 };
 
 struct action;
+/* What can be said differently in the question: the same wish with another uuid, previewed anew.
+ * The old action is not touched. */
+struct act_options {
+    int64_t spread_ms; /* requeue: 0 = at once */
+    bool reset;        /* requeue */
+    const char *reason;
+};
+struct act_options action_options(const struct action *a);
+struct action *action_again(const struct action *a, const struct act_options *o);
+bool action_has_reason(const struct action *a);
+
 /* Asks for the preview at once, on the actor. The db and the adapter are borrowed. */
 struct action *action_new(struct loop *l, struct db *actor, const struct adapter *a,
                           const struct intent *intent);

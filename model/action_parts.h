@@ -41,6 +41,8 @@ struct action {
     bool all_leases, typed;
     char *about; /* NULL = nothing */
     int64_t older_than_ms;
+    int64_t spread_ms;
+    int64_t in_ms; /* time: so long after the preview */
 
     enum action_state state;
     uint64_t generation;

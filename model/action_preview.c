@@ -210,6 +210,8 @@ clock_came(void *ctx, struct db_reply *reply)
     a->now_ms = ((const struct spent_row *)rows.rows)->now_ms;
     rowset_free(&rows);
     params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
+    if (a->in_ms)
+        params_set_time(&a->params, PARAM_AT, a->now_ms + a->in_ms);
     if (a->gather) {
         a->ids = xcalloc(1, sizeof *a->ids);
         a->cap = 1;

@@ -12,52 +12,65 @@
 
 /* name, title, doing, noun, undo, harmless; in the order of enum act */
 const struct act_info act_infos[ACT_COUNT] = {
-    {"requeue",      "Requeue jobs",            "Requeueing", "job",
-     "cancel takes back those that have not started",                                                                     true },
-    {"release",      "Release a node's leases", "Releasing",  "job",
-     "none: released jobs run again; a late answer of the old worker is refused",                                         true },
-    {"extend",       "Extend leases",           "Extending",  "lease",     "none needed: a lease only gets longer",
-     true                                                                                                                      },
-    {"purge",        "Purge finished jobs",     "Purging",    "job",       "none: they are gone for good",                false},
-    {"cancel",       "Cancel jobs",             "Cancelling", "job",
-     "requeue makes a new job of a cancelled one, if its payload was kept",                                               true },
-    {"pause",        "Pause a queue",           "Pausing",    "queue",     "resume",                                      true },
-    {"resume",       "Resume a queue",          "Resuming",   "queue",     "pause",                                       true },
-    {"drain",        "Drain a node",            "Draining",   "node",
-     "none: the worker ends after its jobs; start it again",                                                              true },
-    {"queue",        "Set a queue",             "Setting",    "queue",     "queue with what it was (the audit keeps it)",
-     true                                                                                                                      },
-    {"cron add",     "Set a schedule",          "Setting",    "schedule",
-     "cron add with what it was (the audit keeps it)",                                                                    true },
-    {"cron pause",   "Pause a schedule",        "Pausing",    "schedule",  "cron resume",                                 true },
-    {"cron resume",  "Resume a schedule",       "Resuming",   "schedule",  "cron pause",                                  true },
-    {"cron run",     "Run a schedule now",      "Running",    "schedule",  "cancel its job",                              true },
-    {"cron remove",  "Remove a schedule",       "Removing",   "schedule",
-     "cron add with what it was (the audit keeps it)",                                                                    false},
-    {"cancel query", "Cancel a statement",      "Cancelling", "statement",
-     "none: its transaction fails; who asked may ask again",                                                              true },
-    {"terminate",    "End a session",           "Ending",     "session",
-     "none: its transaction is rolled back and its connection closed",                                                    false},
+    {"requeue",      "Requeue jobs",             "Requeueing", "job",       "Audit: u, for those that have not started",
+     true                                                                                                                         },
+    {"release",      "Release a node's leases",  "Releasing",  "job",
+     "none: released jobs run again; a late answer of the old worker is refused",                                            true },
+    {"extend",       "Extend leases",            "Extending",  "lease",     "none needed: a lease only gets longer",
+     true                                                                                                                         },
+    {"purge",        "Purge finished jobs",      "Purging",    "job",       "none: they are gone for good",                  false},
+    {"cancel",       "Cancel jobs",              "Cancelling", "job",       "Audit: u brings back those that waited",        true },
+    {"discard",      "Discard jobs",             "Discarding", "job",
+     "Audit: u brings them back, while history has them",                                                                    true },
+    {"delete",       "Delete jobs",              "Deleting",   "job",       "none: they are gone for good, payload and all",
+     false                                                                                                                        },
+    {"priority",     "Set the priority of jobs", "Setting",    "job",
+     "Audit: u, for those that still have it",                                                                               true },
+    {"reschedule",   "Set the time of jobs",     "Setting",    "job",
+     "Audit: u, for those that have not started",                                                                            true },
+    {"undo",         "Undo an action",           "Undoing",    "row",       "none: do the action again",                     true },
+    {"pause",        "Pause a queue",            "Pausing",    "queue",     "resume",                                        true },
+    {"resume",       "Resume a queue",           "Resuming",   "queue",     "pause",                                         true },
+    {"drain",        "Drain a node",             "Draining",   "node",
+     "none: the worker ends after its jobs; start it again",                                                                 true },
+    {"queue",        "Set a queue",              "Setting",    "queue",     "queue with what it was (the audit keeps it)",
+     true                                                                                                                         },
+    {"cron add",     "Set a schedule",           "Setting",    "schedule",
+     "cron add with what it was (the audit keeps it)",                                                                       true },
+    {"cron pause",   "Pause a schedule",         "Pausing",    "schedule",  "cron resume",                                   true },
+    {"cron resume",  "Resume a schedule",        "Resuming",   "schedule",  "cron pause",                                    true },
+    {"cron run",     "Run a schedule now",       "Running",    "schedule",  "cancel its job",                                true },
+    {"cron remove",  "Remove a schedule",        "Removing",   "schedule",
+     "cron add with what it was (the audit keeps it)",                                                                       false},
+    {"cancel query", "Cancel a statement",       "Cancelling", "statement",
+     "none: its transaction fails; who asked may ask again",                                                                 true },
+    {"terminate",    "End a session",            "Ending",     "session",
+     "none: its transaction is rolled back and its connection closed",                                                       false},
 };
 
 /* by ids, by predicate, preview, becomes, target, once; in the order of enum act */
 const struct act_parts act_parts[ACT_COUNT] = {
-    {SEC_REQUEUE, SEC_REQUEUE_WHERE,  SEC_REQUEUE_PREVIEW,   "ready",        PARAM_TOTAL,    false},
-    {SEC_COUNT,   SEC_RELEASE_WHERE,  SEC_RELEASE_PREVIEW,   "ready",        PARAM_NODE,     false},
-    {SEC_EXTEND,  SEC_EXTEND_WHERE,   SEC_EXTEND_PREVIEW,    "extended",     PARAM_NODE,     true },
-    {SEC_COUNT,   SEC_PURGE,          SEC_PURGE_PREVIEW,     "purged",       PARAM_QUEUE,    false},
-    {SEC_CANCEL,  SEC_COUNT,          SEC_CANCEL_PREVIEW,    "cancelled",    PARAM_TOTAL,    false},
-    {SEC_COUNT,   SEC_PAUSE,          SEC_COUNT,             "paused",       PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
-    {SEC_COUNT,   SEC_QUEUE_SET,      SEC_QUEUE_SET_PREVIEW, "set",          PARAM_QUEUE,    true },
-    {SEC_COUNT,   SEC_CRON_SET,       SEC_CRON_SET_PREVIEW,  "set",          PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_PAUSE,     SEC_COUNT,             "paused",       PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_RESUME,    SEC_COUNT,             "resumed",      PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_RUN,       SEC_COUNT,             "run",          PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_CRON_REMOVE,    SEC_COUNT,             "removed",      PARAM_SCHEDULE, true },
-    {SEC_COUNT,   SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to stop", PARAM_N,        true },
-    {SEC_COUNT,   SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to end",  PARAM_N,        true },
+    {SEC_REQUEUE,  SEC_REQUEUE_WHERE,  SEC_REQUEUE_PREVIEW,   "ready",        PARAM_TOTAL,    false},
+    {SEC_COUNT,    SEC_RELEASE_WHERE,  SEC_RELEASE_PREVIEW,   "ready",        PARAM_NODE,     false},
+    {SEC_EXTEND,   SEC_EXTEND_WHERE,   SEC_EXTEND_PREVIEW,    "extended",     PARAM_NODE,     true },
+    {SEC_COUNT,    SEC_PURGE,          SEC_PURGE_PREVIEW,     "purged",       PARAM_QUEUE,    false},
+    {SEC_CANCEL,   SEC_CANCEL_WHERE,   SEC_CANCEL_PREVIEW,    "cancelled",    PARAM_TOTAL,    false},
+    {SEC_DISCARD,  SEC_DISCARD_WHERE,  SEC_DISCARD_PREVIEW,   "discarded",    PARAM_TOTAL,    false},
+    {SEC_DELETE,   SEC_DELETE_WHERE,   SEC_DELETE_PREVIEW,    "deleted",      PARAM_TOTAL,    false},
+    {SEC_PRIORITY, SEC_PRIORITY_WHERE, SEC_PRIORITY_PREVIEW,  "changed",      PARAM_TOTAL,    false},
+    {SEC_TIME,     SEC_TIME_WHERE,     SEC_TIME_PREVIEW,      "scheduled",    PARAM_TOTAL,    false},
+    {SEC_COUNT,    SEC_UNDO,           SEC_UNDO_PREVIEW,      "undone",       PARAM_TOTAL,    false},
+    {SEC_COUNT,    SEC_PAUSE,          SEC_COUNT,             "paused",       PARAM_QUEUE,    true },
+    {SEC_COUNT,    SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
+    {SEC_COUNT,    SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
+    {SEC_COUNT,    SEC_QUEUE_SET,      SEC_QUEUE_SET_PREVIEW, "set",          PARAM_QUEUE,    true },
+    {SEC_COUNT,    SEC_CRON_SET,       SEC_CRON_SET_PREVIEW,  "set",          PARAM_SCHEDULE, true },
+    {SEC_COUNT,    SEC_CRON_PAUSE,     SEC_COUNT,             "paused",       PARAM_SCHEDULE, true },
+    {SEC_COUNT,    SEC_CRON_RESUME,    SEC_COUNT,             "resumed",      PARAM_SCHEDULE, true },
+    {SEC_COUNT,    SEC_CRON_RUN,       SEC_COUNT,             "run",          PARAM_SCHEDULE, true },
+    {SEC_COUNT,    SEC_CRON_REMOVE,    SEC_COUNT,             "removed",      PARAM_SCHEDULE, true },
+    {SEC_COUNT,    SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to stop", PARAM_N,        true },
+    {SEC_COUNT,    SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,    "told to end",  PARAM_N,        true },
 };
 
 static void
@@ -168,8 +181,9 @@ make_where(const struct action *a)
     add_term(&b, "kind", v[PARAM_KIND]);
     add_term(&b, "node", v[PARAM_NODE]);
     add_term(&b, "schedule", v[PARAM_SCHEDULE]);
-    add_term(&b, "pid", v[PARAM_N]);
-    add_term(&b, "settings", v[PARAM_N] ? NULL : v[PARAM_SETTINGS]);
+    add_term(&b, "pid", a->act >= ACT_BACKEND_CANCEL ? v[PARAM_N] : NULL);
+    add_term(&b, "settings", a->act >= ACT_BACKEND_CANCEL ? NULL : v[PARAM_SETTINGS]);
+    add_term(&b, "of action", v[PARAM_OF]);
     add_error_term(&b, v[PARAM_ERROR]);
     add_list(&b, "words", v[PARAM_WORDS]);
     add_list(&b, "not", v[PARAM_NOT_WORDS]);
@@ -179,7 +193,7 @@ make_where(const struct action *a)
     add_term(&b, "tries at most", v[PARAM_TOP_TRIES]);
     add_list(&b, "in the payload at", v[PARAM_PATH]);
     add_term(&b, "payload", v[PARAM_IN_PAYLOAD]);
-    add_term(&b, "by", v[PARAM_BY]);
+    add_term(&b, a->act == ACT_REQUEUE ? "spread over" : "by", v[PARAM_BY]);
     if (a->act == ACT_PURGE)
         add_term(&b, "finished before", v[PARAM_BEFORE]);
     if (a->act == ACT_RELEASE && b.len)

@@ -46,6 +46,7 @@ static const char *const names[PARAM_TOTAL] = {
     [PARAM_PAYLOAD] = "payload",
     [PARAM_IN_PAYLOAD] = "in_payload",
     [PARAM_PATH] = "path",
+    [PARAM_OF] = "of",
 };
 
 const char *

@@ -37,6 +37,7 @@ enum param {
     PARAM_SCHEDULE,     /* text: a schedule's name */
     PARAM_SETTINGS,     /* jsonb: what is to be set, by name */
     PARAM_PAYLOAD,      /* text */
+    PARAM_OF,           /* uuid of the action that is to be undone */
     PARAM_IN_PAYLOAD,   /* text: "~TEXT" = a part of it in any case, "=TEXT" = exactly */
     PARAM_PATH,         /* text[]: of the value in the payload that IN_PAYLOAD speaks of */
     PARAM_TOTAL         /* how many there are; no parameter */

@@ -179,6 +179,7 @@ static const struct field audit_fields[] = {
     {"expected", F_I64, U(expected), true },
     {"changed",  F_I64, U(changed),  false},
     {"skipped",  F_I64, U(skipped),  true },
+    {"no_undo",  F_STR, U(no_undo),  true },
 };
 RECORD(audit, audit_fields, audit_row);
 

@@ -84,6 +84,7 @@ struct group_row { /* failed jobs by error */
 
 struct audit_row {
     const char *action, *who, *addr, *verb, *target, *reason;
+    const char *no_undo; /* why it can't be undone at all, "" = it can */
     int64_t at_ms, expected, changed, skipped;
 };
 

@@ -191,27 +191,12 @@ no_requeue(const struct app *a, int all)
 void
 on_requeue(struct app *a, int all)
 {
-    static const char *const failed[] = {"failed"};
     struct target t = act_target(a);
-    struct intent i = {.act = ACT_REQUEUE, .expected = -1};
-    struct params where = {{0}};
 
-    if (all || t.all || t.kind == TARGET_GROUP) {
-        if (t.where)
-            params_copy(&where, t.where);
-        if (!all && t.kind == TARGET_GROUP) {
-            params_set(&where, PARAM_ERROR, t.error);
-            params_set(&where, PARAM_QUEUE, t.queue);
-        }
-        if (!where.value[PARAM_STATES])
-            params_set_list(&where, PARAM_STATES, failed, 1);
-        i.where = &where;
-    } else {
-        i.ids = t.ids;
-        i.nids = t.nids;
-    }
-    act_ask(a, &i);
-    params_done(&where);
+    t.all |= all;
+    if (all)
+        t.kind = TARGET_JOBS;
+    act_jobs(a, &(struct intent){.act = ACT_REQUEUE}, &t);
 }
 
 /* --- cancel ---------------------------------------------------------------------------------- */
@@ -225,8 +210,8 @@ no_cancel(const struct app *a, int arg)
     (void)arg;
     if (why)
         return why;
-    if (t.all)
-        return "only marked rows can be cancelled: U, then Space";
+    if (one_in(&t, "failed"))
+        return "the job failed: X discards it, D deletes it";
     return one_in(&t, "completed cancelled") ? "the job is finished" : NULL;
 }
 
@@ -236,7 +221,7 @@ on_cancel(struct app *a, int arg)
     struct target t = act_target(a);
 
     (void)arg;
-    act_ask(a, &(struct intent){.act = ACT_CANCEL, .ids = t.ids, .nids = t.nids, .expected = -1});
+    act_jobs(a, &(struct intent){.act = ACT_CANCEL}, &t);
 }
 
 /* --- pause ----------------------------------------------------------------------------------- */

@@ -103,6 +103,8 @@ ask_key(struct ask *a, const struct key *k)
         return ASK_DRY;
     if (key_is(k, "F3") && a->can_sql)
         return ASK_SQL;
+    if (key_is(k, "F4") && a->can_options)
+        return ASK_OPTIONS;
     if (a->challenge)
         return typed_key(a, k);
     if (key_in(k, "y Y") || (a->easy && key_is(k, "Enter")))
@@ -202,6 +204,10 @@ draw_keys(const struct ask *a, struct grid *g, struct rect r)
     if (!a->busy && a->can_sql) {
         pen_put(&pen, ROLE_KEY, "F3");
         pen_put(&pen, ROLE_KEY_HELP, " SQL    ");
+    }
+    if (!a->busy && a->can_options) {
+        pen_put(&pen, ROLE_KEY, "F4");
+        pen_put(&pen, ROLE_KEY_HELP, " options    ");
     }
     pen_put(&pen, ROLE_KEY, "Esc");
     pen_put(&pen, ROLE_KEY_HELP, " cancel (nothing happens)");

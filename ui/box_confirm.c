@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/clock.h"
 #include "ui/box.h"
 
 struct confirm_box {
@@ -109,6 +110,7 @@ fill(struct confirm_box *c)
     ask_init(&c->ask, action_title(c->action));
     c->ask.can_dry = true;
     c->ask.can_sql = true;
+    c->ask.can_options = action_has_reason(c->action);
     say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
     if (*c->job)
@@ -118,6 +120,17 @@ fill(struct confirm_box *c)
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));
     ask_ladder(c);
+}
+
+/* Until the preview is there. */
+static void
+begin(struct confirm_box *c)
+{
+    c->filled = false;
+    ask_done(&c->ask);
+    ask_init(&c->ask, act_infos[action_act(c->action)].title);
+    c->ask.busy = true;
+    ask_say(&c->ask, ROLE_DIM, NULL, "counting what this would change ...");
 }
 
 /* An action that can't go on says why and goes. */
@@ -165,6 +178,100 @@ start(struct confirm_box *c)
     app_action_run(a, act, force);
 }
 
+/* --- options --------------------------------------------------------------------------------- */
+
+static const struct view_ops confirm_ops;
+
+/* The question below the form counts again, with what the form says. */
+static void
+options_done(struct app *a, struct form *f)
+{
+    struct confirm_box *c = NULL;
+    bool requeue = !strcmp(form_subject(f), act_infos[ACT_REQUEUE].name);
+    struct act_options o = {.reason = form_text(f, requeue ? 2 : 0)};
+    struct err e;
+
+    for (int i = 0; i < a->nboxes; i++)
+        if (a->boxes[i]->ops == &confirm_ops)
+            c = (struct confirm_box *)a->boxes[i];
+    if (requeue) {
+        o.reset = form_choice(f, 1) == 1;
+        if (*form_text(f, 0) && !duration_parse(form_text(f, 0), &o.spread_ms, &e))
+            return;
+    }
+    if (c) {
+        struct action *old = c->action;
+        c->action = action_again(old, &o);
+        action_free(old);
+        begin(c);
+    }
+    app_close_box(a, app_front(a));
+    if (c)
+        confirm_update(&c->view);
+}
+
+static const char *
+options_check(const struct app *a, const struct form *f, int *field)
+{
+    const char *text = form_text(f, 0);
+    int64_t ms;
+    struct err e;
+
+    (void)a;
+    *field = 0;
+    if (strcmp(form_subject(f), act_infos[ACT_REQUEUE].name) != 0 || !*text)
+        return NULL;
+    return duration_parse(text, &ms, &e) && ms > 0 ? NULL : "a time like 90s, 10m or 2h, or empty";
+}
+
+static const char *const tries_words[] = {"kept, one more", "start over", NULL};
+static const struct form_field options_fields[] = {
+    {"spread over", FIELD_TEXT,   "",   NULL,        "empty: at once; 10m, 2h: evenly over that time"},
+    {"tries",       FIELD_CHOICE, NULL, tries_words, NULL                                            },
+    {"reason",      FIELD_TEXT,   "",   NULL,        "for the audit; may be empty"                   },
+};
+static const struct form_spec requeue_options = {"Options",    options_fields, 3,
+                                                 options_done, options_check,  NULL};
+static const struct form_spec other_options = {"Options",    options_fields + 2, 1,
+                                               options_done, options_check,      NULL};
+
+/* As it can be typed. */
+static void
+type_duration(char *text, size_t size, int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *unit;
+    } units[] = {
+        {86400000, "d" },
+        {3600000,  "h" },
+        {60000,    "m" },
+        {1000,     "s" },
+        {1,        "ms"},
+    };
+    int i = 0;
+
+    text[0] = '\0';
+    while (ms % units[i].ms != 0)
+        i++;
+    if (ms > 0)
+        snprintf(text, size, "%lld%s", (long long)(ms / units[i].ms), units[i].unit);
+}
+
+static void
+open_options(struct confirm_box *c)
+{
+    struct act_options o = action_options(c->action);
+    bool requeue = action_act(c->action) == ACT_REQUEUE;
+    char spread[40];
+
+    type_duration(spread, sizeof spread, o.spread_ms);
+    const char *const values[] = {spread, tries_words[o.reset], o.reason ? o.reason : ""};
+
+    box_form_with(c->view.app, requeue ? &requeue_options : &other_options,
+                  act_infos[action_act(c->action)].name, requeue ? values : values + 2, 0);
+}
+
 static bool
 confirm_key(struct view *v, const struct key *k)
 {
@@ -183,6 +290,9 @@ confirm_key(struct view *v, const struct key *k)
         break;
     case ASK_SQL:
         box_text(v->app, "SQL of this action", action_sql(c->action));
+        break;
+    case ASK_OPTIONS:
+        open_options(c);
         break;
     case ASK_WAIT:
         break;
@@ -236,8 +346,6 @@ box_confirm(struct app *a, struct action *act, const char *job)
 
     c->action = act;
     snprintf(c->job, sizeof c->job, "%.60s", job ? job : "");
-    ask_init(&c->ask, act_infos[action_act(act)].title);
-    c->ask.busy = true;
-    ask_say(&c->ask, ROLE_DIM, NULL, "counting what this would change ...");
+    begin(c);
     confirm_update(&c->view);
 }

@@ -156,6 +156,7 @@ quit_key(struct view *v, const struct key *k)
     case ASK_WAIT:
     case ASK_DRY:
     case ASK_SQL:
+    case ASK_OPTIONS:
         break;
     }
     return true;

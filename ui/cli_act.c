@@ -1,5 +1,5 @@
 /*
- * The verbs that act: requeue, release, extend, purge, cancel, pause, resume, drain. They only make
+ * The verbs that act: requeue, release, extend, purge, pause, resume, drain. They only make
  * an intent; preview, guards, batches and sentences are model/action's, the same as the console's.
  * Without --yes a person at a terminal is asked; nobody there: nothing is done.
  */
@@ -327,7 +327,9 @@ run_requeue(struct cli *c, const void *options)
     if (w->states.n > 0)
         params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
     int code =
-        cli_act(c, w, &(struct intent){.act = ACT_REQUEUE, .where = &where, .reset = w->reset});
+        cli_act(c, w,
+                &(struct intent){
+                    .act = ACT_REQUEUE, .where = &where, .reset = w->reset, .by_ms = w->by_ms});
     params_done(&where);
     return code;
 }
@@ -380,16 +382,6 @@ run_purge(struct cli *c, const void *options)
 }
 
 static int
-run_cancel(struct cli *c, const void *options)
-{
-    const struct act_words *w = options;
-
-    if (w->ids.n == 0)
-        return cli_usage(c, "say which: --id");
-    return cli_act(c, w, &(struct intent){.act = ACT_CANCEL});
-}
-
-static int
 run_pause(struct cli *c, const void *options)
 {
     return cli_act(c, options, &(struct intent){.act = ACT_PAUSE, .queue = c->words[0]});
@@ -422,6 +414,7 @@ static const struct cli_option requeue_options[] = {
     {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
     {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
     {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
+    {"spread", 0, "T", CLI_TIME, F(by_ms), "not at once, but evenly over this time: 10m, 2h", 1, INT64_C(30) * 86400000},
     ACT_OPTIONS, {0}};
 static const struct cli_option release_options[] = {
     NODE,
@@ -439,7 +432,6 @@ static const struct cli_option purge_options[] = {
     QUEUE, STATE,
     {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
     ACT_OPTIONS, {0}};
-static const struct cli_option id_options[] = {ID, ACT_OPTIONS, {0}};
 static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 
 #define VERB(n, w, h, words_n, o, r)                                                               \
@@ -450,7 +442,6 @@ const struct cli_verb verbs_act[] = {
     VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
     VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
     VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
-    VERB("cancel", "", "End waiting jobs; ask running ones to end", 0, id_options, run_cancel),
     VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, plain_options, run_pause),
     VERB("resume", "QUEUE", "Hand out a paused queue's jobs again", 1, plain_options, run_resume),
     VERB("drain", "NODE", "Let a worker finish what it runs and take no more", 1, plain_options, run_drain),

@@ -84,6 +84,16 @@ const struct command commands[] = {
      on_requeue, 1, no_requeue},
     {"cancel", "c", "Cancel this job, or the marked ones", IN_JOBS | IN_JOB, CHANGES, 9, on_cancel, 0,
      no_cancel},
+    {"discard", "X", "Discard this job, the marked ones or the group: to history, undo brings back",
+     WORK, DESTROYS, 13, on_discard, 0, no_discard},
+    {"delete", "D", "Delete this job, the marked ones or the group for good", WORK, DESTROYS, 0,
+     on_delete, 0, no_delete},
+    {"priority", "b", "Set the priority of this job, or of the marked ones", WORK, CHANGES, 0,
+     on_priority, 0, no_priority},
+    {"reschedule", "t", "Set when this job, or the marked ones, are due; or run them now",
+     IN_JOBS | IN_JOB, CHANGES, 0, on_time, 0, no_time},
+    {"undo", "u", "Undo this action, as far as its rows are as it left them", IN_AUDIT, CHANGES, 4,
+     on_undo, 0, no_undo},
     {"pause", "p", "Pause the queue, or resume it", IN_QUEUES, CHANGES, 7, on_pause, 0, no_pause},
     {"purge", "P", "Purge finished jobs by age", IN_QUEUES, DESTROYS, 8, on_purge, 0, no_purge},
     {"release", "L", "Release the leases that a node holds", IN_NODES, DESTROYS, 6, on_release, 0,
@@ -109,16 +119,6 @@ const struct command commands[] = {
     {"advice", "f", "All advice in full, and what this login can't see", IN_DATABASE, SAFE, 9,
      on_advice, 0, NULL},
 
-    {"accept", "y", "Yes, where no typing is asked for", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
-    {"dry-run", "F2", "Count again, change nothing", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
-    {"dialog-sql", "F3", "The SQL that would run", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
-    {"dismiss", "Esc", "Close the box; nothing happens", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
-};
-/* clang-format on */
-const int commands_n = (int)(sizeof commands / sizeof *commands);
-
-const struct command *
-command_for_key(unsigned scope, const struct key *k)
     {"play", "z", "Play, or stand still", IN_REPLAY, SAFE, 1, on_play, 0, NULL},
     {"step", ".", "One snapshot on", IN_REPLAY, SAFE, 1, on_replay_step, 1, NULL},
     {"step-back", ",", "One snapshot back", IN_REPLAY, SAFE, 0, on_replay_step, -1, NULL},
@@ -131,7 +131,21 @@ command_for_key(unsigned scope, const struct key *k)
     {"speed-up", "+", "Play faster", IN_REPLAY, SAFE, 0, on_replay_speed, 1, NULL},
     {"slow-down", "-", "Play slower", IN_REPLAY, SAFE, 0, on_replay_speed, -1, NULL},
 
+    {"accept", "y", "Yes, where no typing is asked for", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"dry-run", "F2", "Count again, change nothing", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"dialog-sql", "F3", "The SQL that would run", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+    {"options", "F4", "Requeue: spread over a time, tries start over; a reason for the audit", IN_DIALOG,
+     SAFE, 0, NULL, 0, NULL},
+    {"dismiss", "Esc", "Close the box; nothing happens", IN_DIALOG, SAFE, 0, NULL, 0, NULL},
+};
+/* clang-format on */
+const int commands_n = (int)(sizeof commands / sizeof *commands);
+
+const struct command *
+command_for_key(unsigned scope, const struct key *k)
 {
+    const struct command *found = NULL;
+
     for (int i = 0; i < commands_n; i++)
         if ((commands[i].scope & scope) && key_in(k, commands[i].keys)) {
             if (commands[i].scope & IN_REPLAY) /* before what the key means elsewhere */
@@ -147,8 +161,6 @@ command_named(unsigned scope, const char *name)
     const struct command *other = NULL;
 
     for (int i = 0; i < commands_n; i++) {
-    const struct command *found = NULL;
-
         if (strcmp(commands[i].name, name) != 0)
             continue;
         if (commands[i].scope & scope)
@@ -178,10 +190,12 @@ command_group(const struct command *c)
         const char *title;
     } groups[] = {
         {IN_DIALOG,                    "In boxes that ask"},
+        {IN_REPLAY,                    "In a recording"   },
         {IN_QUEUES,                    "Queues"           },
         {IN_NODES,                     "Nodes"            },
         {IN_SCHEDULES,                 "Schedules"        },
         {IN_DATABASE,                  "Database"         },
+        {IN_AUDIT,                     "Audit"            },
         {IN_JOB,                       "Job"              },
         {IN_JOBS | IN_FAILED | IN_JOB, "Jobs and Failed"  },
         {IN_NODES | IN_JOBS | IN_JOB,  "Jobs and Nodes"   },
@@ -190,7 +204,6 @@ command_group(const struct command *c)
     };
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        {IN_REPLAY,                    "In a recording"   },
         if (!(c->scope & ~groups[i].scope))
             return groups[i].title;
     return "Everywhere";

@@ -38,6 +38,12 @@ void on_purge(struct app *a, int arg);
 void on_release(struct app *a, int arg);
 void on_extend(struct app *a, int arg);
 void on_drain(struct app *a, int arg);
+/* --- acting on jobs, undo (ui/act_jobs.c) --- */
+void on_discard(struct app *a, int arg);
+void on_delete(struct app *a, int arg);
+void on_priority(struct app *a, int arg);
+void on_time(struct app *a, int arg);
+void on_undo(struct app *a, int arg);
 /* --- acting on schedules (ui/act_schedule.c) --- */
 void on_run_now(struct app *a, int arg);
 void on_pause_schedule(struct app *a, int arg);
@@ -63,6 +69,11 @@ const char *no_action(const struct app *a, int arg);
 const char *no_sort(const struct app *a, int arg);
 const char *no_requeue(const struct app *a, int all);
 const char *no_cancel(const struct app *a, int arg);
+const char *no_discard(const struct app *a, int arg);
+const char *no_delete(const struct app *a, int arg);
+const char *no_priority(const struct app *a, int arg);
+const char *no_time(const struct app *a, int arg);
+const char *no_undo(const struct app *a, int arg);
 const char *no_pause(const struct app *a, int arg);
 const char *no_purge(const struct app *a, int arg);
 const char *no_release(const struct app *a, int arg);

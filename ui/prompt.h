@@ -78,13 +78,14 @@ struct ask {
     bool easy;        /* Enter means yes too: only for reversible acts on one row */
     bool can_dry;     /* F2 */
     bool can_sql;     /* F3 */
+    bool can_options; /* F4 */
     bool busy;        /* the preview is not there yet: only Esc works */
     int64_t shown_ms; /* 0 = not shown yet */
     char note[120];   /* what was wrong with the last key, e.g. pasted text */
     struct line line;
 };
 
-enum ask_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL };
+enum ask_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS };
 
 void ask_init(struct ask *a, const char *title);
 void ask_done(struct ask *a); /* frees what it holds; may be called twice */

@@ -29,7 +29,8 @@ enum target_kind {
     TARGET_GROUP,
     TARGET_NODE,
     TARGET_SCHEDULE,
-    TARGET_SESSION
+    TARGET_SESSION,
+    TARGET_ACTION
 };
 
 /* What an action would be for. Borrowed from the view until the next turn of the loop. */

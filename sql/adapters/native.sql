@@ -482,9 +482,10 @@ order by g.n desc, g.queue, g.error_key
 
 -- name: audit
 -- params: limit cursor
-select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb, coalesce(node, queue, params ->> 'schedule', '') as target,
-       reason, expected, changed, skipped, (extract(epoch from at) * 1000000)::bigint::text as cursor
-from {schema}.audit_log
+select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb,
+       coalesce(node, queue, params ->> 'schedule', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), '') as target,
+       reason, expected, changed, skipped, (select {schema}.undo_why(a) from {schema}.audit a where a.action = l.action) as no_undo, (extract(epoch from at) * 1000000)::bigint::text as cursor
+from {schema}.audit_log l
 where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
 order by at desc limit coalesce($1::int, 200)
 
@@ -529,14 +530,15 @@ cross join lateral {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz',
 select setting, value, standard, note from {schema}.queue_settings($1::text)
 
 -- name: requeue
--- params: action batch ids reset reason
-select id, state, why, cursor, n from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text)
+-- params: action batch ids reset reason by
+select id, state, why, cursor, n
+from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text, $6::interval)
 
 -- name: requeue_where
--- params: action batch queue states kind error before limit cursor expected reset reason
+-- params: action batch queue states kind error before limit cursor expected reset reason by
 select id, state, why, cursor, n
 from {schema}.requeue_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
-                            $10::bigint, coalesce($11::boolean, false), $12::text)
+                            $10::bigint, coalesce($11::boolean, false), $12::text, $13::interval)
 
 -- name: release_where
 -- params: action batch node expired_only fail count force expected reason
@@ -571,6 +573,56 @@ select id, state, why, cursor, n from {schema}.resume($1::uuid, $2::text, $3::te
 -- params: action batch ids reason
 select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
 
+-- name: cancel_where
+-- params: action batch queue states kind error before limit cursor expected reason
+select id, state, why, cursor, n
+from {schema}.cancel_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                           $10::bigint, $11::text)
+
+-- name: discard
+-- params: action batch ids reason
+select id, state, why, cursor, n from {schema}.discard($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
+
+-- name: discard_where
+-- params: action batch queue states kind error before limit cursor expected reason
+select id, state, why, cursor, n
+from {schema}.discard_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                           $10::bigint, $11::text)
+
+-- name: delete
+-- params: action batch ids reason
+select id, state, why, cursor, n from {schema}.delete_jobs($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
+
+-- name: delete_where
+-- params: action batch queue states kind error before limit cursor expected reason
+select id, state, why, cursor, n
+from {schema}.delete_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                           $10::bigint, $11::text)
+
+-- name: priority
+-- params: action batch ids n reason
+select id, state, why, cursor, n from {schema}.set_priority($1::uuid, $2::int, $3::text[]::uuid[], $4::int, $5::text)
+
+-- name: priority_where
+-- params: action batch queue states kind error before limit cursor expected n reason
+select id, state, why, cursor, n
+from {schema}.set_priority_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                           $10::bigint, $11::int, $12::text)
+
+-- name: reschedule
+-- params: action batch ids at reason
+select id, state, why, cursor, n from {schema}.set_time($1::uuid, $2::int, $3::text[]::uuid[], $4::timestamptz, $5::text)
+
+-- name: reschedule_where
+-- params: action batch queue states kind error before limit cursor expected at reason
+select id, state, why, cursor, n
+from {schema}.set_time_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+                           $10::bigint, $11::timestamptz, $12::text)
+
+-- name: undo
+-- params: action batch of cursor expected reason
+select id, state, why, cursor, n from {schema}.undo($1::uuid, $2::int, $3::uuid, $4::text, $5::bigint, $6::text)
+
 -- name: drain
 -- params: action node reason
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
@@ -604,10 +656,10 @@ select id, state, why, cursor, n from {schema}.schedule_remove($1::uuid, $2::tex
 select id, state, why, cursor, n from {schema}.signal_backend($1::uuid, $2::int, $3::jsonb, $4::text)
 
 -- name: requeue_preview
--- params: ids queue states kind error before reset
+-- params: ids queue states kind error before reset by
 select state, n, why
 from {schema}.requeue_preview($1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
-                              coalesce($7::boolean, false))
+                              coalesce($7::boolean, false), $8::interval)
 
 -- name: release_preview
 -- params: node expired_only fail count
@@ -622,6 +674,35 @@ from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
 -- name: purge_preview
 -- params: queue states before
 select state, n, why from {schema}.purge_preview($1::text, $2::text[], $3::timestamptz)
+
+-- name: cancel_preview
+-- params: ids queue states kind error before
+select state, n, why
+from {schema}.remove_preview('cancel', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
+
+-- name: discard_preview
+-- params: ids queue states kind error before
+select state, n, why
+from {schema}.remove_preview('discard', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
+
+-- name: delete_preview
+-- params: ids queue states kind error before
+select state, n, why
+from {schema}.remove_preview('delete', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
+
+-- name: priority_preview
+-- params: ids queue states kind error before n
+select state, n, why
+from {schema}.change_preview('priority', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz, $7::int)
+
+-- name: reschedule_preview
+-- params: ids queue states kind error before at
+select state, n, why
+from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz, null, $7::timestamptz)
+
+-- name: undo_preview
+-- params: of
+select state, n, why from {schema}.undo_preview($1::uuid)
 
 -- name: queue_set_preview
 -- params: queue settings

@@ -28,6 +28,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     rows jsonb;
     back bigint;
+    was  jsonb;
 begin
     if act_begin($1, 1, 'pause', $2, null, '{}', $3, null) then
         perform scheduler_lock(true);
@@ -37,10 +38,11 @@ begin
             rows := jsonb_build_array(jsonb_build_object('id', $2, 'why', 'paused already'));
         else
             back := uncut($2);
+            was := jsonb_build_object('queue', $2, 'since', now());
             rows := jsonb_build_array(jsonb_build_object('id', $2, 'state', 'paused',
                 'why', coalesce(unseen($2, 'the pause'), format('%s jobs taken back', back))));
         end if;
-        perform act_end($1, 1, rows);
+        perform act_end($1, 1, rows, was);
     end if;
     return query select * from act_answer($1, 1);
 end $$;

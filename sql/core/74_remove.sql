@@ -4,24 +4,19 @@
 create or replace function remove_jobs(action uuid, ids uuid[], verb text, out rows jsonb, out before jsonb)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
+declare
+    ready boolean := exists (select from queue q where q.id = any(ids) and q.state = 'ready');
+    done  uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
+    runs  uuid[] := '{}';
 begin
-    perform scheduler_lock(true);
-    perform from work_queue w where w.lease = any(array(
-        select l.lease from live l join queue q on q.queue = l.queue and q.seq = any(l.seqs) where q.id = any(ids)))
-    order by w.lease for update;
+    if ready then -- many failed jobs do without the scheduler's lock
+        runs := uncut_jobs(ids);
+    end if;
+    perform from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update;
     with i as materialized (
         select distinct unnest(ids) as id
     ), o as materialized (
-        select q.*, w.lease, w.lock_key is not null and w.lease is not null as runs
-        from i join queue q using (id)
-        left join live w on q.state = 'ready' and w.queue = q.queue and q.seq = any(w.seqs)
-    ), w as materialized ( -- what stays in the free leases
-        select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease)) as seqs
-        from work_queue w where w.lease in (select o.lease from o where not o.runs)
-    ), wd as (
-        delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
-    ), wu as (
-        update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
+        select q.*, q.id = any(runs) as runs from i join queue q using (id) where q.state <> 'ready' or ready
     ), asked as (
         update queue q set cancel_asked = now(), last_action = action from o
         where q.id = o.id and o.runs and verb = 'cancel' and o.cancel_asked is null returning q.id
@@ -49,12 +44,14 @@ begin
                'state', case when gone.id is not null then case verb when 'cancel' then 'cancelled' when 'discard' then 'discarded' else 'deleted' end
                              when asked.id is not null then 'running' end,
                'why', case when asked.id is not null then 'asked to end' when gone.id is not null then null
-                           when o.id is null then 'no such job' when o.runs and verb = 'cancel' then 'asked to end already'
+                           when o.id is null then case when i.id = any(done) then 'finished'
+                               when exists (select from queue q where q.id = i.id) then 'has just become ready' else 'no such job' end
+                           when o.runs and verb = 'cancel' then 'asked to end already'
                            when o.runs then 'running' else 'failed: discard or delete it' end) order by i.id),
-           jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind)) filter (where gone.id is not null)
+           jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind,
+               'tries', o.tries, 'run_after', o.run_after, 'expires_at', o.expires_at, 'changed', o.changed)) filter (where gone.id is not null)
     into rows, before
     from i left join o using (id) left join gone using (id) left join asked using (id);
-    perform bucket_forget(b ->> 'queue', array[(b ->> 'seq')::bigint]) from jsonb_array_elements(before) b;
 end $$;
 comment on function remove_jobs(uuid, uuid[], text) is 'Takes jobs out of queue, into history unless deleted';
 
@@ -86,7 +83,7 @@ begin
     end if;
     return query select * from act_answer($1, $2);
 end $$;
-comment on function discard(uuid, int, uuid[], text) is 'Failed or waiting jobs go to history as they are, payload and all: requeue brings them back';
+comment on function discard(uuid, int, uuid[], text) is 'Failed or waiting jobs go to history as they are, payload and all: undo brings them back';
 
 create or replace function delete_jobs(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -102,6 +99,78 @@ begin
     return query select * from act_answer($1, $2);
 end $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Jobs that do not run are gone for good';
+
+create or replace function remove_where(action uuid, batch int, verb text, queue text, states text[], kind text, error text, before timestamptz,
+    "limit" int, after text, expected bigint, out rows jsonb, out was jsonb, out cursor text)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    found uuid[];
+begin
+    if $2 = 1 and $11 is not null then
+        perform check_expected($11, (select coalesce(sum(p.n), 0)::bigint from act_preview($3, null, $4, $5, $6, $7, $8) p where p.state is not null));
+    end if;
+    select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = $9) into found, cursor
+    from act_find($1, $4, $5, $6, $7, $8, $10, $9) with ordinality f (id, cursor, o);
+    select x.rows, x.before into rows, was from remove_jobs($1, found, $3) x;
+end $$;
+comment on function remove_where(uuid, int, text, text, text[], text, text, timestamptz, int, text, bigint) is 'One batch of remove_jobs for a predicate';
+
+create or replace function cancel_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
+    before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    r record;
+begin
+    if act_begin($1, $2, 'cancel', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
+        select * into r from remove_where($1, $2, 'cancel', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
+        perform act_end($1, $2, r.rows, r.was, r.cursor);
+    end if;
+    return query select * from act_answer($1, $2);
+end $$;
+comment on function cancel_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'cancel() for all that match, as requeue_where does it';
+
+create or replace function discard_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
+    before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    r record;
+begin
+    if act_begin($1, $2, 'discard', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
+        select * into r from remove_where($1, $2, 'discard', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
+        perform act_end($1, $2, r.rows, r.was, r.cursor);
+    end if;
+    return query select * from act_answer($1, $2);
+end $$;
+comment on function discard_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'discard() for all that match, as requeue_where does it';
+
+create or replace function delete_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
+    before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    r record;
+begin
+    if act_begin($1, $2, 'delete', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
+        select * into r from remove_where($1, $2, 'delete', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
+        perform act_end($1, $2, r.rows, r.was, r.cursor);
+    end if;
+    return query select * from act_answer($1, $2);
+end $$;
+comment on function delete_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'delete_jobs() for all that match, as requeue_where does it';
+
+create or replace function remove_preview(verb text, ids uuid[] default null, queue text default null, states text[] default null,
+    kind text default null, error text default null, before timestamptz default null)
+returns table (state text, n bigint, why text)
+language sql stable security definer set search_path from current as $$
+    select * from act_preview($1, $2, $3, $4, $5, $6, $7)
+$$;
+comment on function remove_preview(text, uuid[], text, text[], text, text, timestamptz) is 'What cancel, discard or delete would do now, the state of those that go in why';
 
 create or replace function purge_preview(queue text default null, states text[] default null, before timestamptz default null)
 returns table (state text, n bigint, why text)

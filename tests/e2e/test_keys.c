@@ -206,14 +206,41 @@ acting(void **state)
     vt_keys(&vt, "esc");
     press(&vt, "drain");
     vt_want(&vt, "go on");
-    vt_keys(&vt, "esc 2");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+static void
+acting_on_jobs(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 2, "worker-1");
+    con_failed("mail.send", 2, "boom");
+    con_start(&vt, 30, 100, NULL);
+    vt_keys(&vt, "2");
     vt_want(&vt, "boom");
     vt_keys(&vt, "/ text:state:failed enter");
     vt_want(&vt, "1 of 2");
     press(&vt, "cancel");
+    vt_want(&vt, "the job failed: X discards it");
+    press(&vt, "discard");
+    vt_want(&vt, "discarded (failed)");
+    press(&vt, "options");
+    vt_want(&vt, "Options: discard");
+    vt_keys(&vt, "esc");
     vt_want(&vt, "go on");
     press(&vt, "dismiss");
     vt_want(&vt, "nothing was changed");
+    press(&vt, "delete");
+    vt_want(&vt, "deleted (failed)");
+    vt_keys(&vt, "esc");
+    press(&vt, "priority");
+    vt_want(&vt, "Priority: ");
+    vt_keys(&vt, "esc");
+    press(&vt, "reschedule");
+    vt_want(&vt, "failed: r requeues it");
     press(&vt, "requeue-all");
     vt_want(&vt, "2 jobs");
     press(&vt, "dialog-sql");
@@ -227,6 +254,11 @@ acting(void **state)
     press(&vt, "accept");
     vt_want(&vt, "requeue: 1 job");
     assert_int_equal(con_count("state = 'failed'"), 1);
+    vt_keys(&vt, "6");
+    vt_want(&vt, "  requeue ");
+    press(&vt, "undo");
+    vt_want(&vt, "failed again");
+    vt_keys(&vt, "esc");
     con_quit(&vt);
 }
 
@@ -323,6 +355,7 @@ main(void)
         cmocka_unit_test_setup(everywhere_too, con_empty),
         cmocka_unit_test_setup(in_tables, con_empty),
         cmocka_unit_test_setup(acting, con_empty),
+        cmocka_unit_test_setup(acting_on_jobs, con_empty),
         cmocka_unit_test_setup(at_schedules, con_empty),
         cmocka_unit_test_setup(at_database, con_empty),
         cmocka_unit_test_setup(suspends, con_empty),

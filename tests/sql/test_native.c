@@ -91,7 +91,7 @@ static bool
 needs_words(int s)
 {
     return s == SEC_EXTEND_PREVIEW || s == SEC_CRON_NEXT || s == SEC_CRON_SET_PREVIEW ||
-           s == SEC_QUEUE_SET_PREVIEW;
+           s == SEC_QUEUE_SET_PREVIEW || s == SEC_PRIORITY_PREVIEW || s == SEC_UNDO_PREVIEW;
 }
 
 /* Every section is planned and described; those of the watcher also run, with every parameter NULL
@@ -108,6 +108,7 @@ check_sections(PGconn *conn, const struct adapter *a)
         if (param_is_list((enum param)i))
             params_set_list(&some, (enum param)i, i == PARAM_IDS ? list + 1 : list, 1);
     params_set_time(&some, PARAM_BEFORE, 0);
+    params_set_time(&some, PARAM_AT, 0);
     params_set_interval(&some, PARAM_OLDER_THAN, 1000);
     params_set_interval(&some, PARAM_YOUNGER_THAN, 1000);
     params_set_interval(&some, PARAM_BY, 1000);

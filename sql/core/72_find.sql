@@ -1,0 +1,176 @@
+-- Acts on jobs by id or by predicate (cancel, discard, delete, priority, time): which jobs, what they would become, and how
+-- a waiting job leaves the free lease that it stands in. One function says what becomes of a job, for preview and act alike.
+
+create or replace function held() returns table (queue text, seq bigint)
+language sql stable set search_path from current as $$
+    select w.queue, s from live w, unnest(w.seqs) s where w.lock_key is not null
+$$;
+comment on function held() is 'The jobs that run: in claimed leases';
+
+create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint, wanted int,
+    run_after timestamptz, at timestamptz, out becomes text, out why text)
+language sql stable set search_path from current as $$
+    select case
+        when $1 = 'cancel' then case when $3 and not $4 then 'running' when not $3 and $2 <> 'failed' then 'cancelled' end
+        when $3 then null
+        when $1 = 'discard' then 'discarded'
+        when $1 = 'delete' then 'deleted'
+        when $1 = 'priority' then case when $5 <> $6 then 'at priority ' || $6 end
+        when $2 = 'failed' then null
+        when $8 is null then case when $2 in ('scheduled', 'retry') then 'ready' end
+        when $7 is distinct from $8 then case when $2 = 'retry' then 'retry' else 'scheduled' end end,
+    case
+        when $1 = 'cancel' and $3 then case when $4 then 'asked to end already' else 'asked to end' end
+        when $3 then 'running'
+        when $1 = 'cancel' and $2 = 'failed' then 'failed: discard or delete it'
+        when $1 in ('cancel', 'discard', 'delete') then null
+        when $1 = 'priority' then case when $5 = $6 then 'has it already' else 'was ' || $5 end
+        when $2 = 'failed' then 'failed: requeue it'
+        when $8 is null then case $2 when 'ready' then 'ready already' when 'blocked' then 'waits for its concurrency key' end
+        when $7 = $8 then 'has that time already' end
+$$;
+comment on function act_becomes(text, job_state, boolean, boolean, smallint, int, timestamptz, timestamptz) is
+    'What an act makes of a job (NULL: leaves alone), and why; at NULL = now';
+
+create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text, before timestamptz,
+    wanted int default null, at timestamptz default null)
+returns table (state text, n bigint, why text)
+language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+begin
+    perform change_check($1, $8, $9);
+    if $2 is not null then
+        return query
+        select b.becomes, count(*), case when q.id is null then case when exists (select from history h where h.id = i.id)
+                                            then 'finished' else 'no such job' end
+                                         when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text else b.why end
+        from (select distinct unnest($2) as id) i
+        left join queue q on q.id = i.id
+        left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null
+                           and q.seq = any(w.seqs) limit 1) r on true
+        left join lateral act_becomes($1, q.state, coalesce(r.runs, false), q.cancel_asked is not null, q.priority, $8, q.run_after, $9) b
+            on q.id is not null
+        group by 1, 3 order by 2 desc;
+        return;
+    end if;
+    return query
+    with r as materialized (
+        select * from held()
+    ), j as (
+        select q.* from queue q
+        where q.state <> 'ready' and ($4 is null or q.state::text = any($4)) and ($3 is null or q.queue = $3)
+          and ($5 is null or q.kind = $5) and error_matches(q.error, q.error_key, $6) and ($7 is null or q.changed < $7)
+        union all
+        select q.* from queue q
+        where q.state = 'ready' and ($4 is null or $4 && '{ready,running}') and ($3 is null or q.queue = $3)
+          and ($5 is null or q.kind = $5) and error_matches(q.error, q.error_key, $6) and ($7 is null or q.changed < $7)
+    ), l as (
+        select j.*, r.seq is not null as runs from j left join r on j.state = 'ready' and r.queue = j.queue and r.seq = j.seq
+    )
+    select b.becomes, count(*), case when b.becomes in ('discarded', 'deleted', 'cancelled') then l.state::text else b.why end
+    from l cross join lateral act_becomes($1, l.state, l.runs, l.cancel_asked is not null, l.priority, $8, l.run_after, $9) b
+    where l.state <> 'ready' or $4 is null or case when l.runs then 'running' else 'ready' end = any($4)
+    group by 1, 3 order by 2 desc;
+end $$;
+comment on function act_preview(text, uuid[], text, text[], text, text, timestamptz, int, timestamptz) is 'What an act would do now to these jobs, or to all '
+    'that match: how many become what, how many are left alone and why. Changes nothing';
+
+create or replace function act_find(action uuid, queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
+returns table (id uuid, cursor text)
+language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+    at jsonb := coalesce($7, '["o", "", 0]')::jsonb;
+    n  int := 0;
+begin
+    if at ->> 0 = 'o' then -- jobs that wait for something, or failed
+        return query
+        select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q
+        where q.state <> 'ready' and ($3 is null or q.state::text = any($3)) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
+          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4) and error_matches(q.error, q.error_key, $5)
+          and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
+        order by q.queue, q.seq limit $8;
+        get diagnostics n = row_count;
+    end if;
+    if n < $8 and coalesce($3 && '{ready,running}', true) then
+        return query
+        with r as materialized (
+            select * from held()
+        )
+        select q.id, jsonb_build_array('r', q.queue, q.seq, q.priority)::text from queue q
+        where q.state = 'ready' and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
+          and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
+          and (at ->> 0 = 'o' or (q.queue, q.priority, q.seq) > (at ->> 1, (at ->> 3)::smallint, (at ->> 2)::bigint))
+          and ($3 is null or case when exists (select from r where r.queue = q.queue and r.seq = q.seq) then 'running' else 'ready' end = any($3))
+        order by q.queue, q.priority, q.seq limit $8 - n;
+    end if;
+end $$;
+comment on function act_find(uuid, text, text[], text, text, timestamptz, text, int) is 'Unfinished jobs that a predicate names, in a fixed order from a '
+    'cursor on; not those that this action has changed already';
+
+create or replace function uncut_jobs(ids uuid[]) returns uuid[]
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    runs uuid[];
+    free jsonb;
+begin
+    perform scheduler_lock(true);
+    perform from work_queue w where w.lease = any(array(
+        select l.lease from live l join queue q on q.state = 'ready' and q.queue = l.queue and q.seq = any(l.seqs) where q.id = any(ids)))
+    order by w.lease for update;
+    with o as materialized (
+        select q.id, q.queue, q.seq, w.lease, w.lock_key is not null as runs
+        from queue q join live w on w.queue = q.queue and q.seq = any(w.seqs)
+        where q.id = any(ids) and q.state = 'ready'
+    ), w as materialized ( -- what stays in the free leases
+        select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease)) as seqs
+        from work_queue w where w.lease in (select o.lease from o where not o.runs)
+    ), wd as (
+        delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
+    ), wu as (
+        update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
+    )
+    select array_agg(o.id) filter (where o.runs), jsonb_agg(jsonb_build_array(o.queue, o.seq)) filter (where not o.runs)
+    into runs, free from o;
+    perform bucket_forget(f.queue, f.seqs)
+    from (select f ->> 0 as queue, array_agg((f ->> 1)::bigint) as seqs from jsonb_array_elements(free) f group by 1) f;
+    return coalesce(runs, '{}');
+end $$;
+comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in; answers those that run, which stay';
+
+create or replace function job_put(action uuid, jobs jsonb) returns setof uuid
+language sql set search_path from current as $$
+    with w as materialized (
+        select * from jsonb_to_recordset($2) as w (id uuid, state job_state, priority smallint, tries smallint, max_tries smallint,
+                                                   run_after timestamptz, changed timestamptz)
+    ), o as materialized (
+        select q.id, q.priority, q.state, q.seq from queue q join w using (id)
+    ), s as materialized ( -- they keep their order; nobody holds a token of the new numbers
+        select id, nextval('job_seq') as seq from (select id from o order by seq) z
+    ), u as (
+        update queue q set seq = s.seq, priority = w.priority, tries = w.tries, max_tries = w.max_tries, run_after = w.run_after,
+               changed = w.changed, last_action = action,
+               state = case when w.state = 'ready' and o.state <> 'ready' and q.concurrency_key is not null then 'blocked' else w.state end
+        from o join s using (id) join w using (id)
+        where q.id = o.id
+        returning q.id, q.queue, q.priority, q.state, q.seq, q.run_after, q.error_key, o.priority as was_priority, o.state as was
+    ), d as (
+        insert into delta (queue, priority, error_key, ready, blocked, scheduled, retry, failed, min_seq, max_seq, min_after)
+        select queue, was_priority, null, -count(*) filter (where was = 'ready'), -count(*) filter (where was = 'blocked'),
+               -count(*) filter (where was = 'scheduled'), -count(*) filter (where was = 'retry'), -count(*) filter (where was = 'failed'),
+               null::bigint, null::bigint, null::timestamptz
+        from u group by 1, 2
+        union all
+        select queue, priority, null, count(*) filter (where state = 'ready'), count(*) filter (where state = 'blocked'),
+               count(*) filter (where state = 'scheduled'), count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'),
+               min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'),
+               min(run_after) filter (where state in ('scheduled', 'retry'))
+        from u group by 1, 2
+        union all
+        select queue, 0, error_key, 0, 0, 0, 0, count(*) filter (where state = 'failed') - count(*) filter (where was = 'failed'), null, null, null
+        from u where error_key is not null and (state = 'failed') <> (was = 'failed') group by 1, error_key)
+    select id from u
+$$;
+comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and count of tries ([{id, state, priority, tries, max_tries, '
+    'run_after, changed}]), and the books with them. The caller has locked them, and taken ready ones out of their leases';

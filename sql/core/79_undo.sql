@@ -1,0 +1,279 @@
+-- Undo: the inverse of an action, from what the audit kept of the changed rows. Only what still is as the action left it is
+-- changed back; everything else is left alone and says why. One batch of the action is one batch of its undo.
+
+create or replace function undo_why(a audit) returns text
+language sql immutable set search_path from current as $$
+    select case when a.action is null then 'the audit has no such action'
+                when a.verb in ('requeue', 'discard', 'cancel', 'priority', 'reschedule', 'pause', 'resume', 'set', 'schedule set', 'schedule pause',
+                                'schedule resume', 'schedule remove') then null
+                when a.verb in ('delete', 'purge', 'purge audit') then format('a %s can''t be undone: what it took is gone for good', a.verb)
+                when a.verb = 'undo' then 'an undo can''t be undone: do the action again'
+                when a.verb = 'extend' then 'a lease is never made shorter'
+                when a.verb in ('push', 'schedule run') then 'cancel its job instead'
+                else format('a %s can''t be undone', a.verb) end
+$$;
+comment on function undo_why(audit) is 'Why an action can''t be undone at all; NULL = it can, as far as its rows are as it left them';
+
+create or replace function undo_check(of uuid) returns audit
+language plpgsql stable set search_path from current as $$
+declare
+    a audit;
+begin
+    select * into a from audit x where x.action = $1;
+    if undo_why(a) is not null then
+        raise '%', undo_why(a) using errcode = 'QT007';
+    end if;
+    return a;
+end $$;
+comment on function undo_check(uuid) is 'The action, or QT007 where it can''t be undone';
+
+create or replace function undo_live(a audit, batch int)
+returns table (id uuid, becomes text, why text, job jsonb)
+language sql stable set search_path from current as $$
+    select e.id, case when no is null then case when $1.verb = 'priority' then 'at priority ' || e.priority else e.state || ' again' end end, no,
+           jsonb_build_object('id', q.id, 'state', case when $1.verb = 'priority' then q.state else e.state end,
+               'priority', coalesce(e.priority, q.priority), 'tries', case when $1.verb = 'requeue' then e.tries else q.tries end,
+               'max_tries', case when $1.verb = 'requeue' then e.max_tries else q.max_tries end,
+               'run_after', case when $1.verb = 'priority' then q.run_after else e.run_after end,
+               'changed', case when $1.verb = 'priority' then q.changed else coalesce(e.changed, now()) end)
+    from audit_batch b
+    cross join lateral jsonb_to_recordset(b.before) e (id uuid, state job_state, priority smallint, tries smallint, max_tries smallint,
+                                                       run_after timestamptz, changed timestamptz)
+    join lateral jsonb_to_recordset(b.rows) r (id uuid, state text) on r.id = e.id and r.state is not null -- not what it left alone
+    left join queue q on q.id = e.id
+    cross join lateral (select case
+        when q.id is null then 'finished or gone by now'
+        when $1.verb <> 'priority' and q.last_action is distinct from $1.action then 'changed by another action since'
+        when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
+        when $1.verb = 'priority' then case when q.priority::text <> $1.params ->> 'priority' then 'has another priority by now' end
+        when q.tries <> case when ($1.params ->> 'reset')::boolean then 0 else e.tries end
+             or q.state not in ('ready', 'blocked', 'scheduled', 'retry') or q.state = 'retry' and $1.verb = 'requeue' then 'has run since' end as no) n
+    where b.action = $1.action and b.batch = $2
+$$;
+comment on function undo_live(audit, int) is 'For jobs that an action changed and that still wait: what an undo would make of them, or why not';
+
+create or replace function undo_again(a audit, batch int) returns table (id uuid, becomes text, why text)
+language sql stable set search_path from current as $$
+    select n.id, case when no is null then 'withdrawn' end, no
+    from audit_batch b cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid)
+    left join queue q on q.id = n.new
+    cross join lateral (select case
+        when q.id is null then 'finished or gone by now'
+        when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
+        when q.last_action is distinct from $1.action then 'changed by another action since'
+        when q.tries > 0 then 'has run since' end as no) z
+    where b.action = $1.action and b.batch = $2 and $1.verb = 'requeue' and n.new is not null
+$$;
+comment on function undo_again(audit, int) is 'The same for new jobs that a requeue made of finished ones';
+
+create or replace function undo_removed(a audit, batch int) returns table (id uuid, becomes text, why text, was jsonb)
+language sql stable set search_path from current as $$
+    select (e ->> 'id')::uuid, case when no is null then (e ->> 'state') || ' again' end, no, e
+    from audit_batch b cross join lateral jsonb_array_elements(b.before) e
+    left join lateral (select h.* from history h where h.id = (e ->> 'id')::uuid and h.finished >= b.at - interval '1 day'
+                       and h.last_action = $1.action limit 1) h on true
+    cross join lateral (select case
+        when exists (select from queue q where q.id = (e ->> 'id')::uuid) then 'is back already'
+        when h.id is null then 'no longer in history'
+        when not h.kept then 'its payload was not kept'
+        when h.unique_key is not null and e ->> 'state' <> 'failed' and exists (select from queue q where q.queue = h.queue
+             and q.unique_key = h.unique_key and q.state <> 'failed') then 'a newer job has its unique key' end as no) n
+    where b.action = $1.action and b.batch = $2
+    union all
+    select (r ->> 'id')::uuid, null, 'was asked to end while it ran', null
+    from audit_batch b cross join lateral jsonb_array_elements(b.rows) r
+    where b.action = $1.action and b.batch = $2 and r ->> 'state' = 'running'
+$$;
+comment on function undo_removed(audit, int) is 'The same for jobs that an action put into history';
+
+create or replace function undo_queue(a audit) returns table (id text, becomes text, why text, was jsonb)
+language sql stable set search_path from current as $$
+    select $1.queue, case when no is null then case $1.verb when 'pause' then 'resumed' when 'resume' then 'paused' else 'set back' end end, no, b.before
+    from audit_batch b left join queue_config c on c.queue = $1.queue
+    cross join lateral (select jsonb_populate_record(jsonb_populate_record(null::queue_config, b.before), case when $1.verb = 'set' then (
+            select jsonb_object_agg(k, setting_value(k, v)) from jsonb_each_text($1.params) s (k, v) where k <> 'paused') end) as left_) l
+    cross join lateral (select case
+        when b.changed = 0 then 'nothing was changed'
+        when $1.verb = 'pause' and b.before ->> 'since' is null then 'what it changed was not kept'
+        when $1.verb = 'pause' then case when c.paused_at is null then 'is not paused any more'
+            when c.paused_at <> (b.before ->> 'since')::timestamptz then 'was resumed and paused again since' end
+        when $1.verb = 'resume' then case when c.paused_at is not null then 'is paused already' end
+        when exists (select from jsonb_object_keys($1.params) k join setting_shown(c) n on n.name = k join setting_shown(l.left_) s on s.name = k
+                     where k <> 'paused' and n.value <> s.value) then 'was set again since'
+        when $1.params ? 'paused' and (c.paused_at is not null) is distinct from ($1.params ->> 'paused')::boolean then 'was paused or resumed since'
+        end as no) n
+    where b.action = $1.action and b.batch = 1 and $1.verb in ('pause', 'resume', 'set')
+$$;
+comment on function undo_queue(audit) is 'The same for what was done to a queue';
+
+create or replace function undo_schedule(a audit) returns table (id text, becomes text, why text, was jsonb)
+language sql stable set search_path from current as $$
+    select $1.params ->> 'schedule', case when no is null then case $1.verb when 'schedule pause' then 'resumed' when 'schedule resume' then 'paused'
+               when 'schedule remove' then 'added again' else case when b.before is null then 'removed' else 'changed back' end end end, no, b.before
+    from audit_batch b left join schedule s on s.name = $1.params ->> 'schedule'
+    cross join lateral (select case
+        when b.changed = 0 then 'nothing was changed'
+        when $1.verb = 'schedule remove' then case when s.name is not null then 'there is one of this name again' end
+        when s.name is null then 'was removed since'
+        when $1.verb = 'schedule pause' then case when s.paused_at is null then 'is not paused any more' end
+        when $1.verb = 'schedule resume' then case when s.paused_at is not null then 'is paused already' end
+        when s.changed > b.at then 'was changed since' end as no) n
+    where b.action = $1.action and b.batch = 1 and $1.verb like 'schedule %'
+$$;
+comment on function undo_schedule(audit) is 'The same for what was done to a schedule';
+
+create or replace function undo_preview(of uuid) returns table (state text, n bigint, why text)
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    a audit := undo_check($1);
+begin
+    return query
+    select z.becomes, count(*), z.why from (
+        select l.becomes, l.why from audit_batch b cross join lateral undo_live(a, b.batch) l
+        where b.action = $1 and a.verb in ('requeue', 'priority', 'reschedule')
+        union all
+        select l.becomes, l.why from audit_batch b cross join lateral undo_again(a, b.batch) l where b.action = $1 and a.verb = 'requeue'
+        union all
+        select l.becomes, l.why from audit_batch b cross join lateral undo_removed(a, b.batch) l
+        where b.action = $1 and a.verb in ('discard', 'cancel')
+        union all
+        select l.becomes, l.why from undo_queue(a) l
+        union all
+        select l.becomes, l.why from undo_schedule(a) l) z
+    group by 1, 3 order by 2 desc;
+end $$;
+comment on function undo_preview(uuid) is 'What undo would do now: how many rows become what again, how many are left alone and why. QT007 where the '
+    'action can''t be undone';
+
+create or replace function undo_jobs(action uuid, a audit, batch int, out rows jsonb)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    ids  uuid[] := array(select l.id from undo_live($2, $3) l where l.becomes is not null);
+    news uuid[] := array(select n.new from audit_batch b cross join lateral jsonb_to_recordset(b.rows) n (new uuid)
+                         where b.action = $2.action and b.batch = $3 and n.new is not null);
+    more jsonb;
+begin
+    perform uncut_jobs(ids || news);
+    perform from queue q where q.id = any(ids || news) order by q.id for update;
+    select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)), jsonb_agg(l.job) filter (where l.becomes is not null)
+    into rows, more from undo_live($2, $3) l where l.becomes is null or l.id = any(ids);
+    perform job_put($1, more);
+    if news <> '{}' then
+        select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)) into more from undo_again($2, $3) l;
+        rows := coalesce(rows, '[]') || coalesce(more, '[]');
+        perform push_withdraw(array(select n.new from undo_again($2, $3) l join audit_batch b on b.action = $2.action and b.batch = $3
+            cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid) where n.id = l.id and l.becomes is not null));
+    end if;
+end $$;
+comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, priority or time';
+
+create or replace function undo_remove(action uuid, a audit, batch int, out rows jsonb)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    r record;
+    made uuid;
+begin
+    rows := '[]';
+    for r in select * from undo_removed($2, $3) order by (was ->> 'seq')::bigint loop
+        made := null;
+        if r.becomes is not null then
+            with h as (
+                delete from history h where h.id = r.id and h.last_action = $2.action and h.kept returning *
+            )
+            insert into queue (id, created, changed, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, unique_key,
+                               run_after, expires_at, lease_timeout, run_timeout, error, error_key, origin_id, last_action, concurrency_key)
+            select h.id, h.created, coalesce((r.was ->> 'changed')::timestamptz, now()), (r.was ->> 'state')::job_state, h.priority, h.tries,
+                   h.max_tries, h.queue, h.kind, h.payload, h.body, h.payload_type, h.unique_key, h.run_after, (r.was ->> 'expires_at')::timestamptz,
+                   h.lease_timeout, h.run_timeout, h.error, error_key(h.error), h.origin_id, $1, h.concurrency_key
+            from h on conflict do nothing returning id into made;
+            if made is null then
+                raise 'job % can''t come back: another has its id or unique key since the preview', r.id using errcode = '40001';
+            end if;
+        end if;
+        rows := rows || jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why);
+    end loop;
+    insert into delta (queue, priority, error_key, failed)
+    select q.queue, 0, q.error_key, count(*) from queue q
+    where q.id = any(array(select (x ->> 'id')::uuid from jsonb_array_elements(rows) x where x ->> 'state' = 'failed again'))
+      and q.last_action = $1 and q.error_key is not null group by 1, 3;
+end $$;
+comment on function undo_remove(uuid, audit, int) is 'Undoes one batch of a discard or cancel: out of history again, with the id, tries and error that the job had';
+
+create or replace function undo_thing(action uuid, a audit, out rows jsonb)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    r record;
+    s schedule;
+begin
+    if $2.verb in ('pause', 'resume', 'set') then
+        perform scheduler_lock(true);
+        perform from queue_config c where c.queue = $2.queue for update;
+        select * into r from undo_queue($2);
+        if r.becomes is not null then
+            perform bucket_settle($2.queue);
+            perform uncut($2.queue);
+            update queue_config c set
+                weight = o.weight, max_running = o.max_running, rate = o.rate, burst = o.burst, max_per_key = o.max_per_key, chunk = o.chunk,
+                lease_timeout = o.lease_timeout, run_timeout = o.run_timeout, max_tries = o.max_tries, backoff_base = o.backoff_base,
+                backoff_max = o.backoff_max, retention = o.retention, history = o.history, paused_at = o.paused_at, paused_by = o.paused_by,
+                pause_reason = o.pause_reason
+            from queue_config n cross join lateral jsonb_populate_record(n, case $2.verb
+                when 'pause' then '{"paused_at": null, "paused_by": null, "pause_reason": null}'
+                when 'resume' then (select jsonb_object_agg(k, v) from jsonb_each(r.was) x (k, v) where k like 'pause%')
+                else (select jsonb_object_agg(k, v) from jsonb_each(r.was) x (k, v)
+                      where $2.params ? k or $2.params ? 'paused' and k like 'pause%') end) o
+            where n.queue = $2.queue and c.queue = n.queue;
+            delete from bucket b where b.queue = $2.queue and not exists (select from queue_config c where c.queue = $2.queue and c.rate is not null);
+            perform wake($2.queue);
+        end if;
+    else
+        perform pg_advisory_xact_lock(hashtextextended('queuetop schedule ' || ($2.params ->> 'schedule'), 0));
+        perform from schedule x where x.name = $2.params ->> 'schedule' for update;
+        select * into r from undo_schedule($2);
+        if r.becomes is not null then
+            delete from schedule x where x.name = r.id;
+            if r.was is not null then
+                s := jsonb_populate_record(null::schedule, r.was - 'payload');
+                s.payload := (r.was ->> 'payload')::json;
+                s.changed := now();
+                s.next_run := case when s.paused_at is null then cron_next(s.cron, s.tz, now()) end;
+                insert into schedule select s.*;
+            end if;
+        end if;
+    end if;
+    rows := jsonb_build_array(jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why));
+end $$;
+comment on function undo_thing(uuid, audit) is 'Undoes what was done to a queue or a schedule';
+
+create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    a    audit;
+    part int;
+    rows jsonb;
+begin
+    a := undo_check($3);
+    if act_begin($1, $2, 'undo', a.queue, a.node, jsonb_build_object('of', $3, 'verb', a.verb, 'schedule', a.params ->> 'schedule'), $6, $5) then
+        if $2 = 1 and $5 is not null then
+            perform check_expected($5, (select coalesce(sum(p.n), 0)::bigint from undo_preview($3) p where p.state is not null));
+        end if;
+        select min(b.batch) into part from audit_batch b where b.action = $3 and b.batch > coalesce($4::int, 0);
+        if a.verb in ('requeue', 'priority', 'reschedule') then
+            rows := (select x.rows from undo_jobs($1, a, part) x);
+        elsif a.verb in ('discard', 'cancel') then
+            rows := (select x.rows from undo_remove($1, a, part) x);
+        else
+            rows := (select x.rows from undo_thing($1, a) x);
+        end if;
+        perform act_end($1, $2, rows, null, case when exists (select from audit_batch b where b.action = $3 and b.batch > part) then part::text end);
+    end if;
+    return query select * from act_answer($1, $2);
+end $$;
+comment on function undo(uuid, int, uuid, text, bigint, text) is 'Takes an action back, a batch of it a call: pass the cursor of the last answer on until it is '
+    'NULL. Only what still is as the action left it is changed; QT007 where it can''t be undone at all';

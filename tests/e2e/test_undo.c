@@ -1,0 +1,187 @@
+/*
+ * Discard, delete, priority, time, requeue spread over a time, and undo, by their keys: what the
+ * question says, and what the database says afterwards.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+
+static void
+discards_a_group_and_brings_it_back(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 120, "connection refused");
+    con_failed("mail.send", 3, "mailbox full");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "connection refused");
+    vt_keys(&vt, "X");
+    vt_want(&vt, "120 jobs → discarded (failed)");
+    vt_want(&vt, "Type the number");
+    vt_keys(&vt, "text:120 enter");
+    vt_want(&vt, "discard: 120 jobs discarded");
+    assert_int_equal(con_count("true"), 3);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history where state = 'failed'"), 120);
+    vt_keys(&vt, "6");
+    vt_want(&vt, "discard  "); /* its row */
+    vt_keys(&vt, "u");
+    vt_want(&vt, "120 rows → failed again");
+    vt_want(&vt, "discard by");
+    vt_keys(&vt, "text:120 enter");
+    vt_want(&vt, "undo: 120 rows failed again");
+    assert_int_equal(con_count("state = 'failed' and error = 'connection refused'"), 120);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 0);
+    vt_keys(&vt, "u"); /* the cursor has stayed with the discard */
+    vt_want(&vt, "120 rows left alone: is back already");
+    vt_keys(&vt, "g u");
+    vt_want(&vt, "an undo can't be undone");
+    con_quit(&vt);
+}
+
+static void
+deletes_one_for_good(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "D");
+    vt_want(&vt, "gone for good");
+    vt_want(&vt, "Type the number");
+    vt_keys(&vt, "y enter");
+    vt_settle(&vt, 60);
+    assert_int_equal(con_count("true"), 2);
+    vt_keys(&vt, "text:1 enter");
+    vt_want(&vt, "delete: 1 job deleted");
+    assert_int_equal(con_count("true"), 1);
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 0);
+    vt_keys(&vt, "6");
+    vt_want(&vt, "delete  "); /* its row */
+    vt_keys(&vt, "u");
+    vt_want(&vt, "can't be undone");
+    con_quit(&vt);
+}
+
+static void
+sets_priority_and_time(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 3");
+    vt_keys(&vt, "space space b");
+    vt_want(&vt, "Priority: marked jobs");
+    vt_keys(&vt, "text:12 enter"); /* no priority */
+    vt_want(&vt, "0 (soonest) to 9");
+    vt_keys(&vt, "C-u text:2 tab text:vip enter");
+    vt_want(&vt, "2 jobs → at priority 2 (was 5)");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "priority: 2 jobs at priority 2");
+    assert_int_equal(con_count("priority = 2"), 2);
+    assert_string_equal(pg_value(con_db(), "select reason from audit where verb = 'priority'"),
+                        "vip");
+    vt_keys(&vt, "* t");
+    vt_want(&vt, "Time: ");
+    vt_keys(&vt, "C-u text:whenever enter");
+    vt_want(&vt, "now; 10m or 2h from now");
+    vt_keys(&vt, "C-u text:2h enter");
+    vt_want(&vt, "3 jobs → scheduled");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "reschedule: 3 jobs scheduled");
+    assert_int_equal(con_count("state = 'scheduled' and run_after between now() + interval '119 "
+                               "min' and now() + interval '121 min'"),
+                     3);
+    vt_keys(&vt, "g t");
+    vt_want(&vt, "Time: ");
+    vt_keys(&vt, "enter"); /* now */
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "reschedule: 1 job ready");
+    assert_int_equal(con_count("state = 'ready'"), 1);
+    con_quit(&vt);
+}
+
+static void
+spreads_a_requeue(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 20, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "20 jobs → ready");
+    vt_keys(&vt, "f4");
+    vt_want(&vt, "spread over");
+    vt_keys(&vt, "text:soon enter");
+    vt_want(&vt, "a time like 90s");
+    vt_keys(&vt, "C-u text:10m tab space tab text:gently enter");
+    vt_want(&vt, "20 jobs → scheduled");
+    vt_want(&vt, "spread over");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 20 jobs scheduled");
+    assert_int_equal(con_count("state = 'scheduled' and tries = 0 and run_after < now() + interval "
+                               "'10 min'"),
+                     20);
+    assert_string_equal(pg_value(con_db(), "select reason from audit"), "gently");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "gently"); /* its row */
+    vt_keys(&vt, "u");
+    vt_want(&vt, "20 rows → failed again");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "undo: 20 rows failed again");
+    assert_int_equal(con_count("state = 'failed' and tries = 1"), 20);
+    con_quit(&vt);
+}
+
+/* The other operator was quicker: what changed is said, and left alone. */
+static void
+undo_refuses_what_has_moved_on(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space space X");
+    vt_want(&vt, "3 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "discard: 3 jobs");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id)) from history");
+    pg_run(con_db(), "delete from history where id in (select id from history limit 1)");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "discard  "); /* its row */
+    vt_keys(&vt, "/ text:discard enter u");
+    vt_want(&vt, "2 rows → failed again");
+    vt_want(&vt, "1 row left alone: no longer in history");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "2 rows failed again, 1 row left alone");
+    assert_int_equal(con_count("state = 'failed'"), 2);
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(discards_a_group_and_brings_it_back, con_empty),
+        cmocka_unit_test_setup(deletes_one_for_good, con_empty),
+        cmocka_unit_test_setup(sets_priority_and_time, con_empty),
+        cmocka_unit_test_setup(spreads_a_requeue, con_empty),
+        cmocka_unit_test_setup(undo_refuses_what_has_moved_on, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

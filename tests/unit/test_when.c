@@ -1,0 +1,77 @@
+/*
+ * Times that a person types: what they mean, and what is no time.
+ */
+#include "tests/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/when.h"
+
+static const int64_t now = 1763712000000; /* 2025-11-21 08:00:00 UTC */
+
+static void
+means(const char *text, bool utc, int64_t at_ms, int64_t in_ms)
+{
+    struct when w;
+    struct err e;
+
+    if (!when_parse(text, now, utc, &w, &e))
+        fail_msg("%s: %s", text, e.text);
+    assert_int_equal(w.at_ms, at_ms);
+    assert_int_equal(w.in_ms, in_ms);
+}
+
+static void
+test_times(void **state)
+{
+    (void)state;
+    means("now", true, 0, 0);
+    means("10m", true, 0, 600000);
+    means("+1h30m", true, 0, 5400000);
+    means("08:30", true, now + 1800000, 0);
+    means("08:00:01", true, now + 1000, 0);
+    means("08:00", true, now + 86400000, 0); /* tomorrow */
+    means("2025-11-21 06:00", true, now - 7200000, 0);
+    means("2025-12-01T00:00:30", true, now + INT64_C(9) * 86400000 + 16 * 3600000 + 30000, 0);
+    setenv("TZ", "Europe/Berlin", 1);
+    tzset();
+    means("09:30", false, now + 1800000, 0);
+    means("2025-11-21 09:30", false, now + 1800000, 0);
+    means("2025-06-21 10:00", false, now - INT64_C(153) * 86400000, 0); /* summer time */
+}
+
+static void
+test_no_times(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "soon",
+                                        "-5m",
+                                        "25:00",
+                                        "08:30x",
+                                        "2025-11-21",
+                                        "2025-02-30 06:00",
+                                        "2025-13-01 06:00",
+                                        "08:30; drop table",
+                                        "99999999999999999999d"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct when w;
+        struct err e;
+        if (when_parse(wrong[i], now, true, &w, &e))
+            fail_msg("\"%s\" is a time", wrong[i]);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_no_times),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
