@@ -311,6 +311,26 @@ core_check(PGconn *conn)
 }
 
 void
+core_answer_any(PGconn *conn, const char *node)
+{
+    switch (pg_int(conn, "select (6 * random())::int")) {
+    case 0:
+        pg_run(conn, "select t.back('%s')", node);
+        break;
+    case 1:
+        core_expire(conn, node);
+        core_second(conn);
+        break;
+    case 2:
+        pg_run(conn, "select t.fail('%s', retry_in => '5 ms')", node);
+        break;
+    default:
+        pg_run(conn, "select t.done('%s')", node);
+    }
+    pg_run(conn, "delete from t.held where node = '%s'", node);
+}
+
+void
 core_crowd(const char *database, int n, void (*work)(PGconn *conn, int i))
 {
     pid_t child[CROWD];

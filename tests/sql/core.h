@@ -40,6 +40,9 @@ void core_expire(PGconn *conn, const char *node);
 /* Compares the counters and the leases with the jobs themselves; fails with the difference. */
 void core_check(PGconn *conn);
 
+/* By chance: the node gives back what it holds, loses it, fails it or completes it. */
+void core_answer_any(PGconn *conn, const char *node);
+
 /* n processes, each with a session of its own, do work(session, 0 to n - 1) at once; waits for all.
  */
 void core_crowd(const char *database, int n, void (*work)(PGconn *conn, int i));

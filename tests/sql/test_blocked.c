@@ -166,21 +166,7 @@ one_of_six(PGconn *conn, int i)
         if (i == 0) {
             poll(NULL, 0, (int)pg_int(conn, "select least(wait_ms, 5) from schedule('test')"));
         } else if (*pg_value(conn, "select t.claim('%s', 1 + (3 * random())::int)", node)) {
-            switch (pg_int(conn, "select (6 * random())::int")) {
-            case 0:
-                pg_run(conn, "select t.back('%s')", node);
-                break;
-            case 1:
-                core_expire(conn, node);
-                core_second(conn);
-                break;
-            case 2:
-                pg_run(conn, "select t.fail('%s', retry_in => '5 ms')", node);
-                break;
-            default:
-                pg_run(conn, "select t.done('%s')", node);
-            }
-            pg_run(conn, "delete from t.held where node = '%s'", node);
+            core_answer_any(conn, node);
         }
     }
 }

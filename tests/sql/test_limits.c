@@ -188,18 +188,7 @@ one_of_eight(PGconn *conn, int i)
                    "insert into t.log select name, -1, clock_timestamp() from t.held where node = "
                    "'%s'",
                    node);
-            switch (pg_int(conn, "select (6 * random())::int")) {
-            case 0:
-                pg_run(conn, "select t.back('%s')", node);
-                break;
-            case 1:
-                core_expire(conn, node);
-                core_second(conn);
-                break;
-            default:
-                pg_run(conn, "select t.done('%s')", node);
-            }
-            pg_run(conn, "delete from t.held where node = '%s'", node);
+            core_answer_any(conn, node);
         }
     }
 }

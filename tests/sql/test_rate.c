@@ -197,21 +197,7 @@ one_of_eight(PGconn *conn, int i)
             poll(NULL, 0, 3);
             continue;
         }
-        switch (pg_int(conn, "select (6 * random())::int")) {
-        case 0:
-            pg_run(conn, "select t.back('%s')", node);
-            break;
-        case 1:
-            core_expire(conn, node);
-            core_second(conn);
-            break;
-        case 2:
-            pg_run(conn, "select t.fail('%s', retry_in => '5 ms')", node);
-            break;
-        default:
-            pg_run(conn, "select t.done('%s')", node);
-        }
-        pg_run(conn, "delete from t.held where node = '%s'", node);
+        core_answer_any(conn, node);
     }
 }
 
