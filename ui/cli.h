@@ -105,5 +105,7 @@ void cli_say(const struct cli *c, const char *fmt, ...) __attribute__((format(pr
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends standard output: CLI_DONE, or CLI_SERVER with a message when it could not be written. */
 int cli_flush(const struct cli *c);
+/* What a verb that looks comes to: the error, or cli_flush, then whether there were rows. */
+int cli_end(const struct cli *c, bool ok, int rows, const struct err *e);
 
 #endif

@@ -176,15 +176,6 @@ cron_remove(struct cli *c, const struct cron_words *w)
 /* --- looking ------------------------------------------------------------------------------------
  */
 
-static int
-end(struct cli *c, bool ok, int rows, const struct err *e)
-{
-    if (!ok)
-        return cli_fail(c, e);
-    int code = cli_flush(c);
-    return code != CLI_DONE ? code : rows > 0 ? CLI_DONE : CLI_NOTHING;
-}
-
 /* One section as a table, or one JSON object a line. */
 static int
 print_section(struct cli *c, enum section_id section, const struct params *p,
@@ -206,7 +197,7 @@ print_section(struct cli *c, enum section_id section, const struct params *p,
         rowset_free(&rows);
     }
     cli_close(&q);
-    return end(c, ok, n, &e);
+    return cli_end(c, ok, n, &e);
 }
 
 static int
@@ -316,7 +307,7 @@ cron_show(struct cli *c, const struct cron_words *w)
     rowset_free(&next);
     params_done(&p);
     cli_close(&q);
-    return end(c, ok, n, &e);
+    return cli_end(c, ok, n, &e);
 }
 
 /* --- the table ----------------------------------------------------------------------------------

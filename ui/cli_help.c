@@ -162,6 +162,15 @@ cli_flush(const struct cli *c)
     return CLI_SERVER;
 }
 
+int
+cli_end(const struct cli *c, bool ok, int rows, const struct err *e)
+{
+    if (!ok)
+        return cli_fail(c, e);
+    int code = cli_flush(c);
+    return code != CLI_DONE ? code : rows > 0 ? CLI_DONE : CLI_NOTHING;
+}
+
 bool
 cli_check_secrets(const char *conninfo, struct err *e)
 {

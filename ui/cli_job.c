@@ -18,40 +18,44 @@ struct job_words {
 };
 
 #define D(f) offsetof(struct job_detail, f)
+/* clang-format off */
 static const struct out_column detail_columns[] = {
-    {"id",        "id", OUT_TEXT, D(job.id), 0},
-    {"queue",   "queue", OUT_TEXT, D(job.queue), 0},
-    {"kind",          "kind", OUT_TEXT, D(job.kind), 0},
-    {"state",     "state", OUT_TEXT, D(job.state), 0},
-    {"priority",   "priority", OUT_INT, D(job.priority), 0},
-    {"tries",          "tries", OUT_INT, D(job.tries), 0},
-    {"max_tries",      "max tries", OUT_INT, D(job.max_tries), 0},
-    {"created",   "created", OUT_TIME, D(job.created_ms), 0},
-    {"run_after",          "run after", OUT_TIME, D(job.run_after_ms), 0},
-    {"started",     "started", OUT_TIME, D(job.started_ms), 0},
-    {"finished",   "finished", OUT_TIME, D(job.finished_ms), 0},
-    {"node",          "node", OUT_NAME, D(job.node), 0},
-    {"lease_until",  "lease until", OUT_TIME, D(job.lease_until_ms), 0},
-    {"unique_key",    "unique key", OUT_NAME, D(unique_key), 0},
-    {"origin_id",          "repeats", OUT_NAME, D(origin_id), 0},
-    {"cancel_asked",     "cancel asked", OUT_BOOL, D(cancel_asked), 0},
-    {"error",    "error", OUT_NAME, D(job.error), 0},
-    {"payload_type",          "payload type", OUT_NAME, D(payload_type), 0},
-    {"payload_bytes", "payload size", OUT_BIG, D(payload_size), 0},
-    {0   },
-};
-
-#define A(f) offsetof(struct attempt_row, f)
-static const struct out_column attempt_columns[] = {
-    {"number",  NULL, OUT_INT, A(number), 0},
-    {"outcome",  NULL, OUT_TEXT, A(outcome), 0},
-    {"node",        NULL, OUT_NAME, A(node), 0},
-    {"started", NULL, OUT_TIME, A(started_ms), 0},
-    {"ended", NULL, OUT_TIME, A(ended_ms), 0},
-    {"error",        NULL, OUT_NAME, A(error), 0},
-    {"trace",    NULL, OUT_NAME, A(trace), 0},
+    {"id",            "id",           OUT_TEXT, D(job.id),             0},
+    {"queue",         "queue",        OUT_TEXT, D(job.queue),          0},
+    {"kind",          "kind",         OUT_TEXT, D(job.kind),           0},
+    {"state",         "state",        OUT_TEXT, D(job.state),          0},
+    {"priority",      "priority",     OUT_INT,  D(job.priority),       0},
+    {"tries",         "tries",        OUT_INT,  D(job.tries),          0},
+    {"max_tries",     "max tries",    OUT_INT,  D(job.max_tries),      0},
+    {"created",       "created",      OUT_TIME, D(job.created_ms),     0},
+    {"run_after",     "run after",    OUT_TIME, D(job.run_after_ms),   0},
+    {"started",       "started",      OUT_TIME, D(job.started_ms),     0},
+    {"finished",      "finished",     OUT_TIME, D(job.finished_ms),    0},
+    {"node",          "node",         OUT_NAME, D(job.node),           0},
+    {"lease_until",   "lease until",  OUT_TIME, D(job.lease_until_ms), 0},
+    {"unique_key",    "unique key",   OUT_NAME, D(unique_key),         0},
+    {"origin_id",     "repeats",      OUT_NAME, D(origin_id),          0},
+    {"cancel_asked",  "cancel asked", OUT_BOOL, D(cancel_asked),       0},
+    {"error",         "error",        OUT_NAME, D(job.error),          0},
+    {"payload_type",  "payload type", OUT_NAME, D(payload_type),       0},
+    {"payload_bytes", "payload size", OUT_BIG,  D(payload_size),       0},
     {0},
 };
+/* clang-format on */
+
+#define A(f) offsetof(struct attempt_row, f)
+/* clang-format off */
+static const struct out_column attempt_columns[] = {
+    {"number",  NULL, OUT_INT,  A(number),     0},
+    {"outcome", NULL, OUT_TEXT, A(outcome),    0},
+    {"node",    NULL, OUT_NAME, A(node),       0},
+    {"started", NULL, OUT_TIME, A(started_ms), 0},
+    {"ended",   NULL, OUT_TIME, A(ended_ms),   0},
+    {"error",   NULL, OUT_NAME, A(error),      0},
+    {"trace",   NULL, OUT_NAME, A(trace),      0},
+    {0},
+};
+/* clang-format on */
 
 static int
 hex_digit(char c)

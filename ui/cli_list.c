@@ -62,15 +62,6 @@ keep_rows(const struct listing *l, const struct list_words *w, struct rowset *ro
 }
 
 static int
-end(struct cli *c, bool ok, int rows, const struct err *e)
-{
-    if (!ok)
-        return cli_fail(c, e);
-    int code = cli_flush(c);
-    return code != CLI_DONE ? code : rows > 0 ? CLI_DONE : CLI_NOTHING;
-}
-
-static int
 list(struct cli *c, const struct list_words *w, const struct listing *l)
 {
     struct cli_queue q;
@@ -95,25 +86,27 @@ list(struct cli *c, const struct list_words *w, const struct listing *l)
     rowset_free(&rows);
     params_done(&p);
     cli_close(&q);
-    return end(c, ok, n, &e);
+    return cli_end(c, ok, n, &e);
 }
 
 /* --- nodes, leases, failures, audit --------------------------------------------------------------
  */
 
 #define N(f) offsetof(struct node_row, f)
+/* clang-format off */
 static const struct out_column node_columns[] = {
-    {"node",    "NODE", OUT_TEXT, N(node), 30},
-    {"state", "STATE", OUT_TEXT, N(state), 0},
-    {"host",       "HOST", OUT_NAME, N(host), 20},
-    {"pid",   "PID", OUT_INT, N(pid), 0},
-    {"heartbeat_s", "BEAT", OUT_SINCE, N(heartbeat_ms), 0},
-    {"leases",        "LEASES", OUT_BIG, N(leases), 0},
-    {"running",    "RUNNING", OUT_BIG, N(running), 0},
-    {"expired", "EXPIRED", OUT_BIG, N(expired), 0},
-    {"queues",       "QUEUES", OUT_LIST, N(queues), 30},
-    {0    },
+    {"node",        "NODE",    OUT_TEXT,  N(node),         30},
+    {"state",       "STATE",   OUT_TEXT,  N(state),        0},
+    {"host",        "HOST",    OUT_NAME,  N(host),         20},
+    {"pid",         "PID",     OUT_INT,   N(pid),          0},
+    {"heartbeat_s", "BEAT",    OUT_SINCE, N(heartbeat_ms), 0},
+    {"leases",      "LEASES",  OUT_BIG,   N(leases),       0},
+    {"running",     "RUNNING", OUT_BIG,   N(running),      0},
+    {"expired",     "EXPIRED", OUT_BIG,   N(expired),      0},
+    {"queues",      "QUEUES",  OUT_LIST,  N(queues),       30},
+    {0},
 };
+/* clang-format on */
 
 static bool
 is_node(const struct list_words *w, const void *row)
@@ -128,19 +121,21 @@ run_nodes(struct cli *c, const void *options)
 }
 
 #define L(f) offsetof(struct lease_row, f)
+/* clang-format off */
 static const struct out_column lease_columns[] = {
-    {"lease",   "LEASE", OUT_BIG, L(lease), 0},
-    {"node",  "NODE", OUT_TEXT, L(node), 30},
-    {"queue",        "QUEUE", OUT_TEXT, L(queue), 24},
-    {"jobs",    "JOBS", OUT_BIG, L(jobs), 0},
-    {NULL, "TAKEN", OUT_SINCE, L(started_ms), 0},
-    {NULL,       "EXPIRED", OUT_SINCE, L(lease_until_ms), 0},
-    {"started",   NULL, OUT_TIME, L(started_ms), 0},
-    {"lock_timeout", NULL, OUT_TIME, L(lease_until_ms), 0},
-    {"version",       NULL, OUT_BIG, L(version), 0},
-    {NULL,    "EFFECT", OUT_TEXT, L(effect), 40},
-    {0 },
+    {"lease",        "LEASE",   OUT_BIG,   L(lease),          0},
+    {"node",         "NODE",    OUT_TEXT,  L(node),           30},
+    {"queue",        "QUEUE",   OUT_TEXT,  L(queue),          24},
+    {"jobs",         "JOBS",    OUT_BIG,   L(jobs),           0},
+    {NULL,           "TAKEN",   OUT_SINCE, L(started_ms),     0},
+    {NULL,           "EXPIRED", OUT_SINCE, L(lease_until_ms), 0},
+    {"started",      NULL,      OUT_TIME,  L(started_ms),     0},
+    {"lock_timeout", NULL,      OUT_TIME,  L(lease_until_ms), 0},
+    {"version",      NULL,      OUT_BIG,   L(version),        0},
+    {NULL,           "EFFECT",  OUT_TEXT,  L(effect),         40},
+    {0},
 };
+/* clang-format on */
 
 static int
 run_leases(struct cli *c, const void *options)
@@ -149,18 +144,20 @@ run_leases(struct cli *c, const void *options)
 }
 
 #define G(f) offsetof(struct group_row, f)
+/* clang-format off */
 static const struct out_column group_columns[] = {
-    {"n",        "JOBS", OUT_BIG, G(n), 0},
-    {"queue",   "QUEUE", OUT_TEXT, G(queue), 24},
-    {NULL,         "FIRST", OUT_SINCE, G(first_ms), 0},
-    {NULL,    "LAST", OUT_SINCE, G(last_ms), 0},
-    {"first",  NULL, OUT_TIME, G(first_ms), 0},
-    {"last",        NULL, OUT_TIME, G(last_ms), 0},
-    {"error_key",       "ERROR", OUT_TEXT, G(error_key), 60},
-    {"sample", NULL, OUT_TEXT, G(sample), 0},
-    {"sample_id",         NULL, OUT_NAME, G(sample_id), 0},
-    {0      },
+    {"n",         "JOBS",  OUT_BIG,   G(n),         0},
+    {"queue",     "QUEUE", OUT_TEXT,  G(queue),     24},
+    {NULL,        "FIRST", OUT_SINCE, G(first_ms),  0},
+    {NULL,        "LAST",  OUT_SINCE, G(last_ms),   0},
+    {"first",     NULL,    OUT_TIME,  G(first_ms),  0},
+    {"last",      NULL,    OUT_TIME,  G(last_ms),   0},
+    {"error_key", "ERROR", OUT_TEXT,  G(error_key), 60},
+    {"sample",    NULL,    OUT_TEXT,  G(sample),    0},
+    {"sample_id", NULL,    OUT_NAME,  G(sample_id), 0},
+    {0},
 };
+/* clang-format on */
 
 static int
 run_failures(struct cli *c, const void *options)
@@ -169,19 +166,21 @@ run_failures(struct cli *c, const void *options)
 }
 
 #define A(f) offsetof(struct audit_row, f)
+/* clang-format off */
 static const struct out_column audit_columns[] = {
-    {"at",      "TIME", OUT_TIME, A(at_ms), 0},
-    {"who", "WHO", OUT_TEXT, A(who), 16},
-    {"addr",        "FROM", OUT_NAME, A(addr), 20},
-    {"verb",     "VERB", OUT_TEXT, A(verb), 0},
-    {"target", "TARGET", OUT_NAME, A(target), 24},
-    {"expected",       NULL, OUT_BIG, A(expected), 0},
-    {"changed",    "CHANGED", OUT_BIG, A(changed), 0},
-    {"skipped", "SKIPPED", OUT_BIG, A(skipped), 0},
-    {"reason",       "REASON", OUT_NAME, A(reason), 40},
-    {"action",    NULL, OUT_TEXT, A(action), 0},
+    {"at",       "TIME",    OUT_TIME, A(at_ms),    0},
+    {"who",      "WHO",     OUT_TEXT, A(who),      16},
+    {"addr",     "FROM",    OUT_NAME, A(addr),     20},
+    {"verb",     "VERB",    OUT_TEXT, A(verb),     0},
+    {"target",   "TARGET",  OUT_NAME, A(target),   24},
+    {"expected", NULL,      OUT_BIG,  A(expected), 0},
+    {"changed",  "CHANGED", OUT_BIG,  A(changed),  0},
+    {"skipped",  "SKIPPED", OUT_BIG,  A(skipped),  0},
+    {"reason",   "REASON",  OUT_NAME, A(reason),   40},
+    {"action",   NULL,      OUT_TEXT, A(action),   0},
     {0},
 };
+/* clang-format on */
 
 static int
 run_audit(struct cli *c, const void *options)
@@ -193,25 +192,27 @@ run_audit(struct cli *c, const void *options)
  * ---------------------------------------------------------------------------------------- */
 
 #define Q(f) offsetof(struct queue_row, f)
+/* clang-format off */
 static const struct out_column queue_columns[] = {
-    {"queue",     "QUEUE", OUT_TEXT, Q(queue), 30},
-    {"paused",   "PAUSED", OUT_BOOL, Q(paused), 0},
-    {"ready",         "READY", OUT_BIG, Q(ready), 0},
-    {"scheduled",    "SCHEDULED", OUT_BIG, Q(scheduled), 0},
-    {"retry",   "RETRY", OUT_BIG, Q(retry), 0},
-    {"running",          "RUNNING", OUT_BIG, Q(running), 0},
-    {"failed",     "FAILED", OUT_BIG, Q(failed), 0},
-    {"blocked",    NULL, OUT_BIG, Q(blocked), 0},
-    {"oldest_ready_s",          "OLDEST", OUT_SINCE, Q(oldest_ms), 0},
-    {"pushed_per_s", "PUSHED/s", OUT_RATE, Q(pushed_per_s), 0},
-    {"done_per_s",    "DONE/s", OUT_RATE, Q(done_per_s), 0},
-    {"failed_per_s",          "FAILED/s", OUT_RATE, Q(failed_per_s), 0},
-    {"wait_p50_ms",     NULL, OUT_BIG, Q(wait_p50_ms), 0},
-    {"wait_p99_ms",    NULL, OUT_BIG, Q(wait_p99_ms), 0},
-    {"run_p50_ms",          NULL, OUT_BIG, Q(run_p50_ms), 0},
-    {"run_p99_ms",   NULL, OUT_BIG, Q(run_p99_ms), 0},
-    {0   },
+    {"queue",          "QUEUE",     OUT_TEXT,  Q(queue),        30},
+    {"paused",         "PAUSED",    OUT_BOOL,  Q(paused),       0},
+    {"ready",          "READY",     OUT_BIG,   Q(ready),        0},
+    {"scheduled",      "SCHEDULED", OUT_BIG,   Q(scheduled),    0},
+    {"retry",          "RETRY",     OUT_BIG,   Q(retry),        0},
+    {"running",        "RUNNING",   OUT_BIG,   Q(running),      0},
+    {"failed",         "FAILED",    OUT_BIG,   Q(failed),       0},
+    {"blocked",        NULL,        OUT_BIG,   Q(blocked),      0},
+    {"oldest_ready_s", "OLDEST",    OUT_SINCE, Q(oldest_ms),    0},
+    {"pushed_per_s",   "PUSHED/s",  OUT_RATE,  Q(pushed_per_s), 0},
+    {"done_per_s",     "DONE/s",    OUT_RATE,  Q(done_per_s),   0},
+    {"failed_per_s",   "FAILED/s",  OUT_RATE,  Q(failed_per_s), 0},
+    {"wait_p50_ms",    NULL,        OUT_BIG,   Q(wait_p50_ms),  0},
+    {"wait_p99_ms",    NULL,        OUT_BIG,   Q(wait_p99_ms),  0},
+    {"run_p50_ms",     NULL,        OUT_BIG,   Q(run_p50_ms),   0},
+    {"run_p99_ms",     NULL,        OUT_BIG,   Q(run_p99_ms),   0},
+    {0},
 };
+/* clang-format on */
 
 /* Rates out of one look: the kept points of the counters and the counts of now. */
 static void
@@ -305,29 +306,31 @@ run_queues(struct cli *c, const void *options)
             rowset_free(&rows[i]);
     }
     cli_close(&q);
-    return end(c, ok, n, &e);
+    return cli_end(c, ok, n, &e);
 }
 
 /* --- jobs
  * ------------------------------------------------------------------------------------------- */
 
 #define J(f) offsetof(struct job_row, f)
+/* clang-format off */
 static const struct out_column job_columns[] = {
-    {"id",       "ID", OUT_TEXT, J(id), 0},
-    {"queue",  "QUEUE", OUT_TEXT, J(queue), 24},
-    {"kind",         "KIND", OUT_TEXT, J(kind), 16},
-    {"state",    "STATE", OUT_TEXT, J(state), 0},
-    {"priority",  "PRI", OUT_INT, J(priority), 0},
-    {"tries",        "TRIES", OUT_INT, J(tries), 0},
-    {"max_tries",     "MAX", OUT_INT, J(max_tries), 0},
-    {NULL,  "AGE", OUT_SINCE, J(created_ms), 0},
-    {"created",        NULL, OUT_TIME, J(created_ms), 0},
-    {"run_after",    NULL, OUT_TIME, J(run_after_ms), 0},
-    {"node",  "NODE", OUT_NAME, J(node), 20},
-    {"lease_until",         NULL, OUT_TIME, J(lease_until_ms), 0},
-    {"error", "ERROR", OUT_NAME, J(error), 60},
-    {0  },
+    {"id",          "ID",    OUT_TEXT,  J(id),             0},
+    {"queue",       "QUEUE", OUT_TEXT,  J(queue),          24},
+    {"kind",        "KIND",  OUT_TEXT,  J(kind),           16},
+    {"state",       "STATE", OUT_TEXT,  J(state),          0},
+    {"priority",    "PRI",   OUT_INT,   J(priority),       0},
+    {"tries",       "TRIES", OUT_INT,   J(tries),          0},
+    {"max_tries",   "MAX",   OUT_INT,   J(max_tries),      0},
+    {NULL,          "AGE",   OUT_SINCE, J(created_ms),     0},
+    {"created",     NULL,    OUT_TIME,  J(created_ms),     0},
+    {"run_after",   NULL,    OUT_TIME,  J(run_after_ms),   0},
+    {"node",        "NODE",  OUT_NAME,  J(node),           20},
+    {"lease_until", NULL,    OUT_TIME,  J(lease_until_ms), 0},
+    {"error",       "ERROR", OUT_NAME,  J(error),          60},
+    {0},
 };
+/* clang-format on */
 
 /* The words are the filter language; the options say the same in the way of options. */
 static bool
@@ -409,7 +412,7 @@ run_jobs(struct cli *c, const void *options)
         ok = print_page(&j, &e);
     params_done(&j.params);
     cli_close(&j.queue);
-    return end(c, ok, j.printed, &e);
+    return cli_end(c, ok, j.printed, &e);
 }
 
 /* --- the table
