@@ -49,6 +49,17 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \
     -- "$QUEUETOP" --interval 250ms
 
+# A server with trouble: what it tells of itself is made up, so it is one of its own.
+echo 1795237000000000 >"$tmp/clock"
+env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 24x80 \
+    env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
+    server:shop "run:'$QUEUETOP' install >/dev/null" \
+    "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
+    'run:psql -qX -f tests/screens/fixture_live.sql' 'run:psql -qX -f tests/screens/fixture_health.sql' \
+    env:PGUSER=bob want:report.daily key:7 'want:idle in txn' 'want:history' settle:300 "shot:$out/80_database.svg" \
+    resize:45x140 settle:300 "shot:$out/140_database.svg" \
+    -- "$QUEUETOP"
+
 # How fast an action ran is measured, not told: that line alone is no reason for a new picture.
 same() { cmp -s <(grep -vE 'jobs/s|slowest batch|s left' "$1") <(grep -vE 'jobs/s|slowest batch|s left' "$2"); }
 if [ -f "$tmp/old.svg" ] && same "$tmp/old.svg" "$out/80_progress.svg"; then
