@@ -135,17 +135,22 @@ on_blocker(struct list *l, const struct health_session *s)
     const struct health *h = l->h;
     int64_t most = 0;
     int n = 0;
+    bool more = false; /* some wait of whom nobody was asked */
 
-    for (int i = 0; i < h->nsessions && s->pid > 0; i++)
-        if (health_waits_for(&h->sessions[i], s->pid)) {
-            n++;
-            most = waits_ms(h, &h->sessions[i]) > most ? waits_ms(h, &h->sessions[i]) : most;
-        }
+    for (int i = 0; i < h->nsessions && s->pid > 0; i++) {
+        const struct health_session *w = &h->sessions[i];
+        more = more || (health_waits(w) && !*w->blocked_by);
+        if (!health_waits_for(w, s->pid))
+            continue;
+        n++;
+        most = waits_ms(h, w) > most ? waits_ms(h, w) : most;
+    }
     if (n == 0 || most < BLOCKED_MS)
         return false;
     add(l, true, s->id,
-        arena_printf(l->mem, "%s %s, and %d wait%s for its locks since %s: %s", who(l, s),
-                     what_it_does(l, s), n, n == 1 ? "s" : "", span(l, most), help_for(l, s)));
+        arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s: %s", who(l, s),
+                     what_it_does(l, s), n, more ? " or more" : "", n == 1 && !more ? "s" : "",
+                     span(l, most), help_for(l, s)));
     return true;
 }
 

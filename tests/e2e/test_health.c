@@ -181,6 +181,27 @@ ends_a_session(void **state)
     vt_want(&vt, "end ses");
     con_quit(&vt);
     PQfinish(c);
+    /* a program of ours is named as such, and --read-only asks nothing at all */
+    pg_run(con_db(), "set application_name = 'queuetop worker'");
+    pg_run(con_db(), "begin");
+    pg_run(con_db(), "select pg_current_xact_id()");
+    to_database(&vt, 24, 80);
+    vt_want(&vt, "queuetop worker");
+    vt_keys(&vt, "K");
+    vt_want(&vt, "A connection of queuetop");
+    vt_paste(&vt, pid_text(con_db()));
+    vt_keys(&vt, "enter");
+    vt_settle(&vt, 200);
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+    con_spawn(&vt, 24, 80, (const char *const[]){"--read-only", NULL}, NULL);
+    vt_want(&vt, "live");
+    vt_keys(&vt, "7");
+    vt_want(&vt, "queuetop worker");
+    vt_keys(&vt, "K");
+    vt_want(&vt, "started with --read-only");
+    con_quit(&vt);
+    pg_run(con_db(), "rollback");
 }
 
 static void

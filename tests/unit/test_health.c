@@ -180,6 +180,9 @@ the_root_of_a_queue_for_a_lock(void **state)
         advice(&server, s, 3, NULL, 0),
         "! pid 7 (app etl) is idle in transaction for 30s, and 2 wait for its locks "
         "since 20s: K ends that session");
+    s[1].blocked_by = "";
+    s[1].waits = "Lock: relation"; /* beyond those of whom it is asked */
+    says(advice(&server, s, 3, NULL, 0), "and 1 or more wait for its locks since 15s: K ends");
     s[1].blocked_by = "70"; /* not in the list: nobody can tell what it does */
     s[2].blocked_by = "0";
     const char *text = advice(&server, s, 3, NULL, 0);
