@@ -32,6 +32,8 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     {"nodes",              &record_node,           false, false},
     {"leases",             &record_lease,          false, false},
     {"groups",             &record_group,          false, false},
+    {"groups_by",          &record_group,          false, false},
+    {"fail_times",         &record_fail_time,      false, false},
     {"audit",              &record_audit,          false, false},
     {"schedules",          &record_schedule,       false, false},
     {"cron_runs",          &record_run,            false, false},

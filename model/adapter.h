@@ -29,6 +29,8 @@ enum section_id {
     SEC_NODES,
     SEC_LEASES,
     SEC_GROUPS,
+    SEC_GROUPS_BY,
+    SEC_FAIL_TIMES,
     SEC_AUDIT,
     SEC_SCHEDULES,
     SEC_CRON_RUNS,

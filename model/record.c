@@ -122,19 +122,23 @@ RECORD(attempt, attempt_fields, attempt_row);
 
 #define N(f) offsetof(struct node_row, f)
 static const struct field node_fields[] = {
-    {"node",          F_STR,  N(node),          false},
-    {"state",         F_STR,  N(state),         false},
-    {"host",          F_STR,  N(host),          true },
-    {"pid",           F_INT,  N(pid),           true },
-    {"version",       F_STR,  N(version),       true },
-    {"started_ms",    F_I64,  N(started_ms),    true },
-    {"heartbeat_ms",  F_I64,  N(heartbeat_ms),  false},
-    {"slots",         F_INT,  N(slots),         true },
-    {"running",       F_I64,  N(running),       false},
-    {"leases",        F_I64,  N(leases),        true },
-    {"expired",       F_I64,  N(expired),       true },
-    {"queues",        F_STR,  N(queues),        true },
-    {"session_alive", F_BOOL, N(session_alive), true },
+    {"node",           F_STR,  N(node),           false},
+    {"state",          F_STR,  N(state),          false},
+    {"host",           F_STR,  N(host),           true },
+    {"pid",            F_INT,  N(pid),            true },
+    {"version",        F_STR,  N(version),        true },
+    {"started_ms",     F_I64,  N(started_ms),     true },
+    {"heartbeat_ms",   F_I64,  N(heartbeat_ms),   false},
+    {"slots",          F_INT,  N(slots),          true },
+    {"running",        F_I64,  N(running),        false},
+    {"leases",         F_I64,  N(leases),         true },
+    {"expired",        F_I64,  N(expired),        true },
+    {"queues",         F_STR,  N(queues),         true },
+    {"session_alive",  F_BOOL, N(session_alive),  true },
+    {"lease_until_ms", F_I64,  N(lease_until_ms), true },
+    {"backend_pid",    F_INT,  N(backend_pid),    true },
+    {"session_state",  F_STR,  N(session_state),  true },
+    {"session_ms",     F_I64,  N(session_ms),     true },
 };
 RECORD(node, node_fields, node_row);
 
@@ -164,8 +168,18 @@ static const struct field group_fields[] = {
     {"last_ms",   F_I64,  G(last_ms),   true },
     {"sample",    F_STR,  G(sample),    true },
     {"sample_id", F_STR,  G(sample_id), true },
+    {"group",     F_STR,  G(group),     true },
 };
 RECORD(group, group_fields, group_row);
+
+#define V(f) offsetof(struct fail_time_row, f)
+static const struct field fail_time_fields[] = {
+    {"queue",     F_STR, V(queue),     false},
+    {"error_key", F_STR, V(error_key), false},
+    {"at_ms",     F_I64, V(at_ms),     false},
+    {"n",         F_I64, V(n),         false},
+};
+RECORD(fail_time, fail_time_fields, fail_time_row);
 
 #define U(f) offsetof(struct audit_row, f)
 static const struct field audit_fields[] = {

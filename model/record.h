@@ -67,7 +67,11 @@ struct node_row {
     const char *node, *state, *host, *version, *queues;
     int pid, slots;
     int64_t started_ms, heartbeat_ms, running, leases, expired;
-    int session_alive; /* 1, 0, -1 = can't tell (another's session, or behind a pooler) */
+    int session_alive;         /* 1, 0, -1 = can't tell (another's session, or behind a pooler) */
+    int64_t lease_until_ms;    /* of its newest lease */
+    int backend_pid;           /* of its database session; INT_MIN = it did not say */
+    const char *session_state; /* as pg_stat_activity says: "idle"; "" = not seen */
+    int64_t session_ms;        /* since when it is in that state */
 };
 
 struct lease_row {
@@ -79,7 +83,13 @@ struct lease_row {
 struct group_row { /* failed jobs by error */
     const char *error_key, *queue, *sample, *sample_id;
     int64_t n, first_ms, last_ms;
-    int capped; /* 1: n is a lower bound */
+    int capped;        /* 1: n is a lower bound */
+    const char *group; /* what it is grouped by, where that is not the error */
+};
+
+struct fail_time_row { /* failed jobs of one error by time, newest first of a bounded number */
+    const char *queue, *error_key;
+    int64_t at_ms, n;
 };
 
 struct audit_row {
@@ -143,8 +153,8 @@ struct record {
 };
 extern const struct record record_queue, record_count, record_rate, record_time, record_minute,
     record_job, record_detail, record_attempt, record_node, record_lease, record_group,
-    record_audit, record_schedule, record_run, record_setting, record_effect, record_change,
-    record_server, record_role, record_spent;
+    record_fail_time, record_audit, record_schedule, record_run, record_setting, record_effect,
+    record_change, record_server, record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

@@ -20,6 +20,7 @@
 
 enum topic {
     TOPIC_QUEUES, /* queues, counts, rates, totals */
+    TOPIC_TIMES,  /* how long jobs of each queue waited and ran; joined to the queues */
     TOPIC_JOBS,   /* the window of the jobs list, by store_ask_jobs */
     TOPIC_JOB,    /* one job and its attempts, by store_ask_job */
     TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
@@ -114,7 +115,11 @@ void store_ask_job(struct store *s, const char *id);
 const struct job_detail *store_job(const struct store *s); /* NULL = no answer or no such job */
 const struct attempt_row *store_attempts(const struct store *s, int *n);
 
-void store_ask_groups(struct store *s, const char *queue); /* NULL = all */
+/* queue NULL = all; by NULL = the error, else kind, node or hour: of the newest ones. */
+void store_ask_groups(struct store *s, const char *queue, const char *by);
+/* How many failed in the two minutes that began then; of the last half hour. */
+enum { FAILS_STEP_MS = 120000, FAILS_STEPS = 15 };
+int64_t store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms);
 const struct group_row *store_groups(const struct store *s, int *n);
 const struct node_row *store_nodes(const struct store *s, int *n);
 const struct node_row *store_node(const struct store *s, const char *node); /* or NULL */

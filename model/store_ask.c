@@ -186,7 +186,8 @@ add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
 
     *p = (struct part){.topic = t, .serial = slot->serial, .at = st->n};
     for (int i = 0; i < kind->nsections; i++) {
-        enum section_id sec = t == TOPIC_JOBS ? store_jobs_section(s) : kind->sections[i];
+        enum section_id sec =
+            t == TOPIC_JOBS ? store_jobs_section(s) : store_groups_section(s, kind->sections[i]);
         if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->seeded))
             continue;
         st->list[st->n] = adapter_bind(s->adapter, sec, &slot->params, st->storage[st->n]);

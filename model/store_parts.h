@@ -101,7 +101,7 @@ struct store {
     char *version;
     struct slot slots[TOPIC_COUNT];
 
-    struct rowset queues, counts;
+    struct rowset queues, counts, times;
     struct queue_row *merged;
     int nmerged;
     struct queue_row totals;
@@ -111,7 +111,8 @@ struct store {
     struct health_state health;
     struct tap tap;
     struct still still;
-    struct rowset jobs, job, attempts, groups, nodes, leases, audit, schedules, runs, next_runs;
+    struct rowset jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules, runs;
+    struct rowset next_runs;
 };
 
 void budget_init(struct budget *b, int64_t now);
@@ -161,5 +162,6 @@ void store_done_jobs(struct store *s);
 #endif
 /* The section that the next question is, and its own time limit (0 = the usual one). */
 enum section_id store_jobs_section(const struct store *s);
+enum section_id store_groups_section(const struct store *s, enum section_id sec);
 int store_jobs_timeout_ms(const struct store *s);
 void store_jobs_failed(struct store *s, const struct err *e); /* the last question */

@@ -91,6 +91,7 @@ join(const struct queue_row *config, const struct queue_row *count)
     struct queue_row q = config ? *config : no_config;
 
     q.oldest_ms = q.blocked = FIELD_NULL;
+    q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = FIELD_NULL;
     if (!count)
         return q;
     q.queue = count->queue;
@@ -107,6 +108,28 @@ join(const struct queue_row *config, const struct queue_row *count)
     q.retried = count->retried;
     q.run_ms = count->run_ms;
     return q;
+}
+
+static int
+times_by_queue(const void *a, const void *b)
+{
+    return strcmp(((const struct time_row *)a)->queue, ((const struct time_row *)b)->queue);
+}
+
+static void
+join_times(const struct store *s, struct queue_row *q)
+{
+    struct time_row key = {.queue = q->queue};
+    const struct time_row *t =
+        s->times.n ? bsearch(&key, s->times.rows, (size_t)s->times.n, sizeof key, times_by_queue)
+                   : NULL;
+
+    if (!t)
+        return;
+    q->wait_p50_ms = t->wait_p50_ms;
+    q->wait_p99_ms = t->wait_p99_ms;
+    q->run_p50_ms = t->run_p50_ms;
+    q->run_p99_ms = t->run_p99_ms;
 }
 
 static void
@@ -126,6 +149,7 @@ merge(struct store *s)
         *q = join(order <= 0 ? a : NULL, order >= 0 ? b : NULL);
         a += order <= 0;
         b += order >= 0;
+        join_times(s, q);
         add_to_totals(&s->totals, q);
         note_rates(s, q);
     }
@@ -195,6 +219,24 @@ take_queues(struct store *s, struct db_reply *reply, struct err *e)
     rowset_free(&rates);
     merge(s);
     return true;
+}
+
+static bool
+take_times(struct store *s, struct db_reply *reply, struct err *e)
+{
+    if (!take_one(reply, 0, &record_time, &s->times, e))
+        return false;
+    if (s->times.n > 0)
+        qsort(s->times.rows, (size_t)s->times.n, s->times.size, times_by_queue);
+    for (int i = 0; i < s->nmerged; i++)
+        join_times(s, &s->merged[i]);
+    return true;
+}
+
+static void
+clear_times(struct store *s)
+{
+    rowset_free(&s->times);
 }
 
 static void
@@ -287,20 +329,52 @@ store_attempts(const struct store *s, int *n)
 static bool
 take_groups(struct store *s, struct db_reply *reply, struct err *e)
 {
-    return take_one(reply, 0, &record_group, &s->groups, e);
+    struct rowset times = {0};
+
+    if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
+        return false;
+    if (!take_one(reply, 0, &record_group, &s->groups, e)) {
+        rowset_free(&times);
+        return false;
+    }
+    replace(&s->fail_times, &times);
+    return true;
 }
 
 static void
 clear_groups(struct store *s)
 {
     rowset_free(&s->groups);
+    rowset_free(&s->fail_times);
 }
 
 void
-store_ask_groups(struct store *s, const char *queue)
+store_ask_groups(struct store *s, const char *queue, const char *by)
 {
+    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_SETTINGS, by);
     params_set(&s->slots[TOPIC_GROUPS].params, PARAM_QUEUE, queue);
     store_choose(s, TOPIC_GROUPS);
+}
+
+enum section_id
+store_groups_section(const struct store *s, enum section_id sec)
+{
+    bool by_error = !s->slots[TOPIC_GROUPS].params.value[PARAM_SETTINGS];
+
+    return sec == SEC_GROUPS && !by_error ? SEC_GROUPS_BY : sec;
+}
+
+int64_t
+store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms)
+{
+    const struct fail_time_row *t = s->fail_times.rows;
+    int64_t n = 0;
+
+    for (int i = 0; i < s->fail_times.n; i++)
+        if (t[i].at_ms == at_ms && !strcmp(t[i].error_key, g->error_key) &&
+            !strcmp(t[i].queue, g->queue))
+            n += t[i].n;
+    return n;
 }
 
 const struct group_row *
@@ -389,9 +463,10 @@ store_audit(const struct store *s, int *n)
 /* name, sections, how many, pace, take, clear; in the order of enum topic */
 const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     {"queues",    {SEC_QUEUES, SEC_COUNTS, SEC_RATES},             3, 1,  take_queues,          clear_queues         },
+    {"times",     {SEC_TIMES},                                     1, 15, take_times,           clear_times          },
     {"jobs",      {SEC_JOBS},                                      1, 1,  store_take_jobs,      store_clear_jobs     },
     {"job",       {SEC_JOB, SEC_ATTEMPTS},                         2, 1,  take_job,             clear_job            },
-    {"groups",    {SEC_GROUPS},                                    1, 2,  take_groups,          clear_groups         },
+    {"groups",    {SEC_GROUPS, SEC_FAIL_TIMES},                    2, 2,  take_groups,          clear_groups         },
     {"nodes",     {SEC_NODES},                                     1, 1,  take_nodes,           clear_nodes          },
     {"leases",    {SEC_LEASES},                                    1, 1,  take_leases,          clear_leases         },
     {"audit",     {SEC_AUDIT},                                     1, 5,  take_audit,           clear_audit          },

@@ -38,6 +38,8 @@ store_key(const struct store *s, enum topic t, struct buf *out)
         if (p->value[names[i]])
             buf_printf(out, "%s%s:%s", out->len ? " " : "", param_name(names[i]),
                        p->value[names[i]]);
+    if (t == TOPIC_GROUPS && p->value[PARAM_SETTINGS])
+        buf_printf(out, "%sby:%s", out->len ? " " : "", p->value[PARAM_SETTINGS]);
 }
 
 static void

@@ -65,6 +65,8 @@ const struct command commands[] = {
     {"before", "[", "Previous job", IN_JOB, SAFE, 5, on_step, -1, NULL},
     {"after", "]", "Next job", IN_JOB, SAFE, 6, on_step, 1, NULL},
     {"wrap", "w", "Wrap long lines, or not", IN_JOB, SAFE, 7, on_toggle, TOGGLE_WRAP, NULL},
+    {"group", "m", "Group by error, kind, node or hour", IN_FAILED, SAFE, 4, on_toggle, TOGGLE_GROUP,
+     NULL},
     {"copy", "y", "Show the full id; with --clipboard also copy it", IN_TABLES | IN_JOB, SAFE, 0,
      on_copy, 0, no_row},
 

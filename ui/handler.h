@@ -88,7 +88,7 @@ const char *no_remove_schedule(const struct app *a, int arg);
 /* on_box */
 enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };
 /* on_toggle */
-enum { TOGGLE_WRAP };
+enum { TOGGLE_WRAP, TOGGLE_GROUP };
 /* --- database (ui/act_health.c, ui/view_health.c) --- */
 void on_signal(struct app *a, int terminate);
 const char *no_signal(const struct app *a, int terminate);

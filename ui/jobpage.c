@@ -60,6 +60,54 @@ add_payload(struct page *p, const struct job_detail *j)
     page_printf(p, ROLE_TEXT, 0, " ");
 }
 
+/* The job's life as one line: where each try was (its outcome's glyph at its end), where it waited.
+ */
+static void
+add_timeline(struct page *p, const struct job_row *j, const struct attempt_row *rows, int n,
+             const struct job_look *look)
+{
+    enum { CELLS = 56 };
+    bool ended = j->finished_ms != FIELD_NULL || !strcmp(j->state, "failed");
+    int64_t from = j->created_ms, to = look->now_ms;
+    const char *cells[CELLS];
+    struct buf b = {0};
+
+    if (ended)
+        to = j->finished_ms != FIELD_NULL ? j->finished_ms : j->changed_ms;
+    for (int i = 0; i < n; i++)
+        if (rows[i].started_ms != FIELD_NULL && rows[i].started_ms < from)
+            from = rows[i].started_ms;
+    if (from == FIELD_NULL || to == FIELD_NULL || to <= from)
+        return;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = "·";
+    for (int i = -1; i < n; i++) { /* -1: the try that runs, or the one that ended it well */
+        int64_t begin = i < 0 ? j->started_ms : rows[i].started_ms;
+        int64_t end = i < 0 ? to : rows[i].ended_ms;
+        if (i >= 0 && begin == FIELD_NULL)
+            begin = end;
+        if (begin == FIELD_NULL || end == FIELD_NULL || end < from || begin > to)
+            continue;
+        int a = (int)((begin < from ? 0 : begin - from) * (CELLS - 1) / (to - from));
+        int z = (int)((end > to ? to - from : end - from) * (CELLS - 1) / (to - from));
+        for (int k = a; k <= z; k++)
+            cells[k] = "█";
+        cells[z] = i >= 0 ? "×" : ended ? "✓" : "▸";
+    }
+    for (int i = 0; i < CELLS; i++)
+        buf_str(&b, cells[i]);
+    page_printf(p, ROLE_HEADING, 0, "TIMELINE  %s", fmt_duration(to - from).s);
+    page_printf(p, ROLE_CHART, 2, "%s", b.data);
+    buf_free(&b);
+    buf_str(&b, fmt_when(from, look->now_ms, look->utc).s);
+    int gap = CELLS - (int)b.len - (ended ? 0 : 3);
+    struct fmt right = fmt_when(to, look->now_ms, look->utc);
+    gap -= ended ? (int)strlen(right.s) : 0;
+    page_printf(p, ROLE_DIM, 2, "%s%*s%s", b.data, gap > 1 ? gap : 1, "", ended ? right.s : "now");
+    buf_free(&b);
+    page_printf(p, ROLE_TEXT, 0, " ");
+}
+
 static void
 add_attempts(struct page *p, const struct attempt_row *rows, int n, const struct job_look *look)
 {
@@ -100,6 +148,8 @@ jobpage_build(struct page *p, const struct store *s, const struct job_look *look
         page_printf(p, ROLE_TEXT, 0, " ");
     }
     add_payload(p, j);
+    if (n > 0 || j->job.started_ms != FIELD_NULL)
+        add_timeline(p, &j->job, rows, n, look);
     add_attempts(p, rows, n, look);
     if (*j->result) {
         page_printf(p, ROLE_HEADING, 0, "RESULT");

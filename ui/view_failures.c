@@ -8,8 +8,12 @@
 #include <string.h>
 
 #include "ui/app.h"
+#include "ui/chart.h"
 #include "ui/views.h"
 #include "ui/words.h"
+
+enum group_by { BY_ERROR, BY_KIND, BY_NODE, BY_HOUR, BY_TOTAL };
+static const char *const by_names[BY_TOTAL] = {"error", "kind", "node", "hour"};
 
 struct group_line {
     struct group_row g;
@@ -22,6 +26,7 @@ struct failures {
     struct group_line *rows;
     int n;
     struct filter filter;
+    enum group_by by;
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -39,6 +44,35 @@ draw_count(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_right(g, r, ROLE_BAD, text);
 }
 
+/* How many failed, in steps of two minutes; of groups by error only. */
+static void
+draw_times(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct group_line *l = row;
+    const struct failures *v = c->ctx;
+    double steps[FAILS_STEPS];
+    int64_t now = c->now_ms / FAILS_STEP_MS;
+
+    if (v->by != BY_ERROR)
+        return;
+    for (int i = 0; i < FAILS_STEPS; i++)
+        steps[i] = (double)store_fails_at(v->view.app->store, &l->g,
+                                          (now - FAILS_STEPS + 1 + i) * FAILS_STEP_MS);
+    if (chart_max(steps, FAILS_STEPS) > 0)
+        chart_spark(g, r, ROLE_CHART, steps, FAILS_STEPS, 0);
+}
+
+static void
+draw_group(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const char *group = ((const struct group_line *)row)->g.group;
+
+    (void)c;
+    grid_str(g, r, *group ? ROLE_TEXT : ROLE_DIM, *group ? group : "none");
+}
+
+static const struct column_special group_special = {draw_group, NULL, K_TEXT, false};
+static const struct column_special times_special = {draw_times, NULL, K_CUSTOM, false};
 static const struct column_special count_special = {draw_count, NULL, K_COUNT, true};
 
 /* clang-format off */
@@ -47,10 +81,13 @@ static const struct column columns[] = {
     {"queue", "QUEUE", "Queue of the jobs", K_TEXT, F(queue), 8, 18, 2, NULL},
     {"first", "FIRST", "When the first of them failed", K_AGE_SHORT, F(first_ms), 5, 5, 4, NULL},
     {"last", "LAST", "When the last of them failed", K_AGE_SHORT, F(last_ms), 5, 5, 3, NULL},
+    {"times", "LAST 30 MIN", "How many failed in each two minutes", K_CUSTOM, 0, 15, 15, 1, &times_special},
+    {"group", "GROUP", "Kind, node or hour that they have in common", K_CUSTOM, F(group), 10, 20, 0, &group_special},
     {"error", "ERROR (numbers → N)", "What their errors have in common", K_TEXT, F(error_key), 12, 0,
      0, NULL},
 };
 /* clang-format on */
+enum { TIMES_COLUMN = 4, GROUP_COLUMN = 5 };
 
 static const struct list_def list_of_groups = {
     .columns = columns,
@@ -78,6 +115,8 @@ failures_init(struct view *view, const char *arg)
     struct err e;
 
     v->list = list_new(&list_of_groups);
+    list_set_ctx(v->list, v);
+    list_column_show(v->list, GROUP_COLUMN, false);
     if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
         app_say(view->app, SAY_BAD, "%s", e.text);
 }
@@ -98,7 +137,23 @@ failures_show(struct view *view)
 {
     struct failures *v = (struct failures *)view;
 
-    store_ask_groups(view->app->store, v->filter.terms.value[PARAM_QUEUE]);
+    store_ask_groups(view->app->store, v->filter.terms.value[PARAM_QUEUE],
+                     v->by == BY_ERROR ? NULL : by_names[v->by]);
+}
+
+static void
+failures_toggle(struct view *view, int what)
+{
+    struct failures *v = (struct failures *)view;
+
+    (void)what;
+    v->by = (v->by + 1) % BY_TOTAL;
+    if (v->by != BY_ERROR && !adapter_has(source_adapter(view->app->source), SEC_GROUPS_BY))
+        v->by = BY_ERROR;
+    list_column_show(v->list, GROUP_COLUMN, v->by != BY_ERROR);
+    list_column_show(v->list, TIMES_COLUMN, v->by == BY_ERROR);
+    failures_show(view);
+    view->ops->update(view);
 }
 
 /* Words of the filter are looked for in the group's texts; terms with a key go to the server. */
@@ -127,7 +182,8 @@ failures_update(struct view *view)
             continue;
         struct group_line *l = &v->rows[v->n++];
         l->g = g[i];
-        l->id = xasprintf("%s\n%s", g[i].queue, g[i].error_key);
+        l->id = v->by == BY_ERROR ? xasprintf("%s\n%s", g[i].queue, g[i].error_key)
+                                  : xasprintf("%s", g[i].group);
     }
     list_set_rows(v->list, v->rows, v->n);
     if (!view->touched)
@@ -136,23 +192,56 @@ failures_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
+static int64_t
+sum_of(const struct failures *v)
+{
+    int64_t jobs = 0;
+
+    for (int i = 0; i < v->n; i++)
+        jobs += v->rows[i].g.n;
+    return jobs;
+}
+
 static void
 draw_summary(struct failures *v, struct grid *g, struct rect r)
 {
     const struct queue_row *t = store_totals(v->view.app->store);
-    int64_t jobs = 0;
+    int64_t jobs = sum_of(v);
     struct pen p = pen_start(g, r);
 
-    for (int i = 0; i < v->n; i++)
-        jobs += v->rows[i].g.n;
     pen_put(&p, ROLE_DIM, " ");
     pen_put(&p, t && t->failed ? ROLE_BAD : ROLE_GOOD, t ? fmt_count(t->failed).s : "");
     pen_put(&p, ROLE_TEXT, " failed");
     pen_printf(&p, ROLE_DIM, " · %s", fmt_plural(v->n, "group").s);
+    if (v->by != BY_ERROR && v->n > 0 && v->rows[0].g.capped == 1)
+        pen_printf(&p, ROLE_WARN, " of the newest %s", fmt_count(sum_of(v)).s);
     if (*v->filter.text) {
         pen_printf(&p, ROLE_DIM, " of %s · filter ", fmt_plural(jobs, "job").s);
         pen_put(&p, ROLE_STRONG, v->filter.text);
     }
+}
+
+/* What a requeue of the group would do, from what is known without asking. */
+static void
+draw_requeue(struct failures *v, struct grid *g, struct rect r, const struct group_row *row)
+{
+    const struct queue_row *q = store_queue(v->view.app->store, row->queue);
+    struct pen p = pen_start(g, r);
+
+    if (v->by != BY_ERROR) {
+        grid_str(g, r, ROLE_TEXT,
+                 "r requeues groups of errors: m goes back to them; R requeues "
+                 "all that the filter leaves");
+        return;
+    }
+    pen_printf(&p, ROLE_TEXT, "What r would do: %s%s to ready, tries kept, a last one each",
+               fmt_plural(row->n, "job").s, row->capped == 1 ? " or more" : "");
+    if (r.h > 1)
+        p = pen_start(g, rect_row(r, 1));
+    if (q && q->paused == 1)
+        pen_printf(&p, ROLE_WARN, "%s is paused: they would wait", row->queue);
+    else if (q && q->ready > 0)
+        pen_printf(&p, ROLE_DIM, "%s has %s ready before them", row->queue, fmt_count(q->ready).s);
 }
 
 static void
@@ -163,15 +252,13 @@ draw_sample(struct failures *v, struct grid *g, struct rect r)
 
     if (!l || r.h < 4)
         return;
-    snprintf(title, sizeof title, "sample: job %s, %.100s", fmt_id_tail(l->g.sample_id).s,
-             l->g.queue);
+    snprintf(title, sizeof title, "sample: job %s%s%.100s", fmt_id_tail(l->g.sample_id).s,
+             *l->g.queue ? ", " : "", l->g.queue);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     struct rect what = rect_cut_bottom(&in, in.h > 4 ? 2 : 1);
     grid_lines(g, in, ROLE_BAD, l->g.sample, strlen(l->g.sample),
                &(struct text_area){.wrap = true});
-    grid_printf(g, what, ROLE_TEXT,
-                "What r would do: %s%s of this group back to its queue, tries kept",
-                fmt_plural(l->g.n, "job").s, l->g.capped == 1 ? " or more" : "");
+    draw_requeue(v, g, what, &l->g);
 }
 
 static void
@@ -201,7 +288,8 @@ failures_crumb(struct view *view, struct buf *out)
 {
     const char *queue = ((struct failures *)view)->filter.terms.value[PARAM_QUEUE];
 
-    buf_printf(out, "%s%sgrouped by error", queue ? queue : "", queue ? " › " : "");
+    buf_printf(out, "%s%sgrouped by %s", queue ? queue : "", queue ? " › " : "",
+               by_names[((struct failures *)view)->by]);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -212,12 +300,23 @@ failures_list(struct view *view)
     return ((struct failures *)view)->list;
 }
 
+/* No filter says "the node of the last try" or an hour: there the sample opens. */
 static void
 failures_open(struct view *view)
 {
-    const struct group_line *l = list_selected(((struct failures *)view)->list);
-    char *one = filter_with("state:failed", "queue", l->g.queue);
-    char *two = filter_with(one, "error", l->g.error_key);
+    struct failures *v = (struct failures *)view;
+    const struct group_line *l = list_selected(v->list);
+
+    if (v->by == BY_NODE || v->by == BY_HOUR) {
+        char *id = xstrdup(l->g.sample_id);
+        app_push(view->app, "job", id);
+        free(id);
+        return;
+    }
+    char *one = filter_with("state:failed", "queue", *l->g.queue ? l->g.queue : NULL);
+    char *two = v->by == BY_KIND && *l->g.group ? filter_with(one, "kind", l->g.group)
+                : v->by == BY_KIND              ? xstrdup(one)
+                                                : filter_with(one, "error", l->g.error_key);
 
     app_push(view->app, "jobs", two);
     free(one);
@@ -262,7 +361,7 @@ failures_target(struct view *view, struct target *t)
     const struct group_line *l = list_selected(v->list);
 
     t->where = &v->filter.terms;
-    if (!l)
+    if (!l || v->by != BY_ERROR)
         return;
     t->kind = TARGET_GROUP;
     t->name = l->g.error_key;
@@ -282,8 +381,14 @@ failures_copy(struct view *view)
 static void
 failures_sql(struct view *view, struct buf *out)
 {
-    char *text = adapter_show(source_adapter(view->app->source), SEC_GROUPS,
-                              &((struct failures *)view)->filter.terms);
+    struct failures *v = (struct failures *)view;
+    struct params p = {{0}};
+
+    params_copy(&p, &v->filter.terms);
+    params_set(&p, PARAM_SETTINGS, by_names[v->by]);
+    char *text = adapter_show(source_adapter(view->app->source),
+                              v->by == BY_ERROR ? SEC_GROUPS : SEC_GROUPS_BY, &p);
+    params_done(&p);
 
     buf_str(out, text);
     free(text);
@@ -311,4 +416,5 @@ const struct view_ops view_failures = {
     .set_filter = failures_set_filter,
     .sql = failures_sql,
     .copy = failures_copy,
+    .toggle = failures_toggle,
 };

@@ -45,6 +45,21 @@ draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_right(g, r, ROLE_TEXT, text);
 }
 
+/* Its session in the database, by pg_stat_activity. */
+static void
+draw_session(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct node_row *n = row;
+
+    (void)c;
+    if (n->session_alive == 1)
+        grid_right(g, r, ROLE_GOOD, "alive");
+    else if (n->session_alive == 0)
+        grid_right(g, r, ROLE_BAD, "gone");
+    else
+        grid_right(g, r, ROLE_DIM, "?");
+}
+
 static enum role
 role_of_expired(const void *row, const struct cell_ctx *c)
 {
@@ -108,6 +123,7 @@ draw_ids(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
 }
 
 static const struct column_special ids_special = {draw_ids, NULL, K_CUSTOM, false};
+static const struct column_special session_special = {draw_session, NULL, K_BOOL, true};
 static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
 static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
 static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
@@ -124,6 +140,8 @@ static const struct column columns[] = {
     {"leases", "LEASES", "Leases it holds", K_COUNT, F(leases), 6, 6, 0, NULL},
     {"expired", "EXPIRED", "Leases that are over without an answer", K_COUNT, F(expired), 7, 7, 0,
      &expired_special},
+    {"session", "SESSION", "Its database session: alive, gone, or ?: not to be seen, or behind a pooler", K_CUSTOM,
+     F(session_alive), 7, 7, 7, &session_special},
     {"up", "UP", "Time since it started", K_AGE, F(started_ms), 7, 7, 6, NULL},
     {"version", "VERSION", "Its version", K_TEXT, F(version), 7, 9, 8, NULL},
     {"host", "HOST", "Where it runs", K_TEXT, F(host), 8, 20, 20, NULL},
@@ -279,6 +297,45 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
 }
 
 static void
+say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
+{
+    if (n->backend_pid == INT_MIN) {
+        pen_put(p, ROLE_DIM, " · session unknown");
+        return;
+    }
+    if (n->session_alive == 0)
+        pen_printf(p, ROLE_BAD, " · its session, pid %d, is gone", n->backend_pid);
+    else if (n->session_alive < 0)
+        pen_printf(p, ROLE_DIM, " · session pid %d not for us to see", n->backend_pid);
+    else
+        pen_printf(p, ROLE_GOOD, " · session pid %d %s", n->backend_pid,
+                   *n->session_state ? n->session_state : "alive");
+    if (n->session_alive == 1 && n->session_ms != FIELD_NULL)
+        pen_printf(p, ROLE_TEXT, " for %s", fmt_age(now_ms - n->session_ms).s);
+}
+
+/* What speaks for its life: heartbeat, leases, its session in the database. */
+static void
+draw_evidence(struct grid *g, struct rect r, const struct node_row *n, int64_t now_ms)
+{
+    struct pen p = pen_start(g, r);
+    bool bad = strcmp(n->state, "up") != 0 && strcmp(n->state, "draining") != 0;
+
+    if (n->heartbeat_ms == FIELD_NULL)
+        pen_put(&p, ROLE_WARN, "never a heartbeat");
+    else
+        pen_printf(&p, bad ? ROLE_BAD : ROLE_GOOD, "heartbeat %s ago",
+                   fmt_age(now_ms - n->heartbeat_ms).s);
+    if (n->leases > 0 && n->lease_until_ms != FIELD_NULL) {
+        int64_t left = n->lease_until_ms - now_ms;
+        pen_printf(&p, left < 0 ? ROLE_BAD : ROLE_TEXT,
+                   left < 0 ? " · all leases over, the last for %s" : " · newest lease has %s left",
+                   fmt_age(left < 0 ? -left : left).s);
+    }
+    say_session(&p, n, now_ms);
+}
+
+static void
 draw_leases(struct nodes *v, struct grid *g, struct rect r)
 {
     struct app *a = v->table.view.app;
@@ -294,6 +351,7 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
         return;
     snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    draw_evidence(g, rect_cut_top(&in, 1), n, a->now_ms);
     if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
         return;
     if (!store_topic(a->store, TOPIC_LEASES)->has_data)

@@ -11,109 +11,16 @@
 #include "ui/app.h"
 #include "ui/attention.h"
 #include "ui/chart.h"
+#include "ui/queue_columns.h"
 #include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
 
-enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, RANK_MS = 10000 };
-
-struct queue_line {
-    struct queue_row q;
-    int64_t oldest_rank; /* age of the oldest ready job in steps of RANK_MS; FIELD_NULL = none */
-};
+enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36 };
 
 struct queues {
     struct table_view table;
     struct queue_line *rows;
-};
-
-/* --- columns --------------------------------------------------------------------------------- */
-
-#define F(f) offsetof(struct queue_line, q.f)
-
-static int64_t
-age_of(const struct queue_row *q, int64_t now_ms)
-{
-    return q->oldest_ms == FIELD_NULL || q->oldest_ms <= 0 ? FIELD_NULL : now_ms - q->oldest_ms;
-}
-
-static enum role
-role_of_age(const void *row, const struct cell_ctx *c)
-{
-    int64_t age = age_of(&((const struct queue_line *)row)->q, c->now_ms);
-
-    return age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT : age < VERY_OLD_MS ? ROLE_WARN : ROLE_BAD;
-}
-
-static void
-draw_oldest(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    int64_t age = age_of(&((const struct queue_line *)row)->q, c->now_ms);
-
-    grid_right(g, r, role_of_age(row, c), fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
-}
-
-static void
-draw_spark(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct queue_line *l = row;
-    const struct queues *v = c->ctx;
-    const struct history *h = store_history(v->table.view.app->store);
-    double steps[STEPS], shown[STEPS];
-    int step = history_step_ms(h),
-        per = r.w >= 40 ? 1 : (STEPS - 1 + r.w - 1) / (r.w > 0 ? r.w : 1);
-    int w = r.w < STEPS ? r.w : STEPS;
-
-    history_read(h, l->q.queue, SERIES_DONE, c->now_ms, steps, STEPS);
-    if (per == 1) {
-        chart_spark(g, r, ROLE_CHART, steps, STEPS, 0);
-        return;
-    }
-    chart_bucket(steps, STEPS, per, c->now_ms / step, shown, w);
-    chart_spark(g, r, ROLE_CHART, shown, w, 0);
-}
-
-static const struct column_special oldest_special = {draw_oldest, NULL, K_WAIT, true};
-static const struct column_special spark_special = {draw_spark, NULL, K_CUSTOM, false};
-static const struct column_special age_role = {NULL, role_of_age, K_CUSTOM, false};
-
-/* clang-format off */
-/* name, title, help, kind, offset, min, max, keep, special */
-static const struct column columns[] = {
-    {"queue", "QUEUE", "Name of the queue", K_TEXT, F(queue), 16, 24, 0, NULL},
-    {"oldest", "OLDEST", "Age of the oldest ready job", K_CUSTOM,
-     offsetof(struct queue_line, oldest_rank), 8, 8, 0, &oldest_special},
-    {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, &age_role},
-    {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 4, 5, 4, NULL},
-    {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
-    {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
-    {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM, 0,
-     24, 0, 8, &spark_special},
-    {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
-    {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 21, NULL},
-    {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
-    {"fails", "FAIL/s", "Tries that failed a second", K_RATE, F(failed_per_s), 6, 6, 23, NULL},
-    {"limit", "LIMIT", "At most so many jobs at a time", K_INT, F(max_running), 5, 5, 24, NULL},
-};
-/* clang-format on */
-
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
-{
-    const struct queue_line *l = row;
-
-    (void)c;
-    return l->q.paused == 1 ? (struct lead){"‖", ROLE_WARN} : (struct lead){"▸", ROLE_DIM};
-}
-
-static const struct list_def list_of_queues = {
-    .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
-    .row_size = sizeof(struct queue_line),
-    .id_offset = F(queue),
-    .sort = "oldest",
-    .desc = true,
-    .lead = lead_of,
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -134,7 +41,7 @@ queues_init(struct view *view, const char *arg)
 
     (void)arg;
     table_init(view, &list_of_queues, keep);
-    list_set_ctx(v->table.list, v);
+    list_set_ctx(v->table.list, view->app->store);
 }
 
 static void
@@ -146,6 +53,13 @@ queues_done(struct view *view)
     free(v->rows);
 }
 
+/* Times are asked rarely: the age of the data is not theirs. */
+static void
+queues_show(struct view *view)
+{
+    store_want(view->app->store, TOPIC_TIMES, true);
+}
+
 static void
 queues_update(struct view *view)
 {
@@ -155,12 +69,8 @@ queues_update(struct view *view)
     const struct queue_row *q = store_queues(a->store, &n);
 
     v->rows = xreallocarray(v->rows, (size_t)n + 1, sizeof *v->rows);
-    for (int i = 0; i < n; i++) {
-        int64_t age = age_of(&q[i], a->now_ms);
-        v->rows[i].q = q[i];
-        v->rows[i].oldest_rank =
-            age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
-    }
+    for (int i = 0; i < n; i++)
+        queue_line_fill(&v->rows[i], &q[i], a->store, a->now_ms);
     list_set_rows(v->table.list, v->rows, n);
     if (!view->touched)
         list_home(v->table.list);
@@ -198,7 +108,7 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
                 store_error(a->store)->kind == ERR_NONE ? " asking ..." : " no data yet");
         return;
     }
-    int64_t age = age_of(t, a->now_ms);
+    int64_t age = queue_age(t, a->now_ms);
     pen_put(&p, ROLE_DIM, " oldest ");
     pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
@@ -346,6 +256,7 @@ const struct view_ops view_queues = {
     .size = sizeof(struct queues),
     .init = queues_init,
     .done = queues_done,
+    .show = queues_show,
     .update = queues_update,
     .draw = queues_draw,
     .list = table_list,

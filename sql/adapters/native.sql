@@ -430,7 +430,7 @@ order by number desc, ended desc limit 200
 -- heartbeats where a worker registered; a name that only claims is known by its leases; session_alive is NULL without pg_monitor
 with l as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
-           count(*) filter (where lock_timeout < now()) as expired
+           count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
     from {schema}.live where lock_key is not null group by lock_key
 )
 select coalesce(n.lock_key, l.lock_key) as node,
@@ -443,7 +443,9 @@ select coalesce(n.lock_key, l.lock_key) as node,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
        coalesce(array_to_string(n.queues, ','), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
-            when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive
+            when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
+       (extract(epoch from l.until) * 1000)::bigint as lease_until_ms, n.backend_pid, a.state as session_state,
+       (extract(epoch from a.state_change) * 1000)::bigint as session_ms
 from {schema}.node n full join l on l.lock_key = n.lock_key
 left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
 order by 1
@@ -479,6 +481,35 @@ left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue
                    where q.queue = g.queue and q.error_key = g.error_key and q.state = 'failed'
                    order by q.changed desc limit 1) s on true
 order by g.n desc, g.queue, g.error_key
+
+-- name: groups_by
+-- params: settings queue limit n
+-- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped where there are more. The node is
+-- that of the last attempt, which ended when the job failed
+with f as materialized (
+    select id, queue, kind, changed, error, error_key from {schema}.queue
+    where state = 'failed' order by changed desc, id desc limit coalesce($4::int, 5000)
+), g as (
+    select f.*, case $1::text when 'kind' then f.kind when 'hour' then to_char(date_trunc('hour', f.changed) at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+                 when 'node' then (select a.node from {schema}.attempt a where a.job = f.id and a.ended between f.changed - interval '1 min'
+                                   and f.changed + interval '1 min' order by a.ended desc limit 1) end as by
+    from f where $2::text is null or queue = $2::text
+)
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
+       (select count(*) from f) >= coalesce($4::int, 5000) as capped,
+       (extract(epoch from min(changed)) * 1000)::bigint as first_ms, (extract(epoch from max(changed)) * 1000)::bigint as last_ms,
+       mode() within group (order by error_key) as error_key, (array_agg(left(error, 1000) order by changed desc))[1] as sample,
+       (array_agg(id::text order by changed desc))[1] as sample_id
+from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+
+-- name: fail_times
+-- params: queue n
+-- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+select queue, error_key, (floor(extract(epoch from changed) / 120) * 120000)::bigint as at_ms, count(*) as n
+from (select queue, error_key, changed from {schema}.queue
+      where state = 'failed' and changed > now() - interval '30 min' order by changed desc, id desc limit coalesce($2::int, 5000)) f
+where $1::text is null or queue = $1::text
+group by 1, 2, 3
 
 -- name: audit
 -- params: limit cursor

@@ -121,13 +121,84 @@ completes(void **state)
     con_quit(&vt);
 }
 
+/* The same failed jobs by error, kind, node and hour; Enter finds them again. */
+static void
+groups(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    pg_run(con_db(), "update queue set kind = 'letter' where seq = (select min(seq) from queue)");
+    con_start(&vt, 30, 140, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "grouped by error");
+    vt_want(&vt, "LAST 30 MIN");
+    vt_want(&vt, "3 jobs to ready");
+    vt_keys(&vt, "m");
+    vt_want(&vt, "grouped by kind");
+    vt_want(&vt, "letter");
+    vt_want(&vt, "2 groups");
+    vt_keys(&vt, "r");
+    vt_gone(&vt, "Requeue jobs");
+    vt_keys(&vt, "j enter");
+    vt_want(&vt, "state:failed queue:mail.send kind:letter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "esc m");
+    vt_want(&vt, "grouped by node");
+    vt_want(&vt, "1 group");
+    vt_keys(&vt, "m");
+    vt_want(&vt, "grouped by hour");
+    vt_want(&vt, ":00 UTC");
+    vt_keys(&vt, "v");
+    vt_want(&vt, "hour");
+    vt_keys(&vt, "esc enter");
+    vt_want(&vt, "ATTEMPTS");
+    vt_want(&vt, "TIMELINE");
+    vt_keys(&vt, "esc m");
+    vt_want(&vt, "grouped by error");
+    con_quit(&vt);
+}
+
+/* What the console knows of a queue and of a node besides its counts. */
+static void
+evidence(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    con_running("image.resize", 2, "node-a");
+    con_node("node-a", true);
+    pg_run(con_db(), "update node set slots = 8, backend_pid = pg_backend_pid()");
+    pg_run(con_db(),
+           "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, "
+           "lost, wait_ms, run_ms, wait_max, run_max, buckets, waits, runs) values "
+           "(date_trunc('minute', now()), 'mail.send', 9, 9, 0, 0, 0, 0, 0, 0, 9000, 900, "
+           "'{20}', '{9}', '{9}')");
+    con_start(&vt, 45, 160, NULL);
+    vt_want(&vt, "WAIT p99");
+    vt_want(&vt, "stands");
+    vt_want(&vt, "25%");
+    vt_want(&vt, "0.6s");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "node-a leases");
+    vt_want(&vt, "newest lease has");
+    vt_want(&vt, "alive");
+    vt_want(&vt, "session pid");
+    pg_run(con_db(), "update node set backend_pid = 2147483647");
+    vt_want(&vt, "pid 2147483647, is gone");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(ends, con_empty),
-        cmocka_unit_test_setup(bounded, con_empty),
-        cmocka_unit_test_setup(completes, con_empty),
+        cmocka_unit_test_setup(ends, con_empty),      cmocka_unit_test_setup(bounded, con_empty),
+        cmocka_unit_test_setup(completes, con_empty), cmocka_unit_test_setup(groups, con_empty),
+        cmocka_unit_test_setup(evidence, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

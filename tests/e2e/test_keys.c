@@ -53,6 +53,8 @@ everywhere(void **state)
     vt_want(&vt, "all jobs");
     press(&vt, "failed");
     vt_want(&vt, "grouped by error");
+    press(&vt, "group");
+    vt_want(&vt, "grouped by kind");
     press(&vt, "nodes");
     vt_want(&vt, "EXPIRED");
     press(&vt, "schedules");

@@ -50,6 +50,14 @@ update node set state = 'draining' where lock_key = 'worker-3';
 select fixture.at('0') \g /dev/null
 call fixture.done(5, 0);
 
+-- How long jobs waited and ran in the last hour: buckets of half an octave, some in each.
+insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms, wait_max, run_max, buckets, waits, runs)
+select '2026-11-21 14:00+00', queue, 1000, 1000, 0, 0, 0, 0, 0, 0, 900000, 60000, array[b - 4, b, b + 4, b + 7]::smallint[], array[300, 500, 190, 10], array[600, 380, 18, 2]
+from (values ('image.resize', 24), ('search.index', 28), ('thumb.video', 30), ('mail.send', 14), ('webhook.out', 18), ('billing.sync', 17),
+      ('sms.send', 16), ('invoice.pdf', 20), ('audit.ship', 12)) v (queue, b)
+on conflict on constraint minute_pkey do update set wait_max = excluded.wait_max, run_max = excluded.run_max, buckets = excluded.buckets,
+    waits = excluded.waits, runs = excluded.runs;
+
 -- What the clock pushes. No scheduler runs any more: the times stay as they are.
 select fixture.cron('audit.ship', '* * * * *', 'UTC', 'audit.ship', '0.3 s', 20, '1 min', '2026-11-21 14:02+00') \g /dev/null
 select fixture.cron('billing.sync', '*/5 * * * *', 'UTC', 'billing.sync', '4.1 s', 20, '5 min', '2026-11-21 14:00+00', catch_up => 'all') \g /dev/null
