@@ -66,7 +66,7 @@ declare
     runs int[];
     wait int[];
 begin
-    delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and w.seqs <@ $4
+    delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and (w.seqs = $4 or w.seqs <@ $4) -- <@ compares each with each
     returning w.queue, w.priority, w.seqs, w.started, w.history into w;
     if not found then
         update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all($4))
@@ -136,7 +136,7 @@ begin
         from unnest($2, $3, $4, $5, $6) v (lease, version, seq, began, result) group by 1, 2
     ), w as (
         delete from work_queue w using g
-        where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and w.seqs <@ g.seqs
+        where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and (w.seqs = g.seqs or w.seqs <@ g.seqs)
         returning w.queue, w.priority, w.seqs, w.started, w.history, w.seqs[1] as low, w.seqs[cardinality(w.seqs)] as high,
             w.seqs = g.seqs as same, -- then a job's place in it is found by halving
             g.seqs as said, g.began, g.results
