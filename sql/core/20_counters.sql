@@ -54,12 +54,15 @@ create table if not exists fold (
     xid      xid8 not null,
     keep     boolean not null,
     swept    bigint[] not null default '{0,0,0}',
-    rolled   boolean not null default false
+    rolled   boolean not null default false,
+    ms       real not null default 0
 );
 alter table fold add column if not exists rolled boolean not null default false; -- version 2
+alter table fold add column if not exists ms real not null default 0;
 comment on table fold is 'One sum of the deltas: counter rows of the same number';
 comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
 comment on column fold.swept is 'Up to which tick, cursor, mark and minute the sweep after it has deleted: the next starts there';
+comment on column fold.ms is 'How long summing took where that was more than 25 ms: the next comes after 20 times as long, half a second at least';
 comment on column fold.rolled is 'Its deltas, those since the kept fold before it, stand in minute';
 comment on column fold.keep is 'One each 10 s is kept for 10 minutes (rates); these also sum the groups of errors';
 

@@ -9,6 +9,7 @@ declare
     big   boolean;
     since timestamptz;
     made  bigint;
+    begun timestamptz := clock_timestamp();
     n     int;
 begin
     select * into f from fold order by fold desc limit 1;
@@ -38,11 +39,22 @@ begin
                          lost, run_ms, blocked, oldest)
     select h.fold, s.queue, s.priority, coalesce(ready, 0), coalesce(scheduled, 0), coalesce(retry, 0), coalesce(failed, 0),
            coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0), coalesce(cancelled, 0),
-           coalesce(lost, 0), coalesce(run_ms, 0), coalesce(blocked, 0), case when ready > 0 then oldest_ready(s.queue, s.priority) end
+           coalesce(lost, 0), coalesce(run_ms, 0), coalesce(blocked, 0), case when ready > 0 then (
+               select least( -- the next that is uncut, and the first that is cut and free
+                   (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority and j.state = 'ready'
+                    and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
+                   (select j.changed from work_queue w join queue j on j.queue = s.queue and j.priority = s.priority and j.state = 'ready'
+                        and j.seq = w.seqs[1]
+                    where w.queue = s.queue and w.lease >= c.low and w.lock_key is null and w.priority = s.priority order by w.lease limit 1))
+               from cursor c where c.queue = s.queue order by c.n desc limit 1) end
     from s, h)
     select h.fold, (select count(*) from (select from s limit 2001) z) into made, n from h;
     if made is not null and (big or n <= 2000) then -- with thousands of queues its time counts
         perform measure_chunks(made, big);
+    end if;
+    begun := begun + interval '25 ms';
+    if begun < clock_timestamp() then -- ten thousand queues and priorities: not each half second
+        update fold set ms = 25 + 1000 * extract(epoch from clock_timestamp() - begun) where fold = made;
     end if;
     if made is not null and big then
         perform fold_groups(made);
@@ -55,19 +67,7 @@ end $$;
 comment on function fold_now() is 'Sums the deltas since the last fold into new counter rows. One statement does it, so that the '
     'snapshot it stores is the one it read with; its own deltas are left for the next (readers add them: fold.xid)';
 
-create or replace function oldest_ready(queue text, priority smallint) returns timestamptz
-language plpgsql stable set search_path from current set enable_seqscan = off as $$
-#variable_conflict use_column
-begin
-    return (
-        select least(
-            (select j.changed from queue j where j.queue = $1 and j.priority = $2 and j.state = 'ready'
-             and j.seq > c.seq[$2 + 1] order by j.seq limit 1),
-            (select j.changed from work_queue w join queue j on j.queue = $1 and j.priority = $2 and j.state = 'ready' and j.seq = w.seqs[1]
-             where w.queue = $1 and w.lease >= c.low and w.lock_key is null and w.priority = $2 order by w.lease limit 1))
-        from cursor c where c.queue = $1 order by c.n desc limit 1);
-end $$;
-comment on function oldest_ready(text, smallint) is 'Since when the job that is next in line has been ready';
+drop function if exists oldest_ready(text, smallint); -- version 1
 
 create or replace function fold_groups(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set jit = off

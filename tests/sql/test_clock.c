@@ -181,6 +181,30 @@ dead_nodes_are_forgotten(void **state)
     PQfinish(c);
 }
 
+/* Summing ten thousand queues and priorities takes its time: so it is done less often. */
+static void
+a_long_fold_is_a_rare_one(void **state)
+{
+    static const char folds[] = "select count(*) from fold, was where fold > max";
+    PGconn *c = core_new("rare"), *big = core_new("big");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a'); select schedule('test'); select fold_now()");
+    pg_run(c, "select t.push('q', 'b'); create temp table was as select max(fold) from fold;"
+              " update fold set ms = 1000, at = clock_timestamp() - interval '15 s'");
+    pg_run(c, "select schedule('test')");
+    expect(c, "0", "%s", folds);
+    pg_run(c, "update fold set ms = 1000, at = clock_timestamp() - interval '20 s'");
+    pg_run(c, "select schedule('test')");
+    expect(c, "1", "%s", folds);
+    pg_run(big, "insert into queue (queue, priority) select 'q' || i %% 1000, i / 1000 from"
+                " generate_series(0, 9999) i");
+    pg_run(big, "select fold_now()");
+    expect(big, "t", "select ms > 25 from fold order by fold desc limit 1");
+    PQfinish(big);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -191,6 +215,7 @@ main(void)
         cmocka_unit_test(expired_is_what_the_clock_says),
         cmocka_unit_test(days_are_made_a_week_ahead),
         cmocka_unit_test(dead_nodes_are_forgotten),
+        cmocka_unit_test(a_long_fold_is_a_rare_one),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
