@@ -194,8 +194,14 @@ become(const struct vt *vt, const char *const *argv, const char *const *env)
     static const char *const keep[] = {"PATH",         "TMPDIR",        "HOME",
                                        "ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH"};
     const char *all[ENV_MAX] = {"TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC"};
+    char *state = NULL;
     int n = 3;
 
+    /* nobody's settings, and no test sees the order that another one left */
+    if (asprintf(&state, "XDG_STATE_HOME=%s/state.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+                 (int)getpid()) > 0)
+        all[n++] = state;
+    all[n++] = "XDG_CONFIG_HOME=/nonexistent";
     for (size_t i = 0; i < sizeof keep / sizeof *keep; i++) {
         char *pair = NULL;
         if (getenv(keep[i]) && asprintf(&pair, "%s=%s", keep[i], getenv(keep[i])) > 0)
@@ -255,6 +261,20 @@ note_end(struct vt *vt, int options)
     }
 }
 
+/* What the program remembered: see become(). */
+static void
+drop_state(pid_t pid)
+{
+    static const char *const paths[] = {"/queuetop/state", "/queuetop", ""};
+    const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    char path[300];
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/state.%d%s", tmp, (int)pid, paths[i]);
+        remove(path);
+    }
+}
+
 void
 vt_done(struct vt *vt)
 {
@@ -264,6 +284,7 @@ vt_done(struct vt *vt)
         kill(vt->pid, SIGKILL);
         note_end(vt, 0);
     }
+    drop_state(vt->pid);
     close(vt->fd);
     close(vt->slave);
     vterm_free(vt->vterm);

@@ -17,6 +17,7 @@
 #include "model/mem.h"
 #include "ui/box.h"
 #include "ui/recording.h"
+#include "ui/remember.h"
 
 /* --- where we are ---------------------------------------------------------------------------- */
 
@@ -47,6 +48,7 @@ view_new(struct app *a, const struct view_ops *ops, const char *arg)
     v->app = a;
     if (ops->init)
         ops->init(v, arg);
+    remember_begin(v);
     return v;
 }
 
@@ -55,6 +57,7 @@ view_free(struct view *v)
 {
     if (!v)
         return;
+    remember_end(v);
     if (v->ops->done)
         v->ops->done(v);
     free(v);
@@ -228,6 +231,10 @@ app_key(struct app *a, const struct key *k)
         return;
     }
     a->flash = false;
+    if (k->code >= KC_CLICK && k->code <= KC_WHEEL_DOWN) {
+        app_mouse(a, k);
+        return;
+    }
     if (a->nboxes > 0) {
         struct view *box = app_front(a);
         box->ops->key(box, k);

@@ -42,11 +42,14 @@ struct messages { /* newest last; the oldest fall out */
     int64_t count; /* ever */
 };
 
+struct settings;
+
 struct app_options {
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
     bool utc;
-    const char *at; /* --at: the time of a recording to begin with, or NULL */
+    struct settings *settings; /* borrowed; NULL = nothing is remembered */
+    const char *at;            /* --at: the time of a recording to begin with, or NULL */
 };
 
 struct app {
@@ -63,6 +66,7 @@ struct app {
     int depth;
     struct view *boxes[APP_BOXES]; /* the last one is in front */
     int nboxes;
+    short tab_at[APP_SCREENS], tab_w[APP_SCREENS]; /* where the tabs were drawn; w 0 = not */
 
     struct messages log;
     bool flash; /* the last message still stands on the screen */
@@ -139,6 +143,8 @@ void app_action_run(struct app *a, struct action *act, bool force);          /* 
 bool app_action_runs(const struct app *a);
 void app_action_update(struct app *a); /* after each turn */
 void app_action_stop(struct app *a);
+
+void app_mouse(struct app *a, const struct key *k); /* (ui/mouse.c) */
 
 struct rect app_line(const struct app *a); /* the row above the footer */
 struct rect app_body(const struct app *a); /* between tabs and that row */

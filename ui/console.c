@@ -11,15 +11,16 @@
 #include "model/source.h"
 #include "ui/app.h"
 #include "ui/demo.h"
+#include "ui/settings.h"
 #include "ui/verbs.h"
 
 struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *adapter, *record, *replay, *at;
-    bool ascii, clipboard, production, utc, demo, help_keys;
+    bool ascii, clipboard, production, utc, mouse, demo, help_keys;
 };
 
-static const struct console_options defaults = {.interval_ms = 1000};
+enum { INTERVAL_MS = 1000, SECTION_NAMES = 12 };
 
 #define O(f) offsetof(struct console_options, f)
 
@@ -27,9 +28,10 @@ static const struct console_options defaults = {.interval_ms = 1000};
 static const struct cli_option options[] = {
     {"interval", 0, "TIME", CLI_TIME, O(interval_ms), "time between refreshes (1s)", 100, 3600000},
     {"color", 0, "WHEN", CLI_TEXT, O(color), "auto, always or never; NO_COLOR counts under auto", 0, 0},
-    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, 16, 8 or mono; else what fits", 0, 0},
+    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, contrast, 16, 8 or mono; else what fits", 0, 0},
     {"ascii", 0, NULL, CLI_FLAG, O(ascii), "draw with ASCII letters only", 0, 0},
     {"utc", 0, NULL, CLI_FLAG, O(utc), "show times in UTC (Z switches)", 0, 0},
+    {"mouse", 0, NULL, CLI_FLAG, O(mouse), "clicks select rows, sort columns, change tabs; the wheel scrolls", 0, 0},
     {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
     {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
     {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
@@ -39,7 +41,64 @@ static const struct cli_option options[] = {
     {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
     {0},
 };
+
+static const char *const themes[] = {"dark", "light", "contrast", "16", "8", "mono", NULL};
+static const char *const whens[] = {"auto", "always", "never", NULL};
+
+/* what may stand in the configuration file */
+static const struct setting file_keys[] = {
+    {"interval", SET_TIME, O(interval_ms), NULL},
+    {"color", SET_TEXT, O(color), whens},
+    {"theme", SET_TEXT, O(theme), themes},
+    {"ascii", SET_FLAG, O(ascii), NULL},
+    {"utc", SET_FLAG, O(utc), NULL},
+    {"clipboard", SET_FLAG, O(clipboard), NULL},
+    {"mouse", SET_FLAG, O(mouse), NULL},
+    {"production", SET_FLAG, O(production), NULL},
+    {0},
+};
 /* clang-format on */
+
+/* The names under which a section of the file speaks of this database: its service or its name. */
+static void
+names_of(const struct cli *c, const char **names)
+{
+    char *words = arena_printf(c->mem, "%s", c->conninfo ? c->conninfo : ""), *word;
+    int n = 0;
+
+    if (getenv("PGSERVICE"))
+        names[n++] = getenv("PGSERVICE");
+    if (c->dbname)
+        names[n++] = c->dbname;
+    else if (getenv("PGDATABASE"))
+        names[n++] = getenv("PGDATABASE");
+    while (n < SECTION_NAMES && (word = strsep(&words, " ")))
+        if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
+            names[n++] = strchr(word, '=') + 1;
+    names[n] = NULL;
+}
+
+/* The file's settings, and over them what the command line says. */
+static void
+settle(const struct cli *c, struct settings *s, const struct console_options *said,
+       struct console_options *out)
+{
+    const char *names[SECTION_NAMES + 1];
+    struct console_options file = {.interval_ms = INTERVAL_MS};
+
+    names_of(c, names);
+    settings_read(s, file_keys, names, &file);
+    settings_load(s);
+    *out = *said;
+    out->interval_ms = said->interval_ms ? said->interval_ms : file.interval_ms;
+    out->color = said->color ? said->color : file.color;
+    out->theme = said->theme ? said->theme : file.theme;
+    out->ascii |= file.ascii;
+    out->utc |= file.utc;
+    out->clipboard |= file.clipboard;
+    out->mouse |= file.mouse;
+    out->production |= file.production;
+}
 
 static bool
 color_of(const char *name, enum color_when *when)
@@ -69,27 +128,35 @@ print_keys(const struct cli *c)
 
 /* The loop, until the user or a signal ends it. */
 static int
-run_app(struct cli *c, struct term *t, struct source *s, const struct console_options *o)
+run_app(struct cli *c, struct term *t, struct source *s, const struct console_options *o,
+        struct settings *kept)
 {
-    struct app_options ao = {
-        .clipboard = o->clipboard, .production = o->production, .utc = o->utc, .at = o->at};
+    struct app_options ao = {.clipboard = o->clipboard,
+                             .production = o->production,
+                             .utc = o->utc,
+                             .at = o->at,
+                             .settings = kept};
     struct app *a = app_new(c->loop, t, s, &ao);
     struct err e = {.kind = ERR_NONE};
 
+    for (int i = 0; settings_complaint(kept, i); i++)
+        app_say(a, SAY_WARN, "%s", settings_complaint(kept, i));
     bool ok = loop_run(c->loop, &e);
     int code = a->signo ? 128 + a->signo : CLI_DONE;
     app_free(a);
     source_free(s);
     term_close(t);
     log_quiet(false);
+    struct err unkept;
+    if (!settings_save(kept, &unkept))
+        cli_say(c, "%s", unkept.text);
     return ok ? code : cli_fail(c, &e);
 }
 
 static int
-console_run(struct cli *c, const void *opts)
+open_console(struct cli *c, const struct console_options *o, struct settings *kept)
 {
-    const struct console_options *o = opts;
-    struct term_options to = {.theme = o->theme, .ascii = o->ascii};
+    struct term_options to = {.theme = o->theme, .ascii = o->ascii, .mouse = o->mouse};
     struct err e = {.kind = ERR_NONE};
     struct term *t;
     struct source_options so = {.conninfo = c->conninfo,
@@ -111,7 +178,19 @@ console_run(struct cli *c, const void *opts)
         log_quiet(false);
         return cli_fail(c, &e);
     }
-    return run_app(c, t, s, o);
+    return run_app(c, t, s, o, kept);
+}
+
+static int
+console_run(struct cli *c, const void *opts)
+{
+    struct settings *s = settings_new();
+    struct console_options o;
+
+    settle(c, s, opts, &o);
+    int code = open_console(c, &o, s);
+    settings_free(s);
+    return code;
 }
 
 static int
@@ -134,7 +213,6 @@ const struct cli_verb verbs_console[] = {
      .max_words = 1,
      .options = options,
      .size = sizeof(struct console_options),
-     .defaults = &defaults,
      .run = console_main,
      },
     {0},

@@ -274,11 +274,14 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
     bool short_fits = !fits && last && v->ops->tab != 8 && all - tab_width(last) + cw + 1 <= r.w;
     struct pen p = pen_start(g, r);
     pen_gap(&p, 1);
+    memset(a->tab_w, 0, sizeof a->tab_w);
     for (int i = 0; view_table[i]; i++) {
         const struct view_ops *o = view_table[i];
         bool on = o->screen && o->screen == v->ops->tab;
         if (!o->screen || (!fits && !on && (!short_fits || o == last)))
             continue;
+        a->tab_at[o->screen] = (short)p.r.x;
+        a->tab_w[o->screen] = (short)tab_width(o);
         pen_printf(&p, on ? ROLE_TAB_ON : ROLE_TAB, " %d %s ", o->screen, o->title);
     }
     pen_gap(&p, 1);

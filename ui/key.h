@@ -27,6 +27,9 @@ enum key_code { /* beyond Unicode, so that a code is a character or one of these
                 KC_PGDN,
                 KC_F1, /* KC_F1 + n - 1 is Fn, n up to 12 */
                 KC_F12 = KC_F1 + 11,
+                KC_CLICK, /* of the mouse, at x, y */
+                KC_WHEEL_UP,
+                KC_WHEEL_DOWN,
                 KC_PASTE /* text that was pasted: never a command, see `paste` */
 };
 
@@ -36,6 +39,7 @@ struct key {
     uint32_t code; /* a Unicode character (Ctrl-l is 'l' with MOD_CTRL) or enum key_code */
     unsigned mods;
     int64_t ms;        /* clock_ms when it was read */
+    int x, y;          /* of the mouse, in cells from 0 */
     const char *paste; /* KC_PASTE: the bytes as they came, untrusted; lives until the next read */
     size_t paste_len;
 };

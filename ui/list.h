@@ -102,6 +102,10 @@ struct list_look {
     bool unfocused;    /* the keys go elsewhere: quiet selection, no cursor */
     const char *empty; /* what to say when there is no row; NULL = "nothing here" */
 };
+/* A click where the list was drawn last: on a title it sorts (again: the other way round; not
+ * without `sorts`), on a row it selects. */
+enum list_hit { HIT_NOTHING, HIT_TITLE, HIT_ROW, HIT_SELECTED };
+enum list_hit list_click(struct list *l, int x, int y, bool sorts);
 /* Title row and rows into r; puts the grid's cursor on the selected row. Remembers the height for
  * list_page and scrolls so that the cursor can be seen. */
 void list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look);

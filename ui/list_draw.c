@@ -87,6 +87,42 @@ draw_row(const struct frame *f, struct rect line, int i)
         grid_cursor(f->g, line.x, line.y);
 }
 
+/* The column whose title, or the gap behind it, stands at x. */
+static int
+column_at(const struct list *l, int x)
+{
+    int at = l->titles_at.x + LEAD_W;
+
+    for (int i = 0; i < l->def->ncolumns; i++) {
+        if (l->widths[i] > 0 && x >= at && x <= at + l->widths[i])
+            return i;
+        at += l->widths[i] > 0 ? l->widths[i] + 1 : 0;
+    }
+    return -1;
+}
+
+enum list_hit
+list_click(struct list *l, int x, int y, bool sorts)
+{
+    struct rect t = l->titles_at, r = l->rows_at;
+    int row = l->top + y - r.y, column = column_at(l, x);
+
+    if (t.w > 0 && y == t.y && x >= t.x && x < t.x + t.w) {
+        if (sorts && column >= 0 && column == l->sort)
+            list_sort_invert(l);
+        else if (sorts && column >= 0)
+            list_sort_by(l, l->def->columns[column].name,
+                         column_desc_first(&l->def->columns[column]));
+        return HIT_TITLE;
+    }
+    if (y < r.y || y >= r.y + r.h || x < r.x || x >= r.x + r.w || row >= l->count)
+        return HIT_NOTHING;
+    if (row == l->index)
+        return HIT_SELECTED;
+    list_select(l, list_id(l, row));
+    return HIT_ROW;
+}
+
 void
 list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look)
 {
@@ -100,8 +136,11 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
     if (r.w <= 0 || r.h <= 0)
         return;
     column_layout(l->def->columns, l->def->ncolumns, l->hidden, r.w - LEAD_W, f.widths);
+    memcpy(l->widths, f.widths, sizeof l->widths);
+    l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
     if (r.h > 1)
         draw_titles(&f, rect_cut_top(&r, 1));
+    l->rows_at = r;
     l->page_h = r.h;
     list_scroll(l, r.h);
     for (int i = 0; i < r.h && l->top + i < l->count; i++)

@@ -18,10 +18,12 @@ struct list {
     bool (*keep)(void *ctx, const void *row);
     void *keep_ctx;
 
-    char *cursor; /* id; NULL = none chosen yet */
-    int index;    /* its place in order; 0 when the list is empty */
-    int top;      /* first place on the screen */
-    int page_h;   /* rows drawn last time */
+    char *cursor;                   /* id; NULL = none chosen yet */
+    int index;                      /* its place in order; 0 when the list is empty */
+    int top;                        /* first place on the screen */
+    int page_h;                     /* rows drawn last time */
+    struct rect rows_at, titles_at; /* where they were drawn; titles: w 0 = not at all */
+    int widths[LIST_COLUMNS];       /* of the columns then */
 
     struct buf old_ids; /* ids in the order shown, each with its NUL, to find neighbours later */
     size_t *old_at;     /* where each begins */

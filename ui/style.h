@@ -42,7 +42,7 @@ enum role {
     ROLES
 };
 
-enum theme { THEME_DARK, THEME_LIGHT, THEME_16, THEME_8, THEME_MONO, THEMES };
+enum theme { THEME_DARK, THEME_LIGHT, THEME_CONTRAST, THEME_16, THEME_8, THEME_MONO, THEMES };
 
 enum style_attr { STYLE_BOLD = 1, STYLE_REVERSE = 2, STYLE_UNDERLINE = 4 };
 
@@ -60,7 +60,7 @@ const struct style *style_of(enum theme theme, enum role role);
  * set and not empty, and only under COLOR_AUTO. */
 enum theme style_choose(int colors, enum color_when when, const char *no_color, bool light);
 
-/* By name: "dark", "light", "16", "8", "mono"; false = unknown. */
+/* By name: "dark", "light", "contrast", "16", "8", "mono"; false = unknown. */
 bool style_theme(const char *name, enum theme *out);
 const char *style_theme_name(enum theme theme);
 

@@ -36,8 +36,7 @@ struct term {
     struct decoder decoder;
 };
 
-/* --- capabilities
- * ---------------------------------------------------------------------------------- */
+/* --- capabilities --- */
 
 static void
 add_cap(struct buf *b, const char *name)
@@ -50,8 +49,10 @@ add_cap(struct buf *b, const char *name)
 
 /* What leads from any state of ours back to the shell's. */
 static void
-add_way_out(struct buf *b)
+add_way_out(struct buf *b, bool mouse)
 {
+    if (mouse)
+        buf_str(b, "\033[?1006l\033[?1000l");
     buf_str(b, "\033[?2004l");
     add_cap(b, "rmkx");
     add_cap(b, "op");
@@ -61,13 +62,12 @@ add_way_out(struct buf *b)
     buf_str(b, "\r");
 }
 
-/* --- colours
- * ------------------------------------------------------------------------------------------ */
+/* --- colours --- */
 
 static void
 start_colors(struct term *t, const struct term_options *o)
 {
-    static const int needs[THEMES] = {256, 256, 16, 8, 0}; /* colours, by theme */
+    static const int needs[THEMES] = {256, 256, 256, 16, 8, 0}; /* colours, by theme */
     int colors = tigetnum("colors");
     enum theme named;
 
@@ -84,8 +84,7 @@ start_colors(struct term *t, const struct term_options *o)
     }
 }
 
-/* --- output
- * -------------------------------------------------------------------------------------------- */
+/* --- output --- */
 
 /* Moves what ncurses has written from memory to the queue. */
 static void
@@ -202,9 +201,7 @@ term_bytes(const struct term *t)
     return tty_bytes(t->tty);
 }
 
-/* --- size
- * -------------------------------------------------------------------------------------------------
- */
+/* --- size --- */
 
 void
 term_size(const struct term *t, int *w, int *h)
@@ -234,9 +231,7 @@ term_resized(struct term *t)
     return true;
 }
 
-/* --- keys
- * --------------------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 static struct key
 key_of(int code)
@@ -317,8 +312,7 @@ term_drop_input(struct term *t)
         ;
 }
 
-/* --- opening and closing
- * ------------------------------------------------------------------------------------- */
+/* --- opening and closing --- */
 
 static bool
 start_curses(struct term *t, struct err *e)
@@ -350,6 +344,10 @@ start_curses(struct term *t, struct err *e)
     keypad(t->keys, TRUE);
     nodelay(t->keys, TRUE);
     typeahead(-1);
+    const char *mouse = tigetstr("kmous"); /* its bytes come to us: ncurses would read on */
+    t->decoder.mouse = t->decoder.mouse && mouse && mouse != (const char *)-1;
+    if (t->decoder.mouse)
+        define_key(mouse, 0);
     define_key("\033[200~", PASTE_ON);
     define_key("\033[201~", PASTE_OFF);
     return true;
@@ -371,7 +369,7 @@ start_screen(struct term *t, const struct term_options *o, struct err *e)
     if (!ok)
         return false;
     start_colors(t, o);
-    add_way_out(&way_out);
+    add_way_out(&way_out, t->decoder.mouse);
     tty_set_rescue(t->tty, way_out.data, way_out.len);
     buf_free(&way_out);
     int w = COLS, h = LINES;
@@ -388,13 +386,15 @@ term_open(struct term **out, const struct term_options *o, struct err *e)
     enum theme named;
 
     if (o->theme && !style_theme(o->theme, &named))
-        return fail(e, ERR_USAGE, "unknown theme %.60s: dark, light, 16, 8 or mono", o->theme);
+        return fail(e, ERR_USAGE, "unknown theme %.60s: dark, light, contrast, 16, 8 or mono",
+                    o->theme);
     if (!tty_open(&tty, e))
         return false;
     struct term *t = xcalloc(1, sizeof *t);
     t->tty = tty;
     t->mem = -1;
     t->sync = o->sync;
+    t->decoder.mouse = o->mouse;
     t->ascii = o->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     if (!start_screen(t, o, e)) {
         term_close(t);
@@ -416,6 +416,8 @@ term_enter(struct term *t)
     t->repaint = true;
     add_cap(&b, "smkx");
     buf_str(&b, "\033[?2004h");
+    if (t->decoder.mouse)
+        buf_str(&b, "\033[?1000h\033[?1006h");
     erase();
     refresh(); /* the alternate screen comes up here */
     collect(t, &b);
@@ -436,7 +438,7 @@ term_leave(struct term *t)
     endwin();
     collect(t, &b);
     buf_clear(&b);
-    add_way_out(&b);
+    add_way_out(&b, t->decoder.mouse);
     tty_give(t->tty, b.data, b.len);
     buf_free(&b);
     decoder_reset(&t->decoder);
@@ -470,8 +472,7 @@ term_suspend(struct term *t)
     term_enter(t);
 }
 
-/* --- the rest ----------------------------------------------------------------------------------
- */
+/* --- the rest --- */
 
 int
 term_fd(const struct term *t)

@@ -20,6 +20,7 @@ struct term_options {
     enum color_when color;
     const char *theme; /* name of a theme; NULL = by the terminal */
     bool ascii;        /* --ascii; also when the locale is not UTF-8 */
+    bool mouse;        /* clicks and the wheel come as keys */
     bool sync;         /* wrap frames in synchronized output */
 };
 

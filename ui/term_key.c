@@ -65,6 +65,35 @@ mods_of(long parameter)
     return (bits & 1 ? MOD_SHIFT : 0u) | (bits & 2 ? MOD_ALT : 0u) | (bits & 4 ? MOD_CTRL : 0u);
 }
 
+/* b: the button, 64 and 65 are the wheel; 32 = it moved. x, y count from 1. */
+static void
+emit_mouse(struct decoder *d, long b, long x, long y)
+{
+    uint32_t code = b == 0 ? KC_CLICK : b == 64 ? KC_WHEEL_UP : b == 65 ? KC_WHEEL_DOWN : KC_NONE;
+
+    if (!d->mouse || code == KC_NONE || x < 1 || y < 1 || x > 9999 || y > 9999 ||
+        d->n == DECODER_KEYS)
+        return;
+    d->ready[d->n++] = (struct key){.code = code, .x = (int)x - 1, .y = (int)y - 1};
+}
+
+/* "[<0;12;5M": pressed; with a final m it was let go. */
+static void
+end_mouse(struct decoder *d, char final)
+{
+    char *end = d->sequence + 2;
+    long v[3] = {0};
+
+    for (int i = 0; i < 3; i++) {
+        v[i] = strtol(end, &end, 10);
+        if (*end != (i < 2 ? ';' : 0))
+            return;
+        end += i < 2;
+    }
+    if (final == 'M')
+        emit_mouse(d, v[0], v[1], v[2]);
+}
+
 /* "[1;5A": number 1, modifiers 5, final A. What is not in the table is swallowed. */
 static void
 end_sequence(struct decoder *d, char final)
@@ -78,8 +107,14 @@ end_sequence(struct decoder *d, char final)
         emit(d, KC_TAB, MOD_SHIFT);
         return;
     }
-    if (d->sequence[0] == '[' && final == 'M') /* a mouse of old; Enter only as ESC O M */
+    if (d->sequence[0] == '[' && d->sequence[1] == '<' && d->nsequence > 1) {
+        end_mouse(d, final);
         return;
+    }
+    if (d->sequence[0] == '[' && final == 'M') { /* a mouse of old; Enter only as ESC O M */
+        d->old_left = d->mouse && d->nsequence == 1 ? 3 : 0;
+        return;
+    }
     number = strtol(end, &end, 10);
     if (*end == ';')
         mods = strtol(end + 1, &end, 10);
@@ -155,7 +190,11 @@ sequence_byte(struct decoder *d, unsigned char c)
 void
 decoder_byte(struct decoder *d, unsigned char c)
 {
-    if (d->pasting) {
+    if (d->old_left > 0) {
+        d->old[3 - d->old_left--] = c;
+        if (d->old_left == 0)
+            emit_mouse(d, d->old[0] - 32, d->old[1] - 32, d->old[2] - 32);
+    } else if (d->pasting) {
         if (d->paste.len < PASTE_MAX)
             buf_add(&d->paste, &c, 1);
     } else if (d->escaped) {
@@ -232,7 +271,7 @@ void
 decoder_reset(struct decoder *d)
 {
     buf_clear(&d->paste);
-    d->n = d->npart = d->nsequence = 0;
+    d->n = d->npart = d->nsequence = d->old_left = 0;
     d->escaped = d->pasting = false;
 }
 

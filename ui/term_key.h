@@ -21,6 +21,9 @@ struct decoder {                    /* starts as {0} */
     bool escaped;                    /* an ESC came */
     char sequence[DECODER_SEQUENCE]; /* what came after it, cut when longer */
     int nsequence;
+    bool mouse;   /* the terminal tells of it: what it sends is no key */
+    int old_left; /* bytes to come of a mouse that writes as of old */
+    unsigned char old[3];
     bool pasting;
     int64_t paste_ms; /* when the paste was longer than before */
     size_t paste_seen;

@@ -1,0 +1,233 @@
+/*
+ * Manners: settings that last, themes, the mouse where it was asked for, the least terminal, a slow
+ * line, rows that stay where they are when a figure grows.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static char home[200], config_env[260], state_env[260];
+
+static int
+setup(void **state)
+{
+    static int n;
+
+    snprintf(home, sizeof home, "%s/manners.%d.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid(), ++n);
+    snprintf(config_env, sizeof config_env, "XDG_CONFIG_HOME=%s", home);
+    snprintf(state_env, sizeof state_env, "XDG_STATE_HOME=%s", home);
+    assert_int_equal(mkdir(home, 0700), 0);
+    return con_empty(state);
+}
+
+static int
+teardown(void **state)
+{
+    static const char *const files[] = {"/queuetop/config", "/queuetop/state", "/queuetop", ""};
+    char path[300];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s%s", home, files[i]);
+        remove(path);
+    }
+    return 0;
+}
+
+static void
+write_config(const char *text)
+{
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/queuetop", home);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/queuetop/config", home);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void
+start(struct vt *vt, const char *const *options)
+{
+    con_spawn(vt, 24, 80, options, (const char *const[]){config_env, state_env, NULL});
+    vt_want(vt, "ready");
+    vt_want(vt, "live");
+}
+
+static void
+file_settles(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    write_config("interval = 5s\nutc = yes\ncolour = red\ntheme = contrast\n");
+    start(&vt, NULL);
+    vt_want(&vt, "live 5s");
+    vt_want(&vt, "config:3: colour: no such setting");
+    assert_int_equal(vt_row(&vt, 0)[strlen(vt_row(&vt, 0)) - 1], 'Z');
+    assert_int_equal(vt_cell(&vt, 3, 1).bg, 16);
+    vt_keys(&vt, "8");
+    vt_want(&vt, "no such setting");
+    con_quit(&vt);
+    start(&vt, (const char *const[]){"--interval", "2s", "--theme", "dark", NULL});
+    vt_want(&vt, "live 2s"); /* the command line wins */
+    assert_int_equal(vt_cell(&vt, 3, 1).bg, VT_DEFAULT);
+    con_quit(&vt);
+}
+
+static void
+remembers_order(void **state)
+{
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    con_ready("a.few", 1);
+    con_ready("b.many", 9);
+    start(&vt, NULL);
+    vt_want(&vt, "OLDEST↓");
+    vt_keys(&vt, ">");
+    vt_gone(&vt, "OLDEST↓");
+    vt_keys(&vt, "I");
+    vt_settle(&vt, 60);
+    char titles[200];
+    snprintf(titles, sizeof titles, "%s", vt_row(&vt, 3));
+    con_quit(&vt);
+    start(&vt, NULL);
+    vt_want_row(&vt, 3, titles);
+    assert_false(vt_find(&vt, "OLDEST↓", &row, &col));
+    con_quit(&vt);
+}
+
+static void
+mouse_looks(void **state)
+{
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    con_ready("a.first", 1);
+    con_ready("b.second", 2);
+    con_ready("c.third", 3);
+    start(&vt, (const char *const[]){"--mouse", NULL});
+    vt_want(&vt, "c.third");
+    assert_true(vt_find(&vt, "QUEUE", &row, &col));
+    vt_type(&vt, "\033[<0;4;4M\033[<0;4;4m"); /* the title: by name */
+    vt_want(&vt, "QUEUE↑");
+    vt_type(&vt, "\033[<0;10;7M");
+    vt_settle(&vt, 60);
+    vt_cursor(&vt, &row, &col);
+    assert_int_equal(row, 6);
+    vt_type(&vt, "\033[<64;10;7M"); /* the wheel */
+    vt_settle(&vt, 60);
+    vt_cursor(&vt, &row, &col);
+    assert_int_equal(row, 4);
+    vt_type(&vt, "\033[<0;14;2M"); /* a tab */
+    vt_want(&vt, "all jobs");
+    vt_keys(&vt, "1 : ");
+    vt_type(&vt, "\033[<0;14;2M"); /* in a box a click does nothing */
+    vt_settle(&vt, 60);
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "all queues");
+    con_quit(&vt);
+    start(&vt, NULL); /* not asked for: the terminal keeps its own selection */
+    assert_null(memmem(vt.raw, vt.raw_len, "\033[?1000h", 8));
+    con_quit(&vt);
+}
+
+static void
+any_terminal(void **state)
+{
+    static const char *const terms[] = {"TERM=vt100", "TERM=linux", "TERM=xterm-256color",
+                                        "TERM=screen", "TERM=tmux-256color"};
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
+        con_spawn(&vt, 20, 60, (const char *const[]){"--mouse", NULL},
+                  (const char *const[]){terms[i], NULL});
+        vt_want(&vt, "mail.send");
+        vt_keys(&vt, "2");
+        vt_want(&vt, "boom");
+        vt_keys(&vt, "3");
+        vt_want(&vt, "boom");
+        vt_keys(&vt, "4 1");
+        vt_want(&vt, "all queues");
+        vt_keys(&vt, "q");
+        assert_int_equal(vt_exit_status(&vt), 0);
+        vt_done(&vt);
+    }
+}
+
+/* 9600 baud are 960 bytes a second: a screen whose figures all move needs less than half of that a
+ * refresh, one that stands still next to nothing. */
+static void
+slow_line(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    for (int i = 0; i < 18; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "queue%02d.work", i);
+        con_ready(name, 5);
+    }
+    start(&vt, NULL);
+    vt_want(&vt, "queue17");
+    assert_false(vt_came(&vt, "what never comes", 1500));
+    size_t before = vt.raw_len;
+    for (int i = 0; i < 4; i++) {
+        pg_run(con_db(), "insert into queue (queue, payload) select 'queue' || to_char(i %% 18, "
+                         "'FM00') || '.work', '{}' from generate_series(1, 90) i");
+        assert_false(vt_came(&vt, "what never comes", 1000));
+    }
+    size_t a_second = (vt.raw_len - before) / 4;
+    print_message("18 queues that all move: %zu bytes a second\n", a_second);
+    assert_in_range(a_second, 1, 960);
+    con_quit(&vt);
+}
+
+/* The columns stand where they stood when a figure has three digits more. */
+static void
+no_jump(void **state)
+{
+    struct vt vt;
+    char titles[200];
+
+    (void)state;
+    con_ready("mail.send", 9);
+    start(&vt, NULL);
+    vt_want(&vt, "ready 9");
+    snprintf(titles, sizeof titles, "%s", vt_row(&vt, 3));
+    pg_run(con_db(), "insert into queue (queue, payload) select 'mail.send', '{}' "
+                     "from generate_series(1, 12000)");
+    vt_want(&vt, "ready 12,009");
+    vt_settle(&vt, 30);
+    assert_string_equal(vt_row(&vt, 3), titles);
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(file_settles, setup, teardown),
+        cmocka_unit_test_setup_teardown(remembers_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(mouse_looks, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(slow_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_jump, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

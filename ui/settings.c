@@ -1,0 +1,409 @@
+/*
+ * Reading the configuration, reading and writing the state. Files that are too large are not ours.
+ */
+#include "ui/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/clock.h"
+
+enum { FILE_MOST = 100000, COMPLAINTS_MOST = 20, KEPT_MOST = 64, NAME_MOST = 60 };
+
+struct kept {
+    char *name, *line;
+    char *usual; /* how it is when nothing was settled; NULL = not known */
+};
+
+struct settings {
+    struct arena *mem;
+    char *complaints[COMPLAINTS_MOST];
+    int ncomplaints;
+    struct kept kept[KEPT_MOST];
+    int nkept;
+    bool changed;
+};
+
+struct settings *
+settings_new(void)
+{
+    struct settings *s = xcalloc(1, sizeof *s);
+
+    s->mem = arena_new();
+    return s;
+}
+
+void
+settings_free(struct settings *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->ncomplaints; i++)
+        free(s->complaints[i]);
+    for (int i = 0; i < s->nkept; i++) {
+        free(s->kept[i].name);
+        free(s->kept[i].line);
+        free(s->kept[i].usual);
+    }
+    arena_free(s->mem);
+    free(s);
+}
+
+/* Takes text over. */
+static void
+complain(struct settings *s, char *text)
+{
+    if (s->ncomplaints < COMPLAINTS_MOST)
+        s->complaints[s->ncomplaints++] = text;
+    else
+        free(text);
+}
+
+const char *
+settings_complaint(const struct settings *s, int i)
+{
+    return i < s->ncomplaints ? s->complaints[i] : NULL;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* The path of one of our files, NULL = no home; the caller frees. */
+static char *
+path_of(const char *variable, const char *below_home, const char *name)
+{
+    const char *base = getenv(variable), *home = getenv("HOME");
+
+    if (base && *base == '/')
+        return xasprintf("%s/queuetop%s%s", base, *name ? "/" : "", name);
+    if (!home || *home != '/')
+        return NULL;
+    return xasprintf("%s/%s/queuetop%s%s", home, below_home, *name ? "/" : "", name);
+}
+
+/* Its text; NULL = there is none, or it was complained of. The caller frees. */
+static char *
+read_text(struct settings *s, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            complain(s, xasprintf("%s: %s", path, strerror(errno)));
+        return NULL;
+    }
+    text = xmalloc(FILE_MOST + 1);
+    ssize_t n = read(fd, text, FILE_MOST + 1);
+    close(fd);
+    if (n < 0 || n > FILE_MOST || memchr(text, 0, (size_t)n)) {
+        const char *why = n < 0 ? strerror(errno) : n > FILE_MOST ? "too long" : "no text";
+        complain(s, xasprintf("%s: %s; it is not used", path, why));
+        free(text);
+        return NULL;
+    }
+    text[n] = 0;
+    return text;
+}
+
+/* --- the configuration ----------------------------------------------------------------------- */
+
+struct reader {
+    struct settings *s;
+    const char *file;
+    int line;
+    const struct setting *table;
+    const char *const *names;
+    void *into;
+    bool applies;
+};
+
+static char *
+trim(char *s)
+{
+    s += strspn(s, " \t\r");
+    for (size_t n = strlen(s); n > 0 && strchr(" \t\r", s[n - 1]); n--)
+        s[n - 1] = 0;
+    return s;
+}
+
+static void
+wrong(const struct reader *r, const char *key, const char *why)
+{
+    complain(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
+}
+
+static bool
+set_flag(bool *to, const char *value)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+
+    for (int i = 0; i < 8; i++)
+        if (!strcmp(value, words[i])) {
+            *to = i % 2;
+            return true;
+        }
+    return false;
+}
+
+static void
+set_text(const struct reader *r, const struct setting *o, const char *value)
+{
+    struct buf all = {0};
+
+    buf_str(&all, "is not one of:");
+    for (const char *const *c = o->choices; c && *c; c++) {
+        if (!strcmp(*c, value))
+            break;
+        buf_printf(&all, " %s", *c);
+        if (!c[1])
+            wrong(r, o->name, all.data);
+        if (!c[1])
+            value = NULL;
+        if (!value)
+            break;
+    }
+    buf_free(&all);
+    if (value)
+        *(const char **)(void *)((char *)r->into + o->offset) =
+            arena_strndup(r->s->mem, value, strlen(value));
+}
+
+static void
+set_value(const struct reader *r, const struct setting *o, const char *value)
+{
+    void *to = (char *)r->into + o->offset;
+    struct err e;
+    int64_t ms;
+
+    switch (o->kind) {
+    case SET_FLAG:
+        if (!set_flag(to, value))
+            wrong(r, o->name, "is yes or no");
+        return;
+    case SET_TEXT:
+        set_text(r, o, value);
+        return;
+    case SET_TIME:
+        if (!duration_parse(value, &ms, &e))
+            wrong(r, o->name, e.text);
+        else if (ms < 100 || ms > 3600000)
+            wrong(r, o->name, "is 100ms to 1h");
+        else
+            *(int64_t *)to = ms;
+        return;
+    }
+}
+
+static void
+read_section(struct reader *r, char *line)
+{
+    char *end = strchr(line, ']');
+
+    r->applies = false;
+    if (!end || *trim(end + 1)) {
+        wrong(r, line, "a section is [name]");
+        return;
+    }
+    *end = 0;
+    for (const char *const *n = r->names; n && *n; n++)
+        r->applies |= !strcmp(*n, trim(line + 1));
+}
+
+static void
+read_line(struct reader *r, char *line)
+{
+    char *at = trim(line), *equals;
+
+    if (!*at || *at == '#' || *at == ';')
+        return;
+    if (*at == '[') {
+        read_section(r, at);
+        return;
+    }
+    equals = strchr(at, '=');
+    if (!equals) {
+        wrong(r, at, "a line is key = value");
+        return;
+    }
+    *equals = 0;
+    const char *key = trim(at), *value = trim(equals + 1);
+    for (const struct setting *o = r->table; o->name; o++)
+        if (!strcmp(o->name, key)) {
+            if (r->applies)
+                set_value(r, o, value);
+            return;
+        }
+    wrong(r, key, "no such setting");
+}
+
+void
+settings_parse(struct settings *s, const char *file, const char *text, const struct setting *table,
+               const char *const *names, void *into)
+{
+    struct reader r = {
+        .s = s, .file = file, .table = table, .names = names, .into = into, .applies = true};
+    char *copy = xstrdup(text), *rest = copy;
+
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        r.line++;
+        read_line(&r, line);
+    }
+    free(copy);
+}
+
+/* As people write it: ~ for the home folder. */
+static const char *
+short_path(struct settings *s, const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t len = home ? strlen(home) : 0;
+
+    if (len > 1 && !strncmp(path, home, len) && path[len] == '/')
+        return arena_printf(s->mem, "~%s", path + len);
+    return path;
+}
+
+void
+settings_read(struct settings *s, const struct setting *table, const char *const *names, void *into)
+{
+    char *path = path_of("XDG_CONFIG_HOME", ".config", "config");
+    char *text = path ? read_text(s, path) : NULL;
+
+    if (text)
+        settings_parse(s, short_path(s, path), text, table, names, into);
+    free(text);
+    free(path);
+}
+
+/* --- the state ------------------------------------------------------------------------------- */
+
+static struct kept *
+find(const struct settings *s, const char *name)
+{
+    for (int i = 0; i < s->nkept; i++)
+        if (!strcmp(s->kept[i].name, name))
+            return (struct kept *)(uintptr_t)&s->kept[i];
+    return NULL;
+}
+
+const char *
+settings_get(const struct settings *s, const char *name)
+{
+    const struct kept *k = find(s, name);
+
+    return k ? k->line : "";
+}
+
+static struct kept *
+make(struct settings *s, const char *name)
+{
+    struct kept *k = find(s, name);
+
+    if (k || s->nkept == KEPT_MOST || strlen(name) > NAME_MOST)
+        return k;
+    k = &s->kept[s->nkept++];
+    *k = (struct kept){.name = xstrdup(name), .line = xstrdup("")};
+    return k;
+}
+
+void
+settings_usual(struct settings *s, const char *name, const char *line)
+{
+    struct kept *k = make(s, name);
+
+    if (!k)
+        return;
+    free(k->usual);
+    k->usual = xstrdup(line);
+}
+
+void
+settings_put(struct settings *s, const char *name, const char *line)
+{
+    struct kept *k = make(s, name);
+
+    if (k && k->usual && !strcmp(k->usual, line))
+        line = "";
+    if (!k || !strcmp(k->line, line))
+        return;
+    free(k->line);
+    k->line = xstrdup(line);
+    s->changed = true;
+}
+
+/* "queues: sort=ready desc"; what it does not understand it forgets. */
+void
+settings_load(struct settings *s)
+{
+    char *path = path_of("XDG_STATE_HOME", ".local/state", "state");
+    char *text = path ? read_text(s, path) : NULL, *rest = text;
+
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        char *colon = strchr(line, ':');
+        if (!colon || *line == '#')
+            continue;
+        *colon = 0;
+        settings_put(s, trim(line), trim(colon + 1));
+    }
+    s->changed = false;
+    free(text);
+    free(path);
+}
+
+/* Makes each folder of a path that is not there. */
+static bool
+make_folder(char *path)
+{
+    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *at = '/';
+        if (!ok)
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static bool
+write_text(const char *path, const struct buf *b)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return false;
+    bool ok = write(fd, b->data, b->len) == (ssize_t)b->len;
+    return close(fd) == 0 && ok;
+}
+
+bool
+settings_save(struct settings *s, struct err *e)
+{
+    char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
+    struct buf b = {0};
+
+    if (!s->changed || !folder) {
+        free(folder);
+        return true;
+    }
+    buf_str(&b, "# written by queuetop: order and columns of its tables\n");
+    for (int i = 0; i < s->nkept; i++)
+        if (*s->kept[i].line)
+            buf_printf(&b, "%s: %s\n", s->kept[i].name, s->kept[i].line);
+    char *path = xasprintf("%s/state", folder), *fresh = xasprintf("%s/state.%d", folder, getpid());
+    bool ok = make_folder(folder) && write_text(fresh, &b) && rename(fresh, path) == 0;
+    if (!ok) {
+        fail(e, ERR_SYS, "%s: %s; order and columns are not kept", path, strerror(errno));
+        unlink(fresh);
+    }
+    s->changed = !ok;
+    free(fresh);
+    free(path);
+    free(folder);
+    buf_free(&b);
+    return ok;
+}
