@@ -79,6 +79,28 @@ evil_session(void)
     return c;
 }
 
+/* The Database screen, its boxes and its question. */
+static void
+evil_database(struct vt *vt)
+{
+    vt_keys(vt, "7");
+    vt_want(vt, "idle in txn");
+    vt_settle(vt, 100);
+    frame_stands(vt, "DB");
+    vt_keys(vt, "f");
+    vt_settle(vt, 50);
+    vt_keys(vt, "esc enter");
+    vt_want(vt, "client");
+    vt_settle(vt, 50);
+    vt_keys(vt, "esc K");
+    vt_want(vt, "Type the pid");
+    vt_keys(vt, "f3");
+    vt_settle(vt, 50);
+    vt_keys(vt, "esc esc");
+    vt_want(vt, "nothing was changed");
+    frame_stands(vt, "DB");
+}
+
 static void
 hostile_text_is_text(void **state)
 {
@@ -130,22 +152,7 @@ hostile_text_is_text(void **state)
         vt_want(&vt, "pause");
         vt_settle(&vt, 50);
         frame_stands(&vt, "Audit");
-        vt_keys(&vt, "7");
-        vt_want(&vt, "idle in txn");
-        vt_settle(&vt, 100);
-        frame_stands(&vt, "DB");
-        vt_keys(&vt, "f");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "esc enter");
-        vt_want(&vt, "client");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "esc K");
-        vt_want(&vt, "Type the pid");
-        vt_keys(&vt, "f3");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "esc esc");
-        vt_want(&vt, "nothing was changed");
-        frame_stands(&vt, "DB");
+        evil_database(&vt);
         vt_keys(&vt, "y 8");
         vt_settle(&vt, 50);
         frame_stands(&vt, "Messages");
