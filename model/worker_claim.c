@@ -94,6 +94,15 @@ claim_failed(struct worker *w, const struct err *e)
     w->said_claim = *e;
 }
 
+/* Twice as long as the last time. */
+static void
+poll_later(struct worker *w, int least_ms, int most_ms)
+{
+    w->idle_wait_ms = w->idle_wait_ms ? w->idle_wait_ms * 2 : least_ms;
+    if (w->idle_wait_ms > most_ms)
+        w->idle_wait_ms = most_ms;
+}
+
 /* Nothing there: when to look again. */
 static void
 pace_idle(struct worker *w, const struct queue_sleep *sleep)
@@ -110,16 +119,15 @@ pace_idle(struct worker *w, const struct queue_sleep *sleep)
         w->listen_slot = sleep->slot;
         w->listen_pid = db_backend_pid(w->db);
     }
-    if (sleep->slot >= -1) {
+    if (sleep->slot >= 0) {
         w->idle_wait_ms = 0;
         w->claim_at_ms = now + sleep->wait_ms;
         return;
     }
-    w->idle_wait_ms = w->idle_wait_ms ? w->idle_wait_ms * 2 : POLL_MIN_MS;
-    if (w->idle_wait_ms > POLL_MAX_MS)
-        w->idle_wait_ms = POLL_MAX_MS;
-    if (w->idle_wait_ms > sleep->wait_ms)
-        w->idle_wait_ms = sleep->wait_ms;
+    if (sleep->slot == -1) /* a push is under way; one that stays open must not cost a core */
+        poll_later(w, sleep->wait_ms, POLL_MAX_MS / 2);
+    else
+        poll_later(w, POLL_MIN_MS, sleep->wait_ms < POLL_MAX_MS ? sleep->wait_ms : POLL_MAX_MS);
     w->claim_at_ms = now + w->idle_wait_ms;
 }
 
