@@ -43,6 +43,7 @@ free_now(struct action *a)
     tally_clear(&a->outcome);
     rowset_free(&a->nodes);
     free(a->about);
+    free(a->waits);
     free(a->what);
     free(a->where);
     free(a->sql);
@@ -128,6 +129,37 @@ lost(struct action *a, const struct db_reply *reply)
 }
 
 static void
+holder_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    struct rowset rows = {0};
+
+    if (!action_answered(a))
+        return;
+    bool ok = e.kind == ERR_NONE && record_decode(&record_effect, db_take(reply, 0), &rows, &e);
+    if (ok && rows.n > 0 && a->waits) {
+        free(a->waits);
+        a->waits = xasprintf("waits for a lock: %s", ((const struct effect_row *)rows.rows)->why);
+        action_touch(a);
+    }
+    rowset_free(&rows);
+}
+
+/* A lock is in the way: what the operator can do about it is to know whose. */
+static void
+ask_holder(struct action *a)
+{
+    struct db_param schema = {.value = adapter_schema(a->adapter)};
+    struct db_stmt stmt = {.sql = console_sql("holders"), .params = &schema, .nparams = 1};
+
+    if (!a->waits)
+        a->waits = xstrdup("waits for a lock");
+    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, RECONNECT_MS,
+               holder_came);
+}
+
+static void
 batch_failed(struct action *a, const struct db_reply *reply)
 {
     const struct err *e = &reply->err;
@@ -136,6 +168,8 @@ batch_failed(struct action *a, const struct db_reply *reply)
         lost(a, reply);
     } else if (may_pass(e) && ++a->tries < TRIES_MOST && !a->stop) {
         again_in(a, (int64_t)FIRST_WAIT_MS << a->tries);
+        if (!strcmp(e->sqlstate, "55P03"))
+            ask_holder(a);
         action_touch(a);
     } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->batch == 1) {
         action_end(a, ACTION_REFUSED, e);
@@ -188,6 +222,8 @@ batch_came(void *ctx, struct db_reply *reply)
             tally_add(&a->outcome, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
     bool more = move_on(a, &rows);
     rowset_free(&rows);
+    free(a->waits);
+    a->waits = NULL;
     if (reply->took_us > a->slowest_us)
         a->slowest_us = reply->took_us;
     a->tries = 0;
@@ -333,6 +369,8 @@ take_options(struct action *a, const struct intent *in)
         params_set_bool(p, PARAM_COUNT, !in->no_count);
         params_set_bool(p, PARAM_FORCE, in->force);
     }
+    if (a->act == ACT_PAUSE)
+        params_set_bool(p, PARAM_FORCE, in->force);
     params_set_bool(p, PARAM_RESET, in->reset);
     params_set(p, PARAM_ACTION, a->id);
     params_set(p, PARAM_REASON, in->reason);

@@ -164,6 +164,8 @@ void action_start(struct action *a, bool force);
 void
 action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
 struct progress action_progress(const struct action *a);
+/* Why the batch under way waits: a lock, and who seems to hold it; NULL = it does not. */
+const char *action_waits(const struct action *a);
 /* Skipped rows by reason, and changed rows by state; grows while it runs. */
 const struct effect_row *action_outcome(const struct action *a, int *n);
 /* One sentence: "402 jobs requeued, 3 skipped: 2 running, 1 not found". */

@@ -39,7 +39,8 @@ struct action {
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
-    char *about; /* NULL = nothing */
+    bool no_node; /* nobody is called so, and nothing is his */
+    char *about;  /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
     int64_t in_ms; /* time: so long after the preview */
@@ -60,6 +61,7 @@ struct action {
     int batch, at, tries; /* batch under way, first id of it, how often it was asked */
     int chunk;            /* ids in it */
     bool stop, in_doubt;
+    char *waits; /* who is in the way of a batch; NULL = nobody */
     struct tally outcome;
     int64_t started_ms, lost_ms, slowest_us;
 };

@@ -26,12 +26,19 @@ find_evidence(struct action *a)
             a->evidence = &rows[i];
 }
 
+static bool
+wants_evidence(const struct action *a)
+{
+    return a->params.value[PARAM_NODE] && adapter_has(a->adapter, SEC_NODES);
+}
+
 static void
 finish(struct action *a)
 {
     int64_t n = tally_sum(&a->effects, true);
     struct err e = {0};
 
+    a->no_node = n == 0 && wants_evidence(a) && !a->evidence;
     action_make_texts(a);
     if (a->expected >= 0 && a->expected != n) {
         fail(&e, ERR_REFUSED, "expected %lld, would change %lld: nothing was changed",
@@ -74,12 +81,6 @@ has_preview(const struct action *a)
     enum section_id s = act_parts[a->act].preview;
 
     return s != SEC_COUNT && adapter_has(a->adapter, s);
-}
-
-static bool
-wants_evidence(const struct action *a)
-{
-    return a->params.value[PARAM_NODE] && adapter_has(a->adapter, SEC_NODES);
 }
 
 static void

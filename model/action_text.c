@@ -60,7 +60,7 @@ const struct act_parts act_parts[ACT_COUNT] = {
     {SEC_PRIORITY, SEC_PRIORITY_WHERE, SEC_PRIORITY_PREVIEW,  "changed",      PARAM_TOTAL,    false},
     {SEC_TIME,     SEC_TIME_WHERE,     SEC_TIME_PREVIEW,      "scheduled",    PARAM_TOTAL,    false},
     {SEC_COUNT,    SEC_UNDO,           SEC_UNDO_PREVIEW,      "undone",       PARAM_TOTAL,    false},
-    {SEC_COUNT,    SEC_PAUSE,          SEC_COUNT,             "paused",       PARAM_QUEUE,    true },
+    {SEC_COUNT,    SEC_PAUSE,          SEC_PAUSE_PREVIEW,     "paused",       PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
     {SEC_COUNT,    SEC_QUEUE_SET,      SEC_QUEUE_SET_PREVIEW, "set",          PARAM_QUEUE,    true },
@@ -115,7 +115,10 @@ make_what(const struct action *a)
     for (int i = 0; i < t->n; i++)
         if (!*t->rows[i].state)
             add_effect(&b, &t->rows[i], act_infos[a->act].noun);
-    if (b.len == 0)
+    if (a->no_node)
+        buf_printf(&b, "no node is called \"%s\", and no lease is its",
+                   a->params.value[PARAM_NODE]);
+    else if (b.len == 0)
         buf_str(&b, "nothing matches");
     return b.data;
 }
@@ -293,7 +296,10 @@ add_summary(struct buf *b, const struct action *a)
         break;
     case ACTION_READY:
         buf_str(b, tally_sum(&a->effects, true) > 0 ? "would change: " : "");
-        add_outcome(b, a);
+        if (a->no_node)
+            buf_str(b, a->what);
+        else
+            add_outcome(b, a);
         break;
     case ACTION_DONE:
         add_outcome(b, a);
@@ -310,6 +316,8 @@ add_summary(struct buf *b, const struct action *a)
         break;
     case ACTION_FAILED:
         buf_printf(b, "failed: %s", a->error.text);
+        if (a->waits)
+            buf_printf(b, "; %s", a->waits);
         if (tally_sum(&a->outcome, true) > 0) {
             buf_str(b, "; done before: ");
             add_outcome(b, a);

@@ -66,6 +66,12 @@ action_takes_held(const struct action *a)
 }
 
 const char *
+action_waits(const struct action *a)
+{
+    return a->waits;
+}
+
+const char *
 action_title(const struct action *a)
 {
     return act_infos[a->act].title;

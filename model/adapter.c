@@ -80,6 +80,7 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     {"priority_preview",   &record_effect,         false, false},
     {"reschedule_preview", &record_effect,         false, false},
     {"undo_preview",       &record_effect,         false, false},
+    {"pause_preview",      &record_effect,         false, false},
     {"cron_set_preview",   &record_effect,         false, false},
     {"queue_set_preview",  &record_effect,         false, false},
 };

@@ -3,6 +3,7 @@
  * the row, the marks, all that match, or one group of errors.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/act_parts.h"
@@ -16,8 +17,17 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
 {
     static const char *const failed[] = {"failed"};
     struct params where = {{0}};
+    char about[200];
 
     i->expected = -1;
+    if (t->moved > 0 || t->left > 0) {
+        snprintf(about, sizeof about, "! of the %s, since they were marked:%s%s%s",
+                 fmt_plural(t->nids, "marked job").s,
+                 t->left ? arena_printf(a->frame, " %d left the list", t->left) : "",
+                 t->left && t->moved ? "," : "",
+                 t->moved ? arena_printf(a->frame, " %d came into another state", t->moved) : "");
+        i->about = about;
+    }
     if (t->all || t->kind == TARGET_GROUP) {
         if (t->where)
             params_copy(&where, t->where);

@@ -89,7 +89,7 @@ ask_ladder(struct confirm_box *c)
 static void
 say_about(struct ask *ask, const char *text)
 {
-    const char *label = "who";
+    const char *label = !strncmp(text, "! ", 2) ? "note" : "who";
 
     for (; *text; label = "") {
         size_t len = strcspn(text, "\n");

@@ -24,8 +24,8 @@ fill_progress(const struct app *a, struct progress_box *b)
         .rate = p.rate,
         .left_ms = p.left_ms < 0 ? FIELD_NULL : p.left_ms,
         .slowest_ms = p.slowest_us > 0 ? p.slowest_us / 1000 : FIELD_NULL,
-        .note =
-            state == ACTION_WAITING ? "the connection is lost: asks again when it is back" : NULL,
+        .note = state == ACTION_WAITING ? "the connection is lost: asks again when it is back"
+                                        : action_waits(a->action),
     };
     if (a->action_ended) {
         b->result = action_summary(a->action);

@@ -384,7 +384,10 @@ run_purge(struct cli *c, const void *options)
 static int
 run_pause(struct cli *c, const void *options)
 {
-    return cli_act(c, options, &(struct intent){.act = ACT_PAUSE, .queue = c->words[0]});
+    return cli_act(c, options,
+                   &(struct intent){.act = ACT_PAUSE,
+                                    .queue = c->words[0],
+                                    .force = ((const struct act_words *)options)->force});
 }
 
 static int
@@ -432,6 +435,9 @@ static const struct cli_option purge_options[] = {
     QUEUE, STATE,
     {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
     ACT_OPTIONS, {0}};
+static const struct cli_option pause_options[] = {
+    {"create", 0, NULL, CLI_FLAG, F(force), "also a queue that no job was ever seen in", 0, 0},
+    ACT_OPTIONS, {0}};
 static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 
 #define VERB(n, w, h, words_n, o, r)                                                               \
@@ -442,7 +448,7 @@ const struct cli_verb verbs_act[] = {
     VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
     VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
     VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
-    VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, plain_options, run_pause),
+    VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),
     VERB("resume", "QUEUE", "Hand out a paused queue's jobs again", 1, plain_options, run_resume),
     VERB("drain", "NODE", "Let a worker finish what it runs and take no more", 1, plain_options, run_drain),
     {0},

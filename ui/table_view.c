@@ -3,6 +3,7 @@
 #include "ui/table_view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/mem.h"
 
@@ -38,14 +39,47 @@ table_filter(struct view *v)
     return ((struct table_view *)v)->filter;
 }
 
+/* A term of the language of Jobs: here it would be a word that nothing has. */
+static bool
+is_term(const char *word, size_t len)
+{
+    static const char *const keys[] = {"state", "queue", "node", "kind",   "error",
+                                       "age",   "tries", "id",   "payload"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t n = strlen(keys[i]);
+        if (len > n && !strncmp(word, keys[i], n) && strchr(":~<>=", word[n]))
+            return true;
+    }
+    return false;
+}
+
+static bool
+check_words(const char *text, struct filter_mark *mark, struct err *e)
+{
+    const char *word = text;
+
+    while (*(word += strspn(word, " "))) {
+        size_t len = strcspn(word, " "), not = *word == '!';
+        if (is_term(word + not, len - not )) {
+            if (mark)
+                *mark = (struct filter_mark){(int)(word - text), (int)len};
+            return fail(e, ERR_USAGE,
+                        "this table is filtered by plain words; terms are for Jobs (2)");
+        }
+        word += len;
+    }
+    return true;
+}
+
 bool
 table_set_filter(struct view *v, const char *text, struct filter_mark *mark, struct err *e)
 {
     struct table_view *t = (struct table_view *)v;
-    char *kept = xstrdup(text); /* it may be the filter itself */
 
-    (void)mark;
-    (void)e;
+    if (!check_words(text, mark, e))
+        return false;
+    char *kept = xstrdup(text); /* it may be the filter itself */
     free(t->filter);
     t->filter = kept;
     list_set_filter(t->list, t->keep, v);

@@ -43,7 +43,8 @@ struct target {
     const struct params *where; /* what the list's filter says; NULL = this view has none */
     const char *state;          /* of the one row, "" = several or unknown */
     const char *queue, *error;  /* TARGET_GROUP: its predicate */
-    bool paused;                /* TARGET_QUEUE, TARGET_SCHEDULE */
+    int moved, left; /* TARGET_JOBS: marked rows that are in another state by now, or gone */
+    bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE */
 };
 
 enum move {

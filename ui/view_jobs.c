@@ -11,12 +11,14 @@
 #include "ui/app.h"
 #include "ui/jobpage.h"
 #include "ui/jobs_columns.h"
+#include "ui/jobs_marks.h"
 #include "ui/views.h"
 
 enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
 
 struct jobs {
     struct view view;
+    struct jobs_marks marks;
     struct list *list;
     struct filter filter;
     bool anew;   /* the filter has changed: the cursor goes to the first row */
@@ -58,6 +60,7 @@ jobs_done(struct view *view)
 {
     struct jobs *v = (struct jobs *)view;
 
+    jobs_marks_forget(&v->marks);
     list_free(v->list);
     filter_done(&v->filter);
     page_done(&v->page);
@@ -101,6 +104,8 @@ jobs_update(struct view *view)
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all)
         list_mark_shown(v->list);
+    if (rows)
+        jobs_marks_look(&v->marks, v->list, place.at_top && place.at_end && !place.searching);
     if ((v->anew || !view->touched) && n > 0) {
         list_home(v->list);
         v->anew = false;
@@ -131,6 +136,11 @@ jobs_drawn(struct view *view)
     struct app *a = view->app;
     int wants = list_wants(v->list);
     const char *id = list_selected_id(v->list);
+
+    if (v->all)
+        jobs_marks_forget(&v->marks);
+    else
+        jobs_marks_remember(&v->marks, v->list);
 
     if (wants && is_ours(v))
         store_more_jobs(a->store, wants);
@@ -301,6 +311,9 @@ jobs_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s looked at; PgDn looks at more", fmt_count(place.looked).s);
     else if (v->all)
         buf_str(out, "all that match are marked: r requeues them · U unmarks");
+    else if (v->marks.left || v->marks.moved)
+        buf_printf(out, "of %s marked %d left the list, %d came into another state · Esc clears",
+                   fmt_count(marks).s, v->marks.left, v->marks.moved);
     else if (marks > 0)
         buf_printf(out, "%s marked: r requeue · c cancel · E extend · Esc clears the marks",
                    fmt_count(marks).s);
@@ -430,6 +443,8 @@ jobs_target(struct view *view, struct target *t)
         return;
     t->kind = TARGET_JOBS;
     t->all = v->all;
+    t->moved = v->marks.moved;
+    t->left = v->marks.left;
     t->ids = list_targets(v->list, &t->nids);
     t->name = t->nids == 1 ? t->ids[0] : "marked jobs";
     t->state = t->nids == 1 && j && !strcmp(t->ids[0], j->id) ? j->state : "";

@@ -194,8 +194,17 @@ static bool
 queues_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
+    const struct queue_line *l = list_selected(table_list(view));
     struct alert al;
 
+    if (l && l->q.paused == 1 && view->touched) {
+        buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
+                   l->q.paused_by);
+        if (l->q.paused_ms != FIELD_NULL)
+            buf_printf(out, ", %s ago", fmt_age(a->now_ms - l->q.paused_ms).s);
+        buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
+        return false;
+    }
     if (attention(a->store, a->now_ms, a->frame, &al, 1) == 0)
         return false;
     buf_printf(out, "%s: %s", al.where, al.what);

@@ -735,6 +735,10 @@ from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::tex
 -- params: of
 select state, n, why from {schema}.undo_preview($1::uuid)
 
+-- name: pause_preview
+-- params: queue force
+select state, n, why from {schema}.pause_preview($1::text, coalesce($2::boolean, false))
+
 -- name: queue_set_preview
 -- params: queue settings
 select state, n, why from {schema}.set_queue_preview($1::text, $2::jsonb)

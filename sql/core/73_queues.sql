@@ -21,6 +21,16 @@ language sql stable set search_path from current as $$
 $$;
 comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a slip); NULL = it exists';
 
+create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint, why text)
+language sql stable security definer set search_path from current as $$
+    select case when c.paused_at is null and ($2 or slip is null) then 'paused' end, 1::bigint,
+           case when c.paused_at is not null then concat('paused already, by ', c.paused_by, ': ' || c.pause_reason)
+                when $2 then slip else slip || '; --create pauses it for when one comes' end
+    from (select unseen($1, null) as slip) u left join queue_config c on c.queue = $1
+    where $1 is not null
+$$;
+comment on function pause_preview(text, boolean) is 'What pause would do now; the name of a queue that was never seen is taken for a slip, unless force';
+
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$

@@ -172,6 +172,82 @@ undo_refuses_what_has_moved_on(void **state)
     con_quit(&vt);
 }
 
+/* Marks stay with their jobs; what became of these meanwhile is said, and the guards hold. */
+static void
+says_what_marked_rows_became(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 4, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space space space");
+    vt_want(&vt, "3 marked");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id)) from (select id from "
+                     "queue order by id desc limit 1) x"); /* the newest is the first */
+    pg_run(con_db(), "select delete_jobs(gen_random_uuid(), 1, array_agg(id)) from (select id from "
+                     "queue order by id desc offset 1 limit 1) x");
+    vt_want(&vt, "of 3 marked 1 left the list, 1 came into another state");
+    vt_keys(&vt, "X");
+    vt_want(&vt, "1 left the list, 1 came into another state");
+    vt_want(&vt, "1 job → discarded (failed)");
+    vt_want(&vt, "1 job → discarded (ready)");
+    vt_want(&vt, "1 job left alone: no such job");
+    vt_keys(&vt, "esc");
+    assert_int_equal(con_count("true"), 3);
+    con_quit(&vt);
+}
+
+/* A batch that meets a lock waits, and says for whom. */
+static void
+says_who_holds_the_lock(void **state)
+{
+    struct vt vt;
+    PGconn *other = pg_connect(con_dsn());
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    pg_run(other, "set application_name = 'the culprit'; begin; select from queues.queue for "
+                  "update");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "2 jobs → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "waits for a lock: pid");
+    vt_want(&vt, "the culprit");
+    pg_run(other, "rollback");
+    PQfinish(other);
+    vt_want(&vt, "2 jobs ready");
+    assert_int_equal(con_count("state = 'ready'"), 2);
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+static void
+shows_why_a_queue_is_paused(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    con_ready("sms.send", 1);
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'sms.send', 'the provider is down')");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "sms.send");
+    vt_keys(&vt, "/ text:state:bogus");
+    vt_want(&vt, "terms are for Jobs");
+    vt_keys(&vt, "esc / text:sms enter");
+    vt_gone(&vt, "mail.send");
+    vt_keys(&vt, "j");
+    vt_want(&vt, "sms.send is paused by postgres");
+    vt_want(&vt, "the provider is down");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -181,6 +257,9 @@ main(void)
         cmocka_unit_test_setup(sets_priority_and_time, con_empty),
         cmocka_unit_test_setup(spreads_a_requeue, con_empty),
         cmocka_unit_test_setup(undo_refuses_what_has_moved_on, con_empty),
+        cmocka_unit_test_setup(says_what_marked_rows_became, con_empty),
+        cmocka_unit_test_setup(says_who_holds_the_lock, con_empty),
+        cmocka_unit_test_setup(shows_why_a_queue_is_paused, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

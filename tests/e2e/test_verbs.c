@@ -309,15 +309,14 @@ test_leases(void **state)
 }
 
 static void
-test_purge_and_pause(void **state)
+test_changes_and_undo(void **state)
 {
-    PGconn *conn = begin("purge");
+    PGconn *conn = begin("changes");
     char *out;
 
     (void)state;
-    pg_run(conn, "select push('q') from generate_series(1, 5)");
+    pg_run(conn, "select push('q') from generate_series(1, 2)");
     core_settle(conn);
-    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 3)");
     out = run(0, "cancel --id %s --yes", pg_value(conn, "select id from queue limit 1"));
     assert_string_equal(out, "1 job cancelled\n");
     free(out);
@@ -346,12 +345,38 @@ test_purge_and_pause(void **state)
     free(out);
     free(run(1, "delete --queue q --kind none --dry-run"));
     free(run(0, "cancel --queue q --yes --expect 2"));
+    core_check(conn);
+    PQfinish(conn);
+}
+
+static void
+test_purge_and_pause(void **state)
+{
+    PGconn *conn = begin("purge");
+    char *out;
+
+    (void)state;
+    pg_run(conn, "select push('q') from generate_series(1, 5)");
+    core_settle(conn);
+    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 3)");
+    out = run(0, "cancel --id %s --yes", pg_value(conn, "select id from queue limit 1"));
+    assert_string_equal(out, "1 job cancelled\n");
+    free(out);
     free(run(2, "purge --yes"));
     free(run(1, "purge --older-than 1h --yes"));
     out = run(0, "purge --older-than 0 --state completed --yes");
     assert_string_equal(out, "3 jobs purged\n");
     free(out);
-    expect(conn, "cancelled,cancelled", "select string_agg(state::text, ',') from history");
+    expect(conn, "cancelled", "select string_agg(state::text, ',') from history");
+    out = run(1, "pause typo --yes");
+    has(out, "no job was ever seen in queue \"typo\"");
+    free(out);
+    expect(conn, "0", "select count(*) from queue_config where queue = 'typo'");
+    free(run(0, "pause typo --create --yes"));
+    expect(conn, "1", "select count(*) from queue_config where paused_at is not null");
+    out = run(1, "release --node nobody --yes");
+    has(out, "no node is called \"nobody\"");
+    free(out);
     free(run(0, "pause q --yes --reason night"));
     expect(conn, "night", "select pause_reason from queue_config where queue = 'q'");
     out = run(0, "queues --json");
@@ -404,7 +429,7 @@ test_queue_settings(void **state)
     out = run(0, "queue TYPO --weight 3 --yes");
     has(out, "no job was ever seen in queue \"TYPO\": this is kept for when one comes");
     free(out);
-    out = run(0, "pause TYPO2 --yes");
+    out = run(0, "pause TYPO2 --create --yes");
     has(out, "no job was ever seen in queue \"TYPO2\"");
     free(out);
     core_check(conn);
@@ -540,11 +565,17 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),          cmocka_unit_test(test_many_jobs),
-        cmocka_unit_test(test_exact_bytes),    cmocka_unit_test(test_requeue),
-        cmocka_unit_test(test_leases),         cmocka_unit_test(test_purge_and_pause),
-        cmocka_unit_test(test_queue_settings), cmocka_unit_test(test_no_queue_no_server),
-        cmocka_unit_test(test_roles),          cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_many_jobs),
+        cmocka_unit_test(test_exact_bytes),
+        cmocka_unit_test(test_requeue),
+        cmocka_unit_test(test_leases),
+        cmocka_unit_test(test_changes_and_undo),
+        cmocka_unit_test(test_purge_and_pause),
+        cmocka_unit_test(test_queue_settings),
+        cmocka_unit_test(test_no_queue_no_server),
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_hostile_words),
     };
 

@@ -5,6 +5,7 @@
 #include "tests/harness.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "model/action.h"
 #include "model/clock.h"
@@ -218,6 +219,12 @@ test_asks_again(void **state)
     for (size_t i = 0; i < sizeof trouble / sizeof *trouble; i++) {
         fake_fail(f->db, trouble[i].kind, trouble[i].sqlstate, trouble[i].in_doubt);
         assert_int_equal(action_state(f->action), i < 2 ? ACTION_WAITING : ACTION_RUNNING);
+        if (!strcmp(trouble[i].sqlstate, "55P03")) { /* who holds it */
+            assert_string_equal(action_waits(f->action), "waits for a lock");
+            assert_string_equal(asked(f)->param[0][0], "queues");
+            batch(f, fake_table(EFFECTS, "waits|1|pid 7", NULL));
+            assert_string_equal(action_waits(f->action), "waits for a lock: pid 7");
+        }
         wait_asked(f);
         assert_string_equal(asked(f)->param[0][0], action_id(f->action));
         assert_string_equal(asked(f)->param[0][1], "1");
@@ -225,6 +232,7 @@ test_asks_again(void **state)
     batch(f, fake_table(ROWS, "a|ready|~|~|1", NULL));
     assert_int_equal(action_state(f->action), ACTION_DONE);
     assert_int_equal(action_error(f->action)->kind, ERR_NONE);
+    assert_null(action_waits(f->action));
 }
 
 static void
