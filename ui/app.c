@@ -104,6 +104,7 @@ app_open(struct app *a, const char *name, const char *arg)
         app_push(a, name, arg);
         return;
     }
+    trail_note(a);
     if (a->depth > 0)
         leave_view(a);
     drop_stack(a);
@@ -122,6 +123,7 @@ app_push(struct app *a, const char *name, const char *arg)
         app_say(a, SAY_WARN, "too deep: Esc goes back");
         return;
     }
+    trail_note(a);
     leave_view(a);
     a->stack[a->depth] = view_new(a, ops, arg);
     a->depth++;
@@ -133,6 +135,7 @@ app_back(struct app *a)
 {
     if (a->depth < 2)
         return;
+    trail_note(a);
     leave_view(a);
     view_free(a->stack[--a->depth]);
     enter_view(a);
@@ -493,6 +496,7 @@ app_free(struct app *a)
     line_history_done(&a->words);
     line_history_done(&a->times);
     names_done(&a->kinds);
+    trail_done(&a->trail);
     grid_free(a->grid);
     arena_free(a->frame);
     free(a);

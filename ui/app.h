@@ -14,6 +14,7 @@
 #include "ui/grid.h"
 #include "ui/prompt.h"
 #include "ui/term.h"
+#include "ui/trail.h"
 #include "ui/view.h"
 
 enum {
@@ -71,6 +72,7 @@ struct app {
     struct messages log;
     bool flash; /* the last message still stands on the screen */
     struct line_history filters, words, times;
+    struct trail trail;
     struct names kinds; /* that passed by, for the filter */
 
     struct action *action; /* the running one, NULL = none */

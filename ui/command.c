@@ -62,6 +62,8 @@ const struct command commands[] = {
     {"open", "Enter", "Open the row", IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE, SAFE, 3,
      on_open, 0, no_row},
     {"back", "Esc", "Back; in a table first clears marks, then the filter", IN_ALL, SAFE, 19, on_back, 0, NULL},
+    {"backward", "C-p Backspace", "Where you were before this", IN_ALL, SAFE, 0, on_trail, -1, no_trail},
+    {"forward", "C-n", "Where you came back from", IN_ALL, SAFE, 0, on_trail, 1, no_trail},
     {"before", "[", "Previous job", IN_JOB, SAFE, 5, on_step, -1, NULL},
     {"after", "]", "Next job", IN_JOB, SAFE, 6, on_step, 1, NULL},
     {"wrap", "w", "Wrap long lines, or not", IN_JOB, SAFE, 7, on_toggle, TOGGLE_WRAP, NULL},

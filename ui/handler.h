@@ -10,6 +10,7 @@ void on_screen(struct app *a, int digit);
 void on_next_screen(struct app *a, int step);
 void on_open(struct app *a, int arg);
 void on_back(struct app *a, int arg);
+void on_trail(struct app *a, int step); /* ui/trail.c */
 void on_step(struct app *a, int dir);
 void on_box(struct app *a, int which);
 void on_freeze(struct app *a, int arg);
@@ -53,6 +54,7 @@ void on_remove_schedule(struct app *a, int arg);
 
 /* --- why not: a sentence, or NULL --- */
 const char *no_row(const struct app *a, int arg);
+const char *no_trail(const struct app *a, int step);
 const char *no_filter(const struct app *a, int arg);
 const char *no_marks(const struct app *a, int arg);
 const char *no_mark_all(const struct app *a, int arg);

@@ -192,13 +192,59 @@ evidence(void **state)
     con_quit(&vt);
 }
 
+/* Back and forward through screens, filters and jobs; somewhere else forgets what was ahead. */
+static void
+trail(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    con_ready("a.first", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "C-p");
+    vt_want(&vt, "nowhere was before this");
+    vt_keys(&vt, "/ text:mail enter enter");
+    vt_want(&vt, "queue:mail.send");
+    vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "no node");
+    vt_keys(&vt, "C-p");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "C-p");
+    vt_want(&vt, "queue:mail.send");
+    vt_keys(&vt, "C-p");
+    vt_want(&vt, "queues › mail");
+    vt_keys(&vt, "C-n");
+    vt_want(&vt, "queue:mail.send");
+    vt_keys(&vt, "C-n");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "] esc");
+    vt_want(&vt, "queue:mail.send");
+    vt_keys(&vt, "C-n");
+    vt_want(&vt, "nowhere was gone back from");
+    for (int i = 0; i < 40; i++)
+        vt_keys(&vt, "1 4");
+    for (int i = 0; i < 31; i++)
+        vt_keys(&vt, "C-p");
+    vt_want(&vt, "queues › mail");
+    vt_keys(&vt, "C-n");
+    vt_want(&vt, "no node");
+    vt_keys(&vt, "bs");
+    vt_want(&vt, "queues › mail");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ends, con_empty),      cmocka_unit_test_setup(bounded, con_empty),
         cmocka_unit_test_setup(completes, con_empty), cmocka_unit_test_setup(groups, con_empty),
-        cmocka_unit_test_setup(evidence, con_empty),
+        cmocka_unit_test_setup(evidence, con_empty),  cmocka_unit_test_setup(trail, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

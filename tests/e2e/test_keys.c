@@ -53,6 +53,10 @@ everywhere(void **state)
     vt_want(&vt, "all jobs");
     press(&vt, "failed");
     vt_want(&vt, "grouped by error");
+    press(&vt, "backward");
+    vt_gone(&vt, "grouped by error");
+    press(&vt, "forward");
+    vt_want(&vt, "grouped by error");
     press(&vt, "group");
     vt_want(&vt, "grouped by kind");
     press(&vt, "nodes");
