@@ -231,7 +231,7 @@ begin
             perform wake($2.queue);
         end if;
     else
-        perform pg_advisory_xact_lock(hashtextextended('queuetop schedule ' || ($2.params ->> 'schedule'), 0));
+        perform scheduler_lock(true); -- as schedule_set
         perform from schedule x where x.name = $2.params ->> 'schedule' for update;
         select * into r from undo_schedule($2);
         if r.becomes is not null then
