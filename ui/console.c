@@ -11,13 +11,14 @@
 #include "model/source.h"
 #include "ui/app.h"
 #include "ui/demo.h"
+#include "ui/plain.h"
 #include "ui/settings.h"
 #include "ui/verbs.h"
 
 struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *adapter, *record, *replay, *at;
-    bool ascii, clipboard, production, utc, mouse, demo, help_keys;
+    bool ascii, clipboard, production, utc, mouse, plain, demo, help_keys;
 };
 
 enum { INTERVAL_MS = 1000, SECTION_NAMES = 12 };
@@ -34,6 +35,7 @@ static const struct cli_option options[] = {
     {"mouse", 0, NULL, CLI_FLAG, O(mouse), "clicks select rows, sort columns, change tabs; the wheel scrolls", 0, 0},
     {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
     {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
+    {"plain", 0, NULL, CLI_FLAG, O(plain), "lines instead of screens, for screen readers: type verbs", 0, 0},
     {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
     {"replay", 0, "FILE", CLI_TEXT, O(replay), "show a recording: the same screens, read-only", 0, 0},
     {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: stand at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
@@ -200,6 +202,8 @@ console_main(struct cli *c, const void *opts)
 
     if (o->help_keys)
         return print_keys(c);
+    if (o->plain)
+        return plain_run(c);
     if (o->demo)
         return demo_run(c, console_run, opts);
     return console_run(c, opts);

@@ -10,6 +10,8 @@
 #include "ui/fmt.h"
 #include "ui/handler.h"
 
+enum { NARROW = 76 };
+
 bool
 app_replays(const struct app *a)
 {
@@ -106,7 +108,11 @@ recording_state(const struct app *a, struct buf *out)
 
     buf_printf(out, "REPLAY %s ", glyph);
     add_speed(&s, out);
-    buf_printf(out, "  %.10s", fmt_date_time(s.now_ms, a->options.utc).s);
+    struct fmt when = fmt_date_time(s.now_ms, a->options.utc);
+    if (grid_rect(a->grid).w < NARROW) /* the header's clock has no room there */
+        buf_printf(out, "  %s", when.s + 5);
+    else
+        buf_printf(out, "  %.10s", when.s);
 }
 
 /* --- the bar --------------------------------------------------------------------------------- */

@@ -169,6 +169,32 @@ any_terminal(void **state)
     }
 }
 
+/* Lines in, lines out; no sequence moves anything. */
+static void
+line_mode(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "boom");
+    con_spawn(&vt, 24, 80, (const char *const[]){"--plain", NULL},
+              (const char *const[]){"TERM=dumb", NULL});
+    vt_want(&vt, "queuetop>");
+    vt_type(&vt, "queues\r");
+    vt_want(&vt, "mail.send");
+    assert_null(memchr(vt.raw, '\033', vt.raw_len));
+    vt_type(&vt, "requeue --queue mail.send --expect 2 --yes\r");
+    vt_want(&vt, "2 jobs");
+    vt_type(&vt, "jobs 'no end\r");
+    vt_want(&vt, "a quote has no end");
+    vt_type(&vt, "nonsense\r");
+    vt_want(&vt, "there is no verb 'nonsense'");
+    vt_type(&vt, "quit\r");
+    vt_exit_status(&vt);
+    vt_done(&vt);
+    assert_int_equal(con_count("state = 'ready'"), 2);
+}
+
 /* 9600 baud are 960 bytes a second: a screen whose figures all move needs less than half of that a
  * refresh, one that stands still next to nothing. */
 static void
@@ -225,6 +251,7 @@ main(void)
         cmocka_unit_test_setup_teardown(remembers_order, setup, teardown),
         cmocka_unit_test_setup_teardown(mouse_looks, setup, teardown),
         cmocka_unit_test_setup_teardown(any_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(line_mode, setup, teardown),
         cmocka_unit_test_setup_teardown(slow_line, setup, teardown),
         cmocka_unit_test_setup_teardown(no_jump, setup, teardown),
     };

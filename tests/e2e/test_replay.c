@@ -107,6 +107,10 @@ shows_what_was(void **state)
     vt_want(&vt, "ready 5");
     vt_want_row(&vt, 0, then);
     vt_want_row(&vt, 0, "app");
+    vt_resize(&vt, 20, 60);
+    vt_settle(&vt, 60);
+    vt_want_row(&vt, 0, then);
+    vt_resize(&vt, 24, 80);
     vt_keys(&vt, "2");
     vt_want(&vt, "smtp 451");
     vt_settle(&vt, 60);
