@@ -208,7 +208,7 @@ with recursive p as not materialized (
            and (p.inside is null or exists (select from {schema}.queue w where w.id = l.id and case
                     when p.path is null then strpos(lower(left(w.payload::text, 1000000)), lower(p.inside)) > 0
                                           or strpos(lower(encode(substr(w.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
-                    when regexp_replace(w.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                    when strpos(w.payload::text, '\u') > 0 and regexp_replace(w.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
                     when p.how = '=' then w.payload #>> p.path = p.inside
                     else strpos(lower(w.payload #>> p.path), lower(p.inside)) > 0 end)) as fits) s
     where s.fits or l.o = p.n
@@ -260,7 +260,7 @@ with recursive p as not materialized (
            and (p.inside is null or case
                     when p.path is null then strpos(lower(left(h.payload::text, 1000000)), lower(p.inside)) > 0
                                           or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
-                    when regexp_replace(h.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                    when strpos(h.payload::text, '\u') > 0 and regexp_replace(h.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
                     when p.how = '=' then h.payload #>> p.path = p.inside
                     else strpos(lower(h.payload #>> p.path), lower(p.inside)) > 0 end) as fits) s
     where (h.ends is null or h.finished >= h.ends) and (s.fits or h.rank = h.n and h.finished = h.ends)
