@@ -153,7 +153,7 @@ begin
         select q.id, jsonb_build_array('q', q.queue, q.seq)::text from queue q
         where q.state not in ('ready', 'blocked') and q.state::text = any($3) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
           and ($2 is null or q.queue = $2 and (q.queue <> at ->> 1 or q.seq > (at ->> 2)::bigint)) and ($4 is null or q.kind = $4)
-          and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6) and ($1 is null or q.id = any($1))
+          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6) and ($1 is null or q.id = any($1))
         order by q.queue, q.seq limit $8;
         get diagnostics n = row_count;
     end if;
@@ -161,7 +161,7 @@ begin
         return query
         select h.id, jsonb_build_array('h', h.finished, h.id)::text from history h
         where h.state::text = any($3) and ($2 is null or h.queue = $2) and ($4 is null or h.kind = $4)
-          and error_matches(h.error, error_key(h.error), $5) and ($6 is null or h.finished < $6) and ($1 is null or h.id = any($1))
+          and ($5 is null or error_matches(h.error, error_key(h.error), $5)) and ($6 is null or h.finished < $6) and ($1 is null or h.id = any($1))
           and (at ->> 0 = 'q' or (h.finished, h.id) > ((at ->> 1)::timestamptz, (at ->> 2)::uuid))
         order by h.finished, h.id limit $8 - n;
     end if;
@@ -209,7 +209,7 @@ begin
                          where o.queue = q.queue and o.unique_key = q.unique_key and o.state <> 'failed') as twin
               from queue q
               where q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}')) and ($2 is null or q.queue = $2)
-                and ($4 is null or q.kind = $4) and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6)) y
+                and ($4 is null or q.kind = $4) and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)) y
         union all
         select case when h.kept and not t.twin and t.first then ready end,
                case when not h.kept then 'its payload was not kept' when t.twin then 'a newer job has its unique key'
@@ -221,7 +221,7 @@ begin
                                 and e.unique_key = h.unique_key and e.state::text = any($3) and e.kept
                                 and (e.finished, e.id) < (h.finished, h.id)) as first) t
         where $3 && '{completed,cancelled}' and h.state::text = any($3) and ($2 is null or h.queue = $2)
-          and ($4 is null or h.kind = $4) and error_matches(h.error, error_key(h.error), $5) and ($6 is null or h.finished < $6)) z
+          and ($4 is null or h.kind = $4) and ($5 is null or error_matches(h.error, error_key(h.error), $5)) and ($6 is null or h.finished < $6)) z
     group by 1, 3 order by 2 desc;
 end $$;
 comment on function requeue_preview(uuid[], text, text[], text, text, timestamptz, boolean, interval) is 'What requeue or requeue_where would do now: how many '

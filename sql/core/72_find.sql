@@ -8,8 +8,9 @@ $$;
 comment on function held() is 'The jobs that run: in claimed leases';
 
 create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint, wanted int,
-    run_after timestamptz, at timestamptz, out becomes text, out why text)
-language sql stable set search_path from current as $$
+    run_after timestamptz, at timestamptz)
+returns table (becomes text, why text)
+language sql stable as $$ -- no SET: so it can be inlined; only functions with a pinned path call it
     select case
         when $1 = 'cancel' then case when $3 and not $4 then 'running' when not $3 and $2 <> 'failed' then 'cancelled' end
         when $3 then null
@@ -59,11 +60,11 @@ begin
     ), j as (
         select q.* from queue q
         where q.state <> 'ready' and ($4 is null or q.state::text = any($4)) and ($3 is null or q.queue = $3)
-          and ($5 is null or q.kind = $5) and error_matches(q.error, q.error_key, $6) and ($7 is null or q.changed < $7)
+          and ($5 is null or q.kind = $5) and ($6 is null or error_matches(q.error, q.error_key, $6)) and ($7 is null or q.changed < $7)
         union all
         select q.* from queue q
         where q.state = 'ready' and ($4 is null or $4 && '{ready,running}') and ($3 is null or q.queue = $3)
-          and ($5 is null or q.kind = $5) and error_matches(q.error, q.error_key, $6) and ($7 is null or q.changed < $7)
+          and ($5 is null or q.kind = $5) and ($6 is null or error_matches(q.error, q.error_key, $6)) and ($7 is null or q.changed < $7)
     ), l as (
         select j.*, r.seq is not null as runs from j left join r on j.state = 'ready' and r.queue = j.queue and r.seq = j.seq
     )
@@ -87,7 +88,7 @@ begin
         return query
         select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q
         where q.state <> 'ready' and ($3 is null or q.state::text = any($3)) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
-          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4) and error_matches(q.error, q.error_key, $5)
+          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4) and ($5 is null or error_matches(q.error, q.error_key, $5))
           and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
         order by q.queue, q.seq limit $8;
         get diagnostics n = row_count;
@@ -99,7 +100,7 @@ begin
         )
         select q.id, jsonb_build_array('r', q.queue, q.seq, q.priority)::text from queue q
         where q.state = 'ready' and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
-          and error_matches(q.error, q.error_key, $5) and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
+          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
           and (at ->> 0 = 'o' or (q.queue, q.priority, q.seq) > (at ->> 1, (at ->> 3)::smallint, (at ->> 2)::bigint))
           and ($3 is null or case when exists (select from r where r.queue = q.queue and r.seq = q.seq) then 'running' else 'ready' end = any($3))
         order by q.queue, q.priority, q.seq limit $8 - n;

@@ -49,7 +49,8 @@ begin
                            when o.runs and verb = 'cancel' then 'asked to end already'
                            when o.runs then 'running' else 'failed: discard or delete it' end) order by i.id),
            jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind,
-               'tries', o.tries, 'run_after', o.run_after, 'expires_at', o.expires_at, 'changed', o.changed)) filter (where gone.id is not null)
+               'tries', o.tries, 'run_after', o.run_after, 'expires_at', o.expires_at, 'changed', o.changed,
+               'finished', now())) filter (where gone.id is not null)
     into rows, before
     from i left join o using (id) left join gone using (id) left join asked using (id);
 end $$;

@@ -68,17 +68,24 @@ comment on function undo_again(audit, int) is 'The same for new jobs that a requ
 
 create or replace function undo_removed(a audit, batch int) returns table (id uuid, becomes text, why text, was jsonb)
 language sql stable set search_path from current as $$
-    select (e ->> 'id')::uuid, case when no is null then (e ->> 'state') || ' again' end, no, e
-    from audit_batch b cross join lateral jsonb_array_elements(b.before) e
-    left join lateral (select h.* from history h where h.id = (e ->> 'id')::uuid and h.finished >= b.at - interval '1 day'
-                       and h.last_action = $1.action limit 1) h on true
+    with e as materialized (
+        select x.id, x.queue, x.finished, x.state, v as was
+        from audit_batch b cross join lateral jsonb_array_elements(b.before) v
+        cross join lateral jsonb_to_record(v) x (id uuid, queue text, finished timestamptz, state text)
+        where b.action = $1.action and b.batch = $2
+    ), h as materialized ( -- by queue and time: ids have no index that finds a thousand
+        select h.id, h.kept, h.queue, h.unique_key
+        from (select distinct e.queue, e.finished from e) k
+        join history h on h.queue = k.queue and h.finished = k.finished where h.last_action = $1.action
+    )
+    select e.id, case when no is null then e.state || ' again' end, no, e.was
+    from e left join h on h.id = e.id
     cross join lateral (select case
-        when exists (select from queue q where q.id = (e ->> 'id')::uuid) then 'is back already'
+        when exists (select from queue q where q.id = e.id) then 'is back already'
         when h.id is null then 'no longer in history'
         when not h.kept then 'its payload was not kept'
-        when h.unique_key is not null and e ->> 'state' <> 'failed' and exists (select from queue q where q.queue = h.queue
+        when h.unique_key is not null and e.state <> 'failed' and exists (select from queue q where q.queue = h.queue
              and q.unique_key = h.unique_key and q.state <> 'failed') then 'a newer job has its unique key' end as no) n
-    where b.action = $1.action and b.batch = $2
     union all
     select (r ->> 'id')::uuid, null, 'was asked to end while it ran', null
     from audit_batch b cross join lateral jsonb_array_elements(b.rows) r
@@ -173,28 +180,32 @@ create or replace function undo_remove(action uuid, a audit, batch int, out rows
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    r record;
-    made uuid;
+    made bigint;
+    want bigint;
 begin
-    rows := '[]';
-    for r in select * from undo_removed($2, $3) order by (was ->> 'seq')::bigint loop
-        made := null;
-        if r.becomes is not null then
-            with h as (
-                delete from history h where h.id = r.id and h.last_action = $2.action and h.kept returning *
-            )
-            insert into queue (id, created, changed, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, unique_key,
-                               run_after, expires_at, lease_timeout, run_timeout, error, error_key, origin_id, last_action, concurrency_key)
-            select h.id, h.created, coalesce((r.was ->> 'changed')::timestamptz, now()), (r.was ->> 'state')::job_state, h.priority, h.tries,
-                   h.max_tries, h.queue, h.kind, h.payload, h.body, h.payload_type, h.unique_key, h.run_after, (r.was ->> 'expires_at')::timestamptz,
-                   h.lease_timeout, h.run_timeout, h.error, error_key(h.error), h.origin_id, $1, h.concurrency_key
-            from h on conflict do nothing returning id into made;
-            if made is null then
-                raise 'job % can''t come back: another has its id or unique key since the preview', r.id using errcode = '40001';
-            end if;
-        end if;
-        rows := rows || jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why);
-    end loop;
+    with u as materialized (
+        select * from undo_removed($2, $3)
+    ), v as materialized (
+        select h.tableoid as t, h.ctid as c
+        from (select distinct u.was ->> 'queue' as queue, (u.was ->> 'finished')::timestamptz as finished from u where u.becomes is not null) k
+        join history h on h.queue = k.queue and h.finished = k.finished
+        where h.last_action = $2.action and h.kept and h.id in (select u.id from u where u.becomes is not null)
+    ), d as (
+        delete from history h using v where h.tableoid = v.t and h.ctid = v.c returning h.*
+    ), i as (
+        insert into queue (id, created, changed, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, unique_key,
+                           run_after, expires_at, lease_timeout, run_timeout, error, error_key, origin_id, last_action, concurrency_key)
+        select d.id, d.created, coalesce((u.was ->> 'changed')::timestamptz, now()), (u.was ->> 'state')::job_state, d.priority, d.tries,
+               d.max_tries, d.queue, d.kind, d.payload, d.body, d.payload_type, d.unique_key, d.run_after, (u.was ->> 'expires_at')::timestamptz,
+               d.lease_timeout, d.run_timeout, d.error, error_key(d.error), d.origin_id, $1, d.concurrency_key
+        from d join u on u.id = d.id order by (u.was ->> 'seq')::bigint
+        on conflict do nothing returning id)
+    select coalesce((select jsonb_agg(jsonb_build_object('id', u.id, 'state', u.becomes, 'why', u.why)) from u), '[]'),
+           (select count(*) from i), (select count(*) from u where u.becomes is not null)
+    into rows, made, want;
+    if made <> want then
+        raise 'some jobs can''t come back: others have their id or unique key since the preview' using errcode = '40001';
+    end if;
     insert into delta (queue, priority, error_key, failed)
     select q.queue, 0, q.error_key, count(*) from queue q
     where q.id = any(array(select (x ->> 'id')::uuid from jsonb_array_elements(rows) x where x ->> 'state' = 'failed again'))
