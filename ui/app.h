@@ -129,6 +129,7 @@ void app_back(struct app *a); /* one view off the stack */
 /* A box in front of all; it owns itself until app_close_box, which also closes those before it. */
 struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
 void app_close_box(struct app *a, struct view *box);
+void app_drop_views(struct app *a); /* all of them, at the end */
 void app_run(struct app *a, const struct command *c);
 /* Why the command can't run now; NULL = it can. */
 const char *app_why_not(const struct app *a, const struct command *c);
