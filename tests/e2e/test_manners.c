@@ -204,7 +204,7 @@ slow_line(void **state)
 
     (void)state;
     for (int i = 0; i < 18; i++) {
-        char name[20];
+        char name[32];
         snprintf(name, sizeof name, "queue%02d.work", i);
         con_ready(name, 5);
     }

@@ -33,6 +33,7 @@ enter(struct place *p, const char *name)
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", p->dsn), 0);
     unlink("gate");
     unlink("once"); /* left by a test that failed */
+    unlink("started");
     assert_int_equal(mkfifo("gate", 0600), 0);
 }
 
@@ -71,6 +72,20 @@ open_gate(void)
     assert_int_equal(write(fd, "go\n", 3), 3);
     unlink("gate");
     close(fd);
+}
+
+/* Waits until n commands have written a line each to the file `started`. */
+static void
+wait_started(off_t n)
+{
+    struct stat is = {0};
+    int left_ms = WAIT_MS;
+
+    while ((stat("started", &is) != 0 || is.st_size < n) && left_ms > 0) {
+        poll(NULL, 0, 10);
+        left_ms -= 10;
+    }
+    assert_int_equal(is.st_size, n);
 }
 
 static void
@@ -217,9 +232,9 @@ the_second_signal_gives_back_at_once(void **state)
     push(&p, "q");
     proc_queuetop(&w, NULL,
                   "-d \"%s\" work --jobs 2 --grace 100ms -- sh -c 'trap : TERM; "
-                  "tail -f /dev/null; tail -f /dev/null'",
+                  "echo >>started; tail -f /dev/null; tail -f /dev/null'",
                   p.dsn);
-    wait_running(&p, "2");
+    wait_started(2); /* what is claimed and has not started would be given back at once */
     kill(w.pid, SIGINT);
     proc_want(&w, "finishing 2");
     kill(w.pid, SIGINT);
@@ -493,6 +508,7 @@ tear_down(void **state)
     (void)state;
     pg_stop();
     unlink("once");
+    unlink("started");
     return 0;
 }
 
