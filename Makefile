@@ -133,7 +133,7 @@ check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost serv
 check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 	$(RUN) $(call pick,$*)
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
-	t=$$(mktemp -d) && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
+	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
 lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh

@@ -57,7 +57,8 @@ drop_first(struct worker *w, int n)
     for (int i = 0; i < n; i++)
         free(w->held[i].copy);
     w->nheld -= n;
-    memmove(w->held, w->held + n, sizeof *w->held * (size_t)w->nheld);
+    if (w->nheld > 0)
+        memmove(w->held, w->held + n, sizeof *w->held * (size_t)w->nheld);
 }
 
 static void

@@ -73,7 +73,8 @@ file_settles(void **state)
     start(&vt, NULL);
     vt_want(&vt, "live 5s");
     vt_want(&vt, "config:3: colour: no such setting");
-    assert_int_equal(vt_row(&vt, 0)[strlen(vt_row(&vt, 0)) - 1], 'Z');
+    const char *header = vt_row(&vt, 0);
+    assert_int_equal(header[strlen(header) - 1], 'Z');
     assert_int_equal(vt_cell(&vt, 3, 1).bg, 16);
     vt_keys(&vt, "8");
     vt_want(&vt, "no such setting");

@@ -15,7 +15,7 @@
 #include "model/mem.h"
 #include "tests/harness.h"
 
-enum { FAKE_CALLS = 200, FAKE_STMTS = 5, FAKE_PARAMS = 16 };
+enum { FAKE_CALLS = 200, FAKE_STMTS = 5, FAKE_PARAMS = 32 };
 
 struct fake_call {
     const char *sql[FAKE_STMTS];
@@ -50,6 +50,7 @@ db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, 
     *c = (struct fake_call){.n = call->n, .dry = call->dry, .fn = fn, .ctx = ctx};
     for (int i = 0; i < call->n; i++) {
         c->sql[i] = call->stmts[i].sql;
+        assert_true(call->stmts[i].nparams <= FAKE_PARAMS);
         for (int j = 0; j < call->stmts[i].nparams; j++) {
             const char *v = call->stmts[i].params[j].value;
             c->param[i][j] = v ? xstrdup(v) : NULL;
