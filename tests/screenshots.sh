@@ -37,7 +37,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'run:psql -qX -U postgres -f tests/screens/fixture_live.sql' \
     'key:+ +' 'want:live 1s' key:g settle:1500 "shot:$out/80_queues.svg" \
     resize:45x140 settle:1200 "shot:$out/140_queues.svg" \
-    'key:j enter' want:LAST key:/ want:words 'type: state:failed,retry' key:enter 'want:1 of 12' \
+    'key:j enter' want:LAST key:/ 'want:Tab  queue' 'type: state:failed,retry' key:enter 'want:1 of 12' \
     'key:space j space j j space' 'want:3 marked' settle:300 "shot:$out/140_jobs.svg" \
     resize:24x80 settle:300 "shot:$out/80_jobs.svg" \
     'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \

@@ -141,7 +141,7 @@ static const struct column columns[] = {
     {"expired", "EXPIRED", "Leases that are over without an answer", K_COUNT, F(expired), 7, 7, 0,
      &expired_special},
     {"session", "SESSION", "Its database session: alive, gone, or ?: not to be seen, or behind a pooler", K_CUSTOM,
-     F(session_alive), 7, 7, 7, &session_special},
+     F(session_alive), 7, 7, 21, &session_special},
     {"up", "UP", "Time since it started", K_AGE, F(started_ms), 7, 7, 6, NULL},
     {"version", "VERSION", "Its version", K_TEXT, F(version), 7, 9, 8, NULL},
     {"host", "HOST", "Where it runs", K_TEXT, F(host), 8, 20, 20, NULL},
