@@ -18,6 +18,7 @@ struct source {
     struct recorder *recorder; /* or NULL */
     struct replay *replay;     /* or NULL; owns the store then */
     bool read_only;
+    int interval_ms;
 };
 
 enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
@@ -58,8 +59,8 @@ make_store(struct source *s, const struct source_options *o, struct err *e)
         s->store = s->replay ? replay_store(s->replay) : NULL;
         return s->replay != NULL;
     }
-    s->store = store_new(s->loop, s->watcher, s->adapter, o->schema,
-                         o->interval_ms ? o->interval_ms : 1000);
+    s->interval_ms = o->interval_ms ? o->interval_ms : 1000;
+    s->store = store_new(s->loop, s->watcher, s->adapter, o->schema, s->interval_ms);
     if (o->record)
         s->recorder = recorder_new(o->record, s->store, place, s, e);
     return !o->record || s->recorder;
@@ -84,6 +85,23 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
         return s;
     source_free(s);
     return NULL;
+}
+
+struct source *
+source_new_beside(const struct source *first, const char *adapter, const char *schema,
+                  struct err *e)
+{
+    struct source_options o = {.conninfo = first->conninfo,
+                               .dbname = first->dbname,
+                               .schema = schema,
+                               .adapter = adapter,
+                               .interval_ms = first->interval_ms,
+                               .read_only = first->read_only};
+    struct source *s = source_new(first->loop, &o, e);
+
+    if (s && first->password)
+        source_password(s, first->password);
+    return s;
 }
 
 static void
@@ -162,6 +180,23 @@ source_is_read_only(const struct source *s)
     const struct role_row *role = store_role(s->store);
 
     return s->replay || s->read_only || (role && role->can_act != 1);
+}
+
+const char *
+source_look_only(const struct source *s)
+{
+    const struct server_row *server = store_server(s->store);
+    const struct role_row *role = store_role(s->store);
+
+    if (s->replay)
+        return "this is a recording: nothing in it can be changed";
+    if (s->read_only)
+        return "started with --read-only";
+    if (server && server->in_recovery == 1)
+        return "this server is a standby: it takes no changes";
+    if (!role || role->can_act == 1)
+        return NULL;
+    return *role->why ? role->why : "this login may only look";
 }
 
 const char *

@@ -26,6 +26,10 @@ struct source_options {
 struct source;
 struct source *source_new(struct loop *l, const struct source_options *o, struct err *e)
     __attribute__((warn_unused_result));
+/* Another queue system of the same database: the same login, by its adapter and schema. */
+struct source *source_new_beside(const struct source *first, const char *adapter,
+                                 const char *schema, struct err *e)
+    __attribute__((warn_unused_result));
 void source_free(struct source *s);
 /* The password that the user typed when db_needs_password(watcher); copied, wiped at the end. */
 void source_password(struct source *s, const char *password);
@@ -35,6 +39,8 @@ struct adapter *source_adapter(struct source *s);
 /* "host:port/dbname", for JSON's `source` and the header. */
 const char *source_name(struct source *s);        /* valid until the next call */
 bool source_is_read_only(const struct source *s); /* by option or by the role */
+/* Why nothing can be changed here, as a sentence; NULL = something can. */
+const char *source_look_only(const struct source *s);
 /* Why the act can't be done here, as a sentence; NULL = it can. */
 const char *source_why_not(const struct source *s, enum act act);
 /* The recording that this one shows, NULL = it is live. */

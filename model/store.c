@@ -216,6 +216,13 @@ store_set_interval(struct store *s, int interval_ms)
         store_plan(s);
 }
 
+void
+store_set_share(struct store *s, double share)
+{
+    (void)budget_wait_ms(&s->budget, clock_ms()); /* up to now by the old one */
+    s->budget.share = share;
+}
+
 int
 store_interval(const struct store *s)
 {

@@ -76,6 +76,8 @@ bool store_is_stale(const struct store *s, enum topic t);
 int64_t store_age_ms(const struct store *s, enum topic t); /* of its data; -1 = none */
 
 void store_set_interval(struct store *s, int interval_ms); /* 100 to 3600000 */
+/* The part of the budget that it may spend, 1 = all: others ask the same server. */
+void store_set_share(struct store *s, double share);
 int store_interval(const struct store *s);
 void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
 bool store_is_frozen(const struct store *s);

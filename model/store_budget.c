@@ -14,13 +14,13 @@ enum {
 void
 budget_init(struct budget *b, int64_t now)
 {
-    *b = (struct budget){.balance_us = BALANCE_MOST_US, .at_ms = now, .since_ms = now};
+    *b = (struct budget){.balance_us = BALANCE_MOST_US, .share = 1, .at_ms = now, .since_ms = now};
 }
 
 static void
 fill(struct budget *b, int64_t now)
 {
-    b->balance_us += (double)(now - b->at_ms) * 1000.0 * BUDGET_SHARE;
+    b->balance_us += (double)(now - b->at_ms) * 1000.0 * BUDGET_SHARE * b->share;
     if (b->balance_us > BALANCE_MOST_US)
         b->balance_us = BALANCE_MOST_US;
     b->at_ms = now;
@@ -46,7 +46,8 @@ int64_t
 budget_wait_ms(struct budget *b, int64_t now)
 {
     fill(b, now);
-    return b->balance_us >= 0 ? 0 : (int64_t)(-b->balance_us / (1000.0 * BUDGET_SHARE)) + 1;
+    return b->balance_us >= 0 ? 0
+                              : (int64_t)(-b->balance_us / (1000.0 * BUDGET_SHARE * b->share)) + 1;
 }
 
 double
