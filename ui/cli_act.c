@@ -32,6 +32,7 @@ struct act_run {
     struct cli_queue queue;
     struct action *action;
     struct out out; /* only for its way to print a line */
+    int shown;      /* cells of the line of progress that stands on standard error */
 };
 
 /* --- talking ------------------------------------------------------------------------------------
@@ -112,15 +113,25 @@ asked_and_agreed(const struct act_run *r)
 }
 
 static void
-show_progress(const struct act_run *r)
+show_progress(struct act_run *r)
 {
     struct progress p = action_progress(r->action);
 
     if (!isatty(STDERR_FILENO))
         return;
-    fprintf(stderr, "\r%s %s of %s, %s/s   ", act_infos[action_act(r->action)].doing,
-            fmt_count(p.changed + p.skipped).s, fmt_count(p.total).s, fmt_rate(p.rate).s);
+    r->shown =
+        fprintf(stderr, "\r%s %s of %s, %s/s   ", act_infos[action_act(r->action)].doing,
+                fmt_count(p.changed + p.skipped).s, fmt_count(p.total).s, fmt_rate(p.rate).s);
     fflush(stderr);
+}
+
+/* By blanks: not every terminal knows how to clear a line. */
+static void
+clear_progress(struct act_run *r)
+{
+    if (r->shown > 0)
+        fprintf(stderr, "\r%*s\r", r->shown, "");
+    r->shown = 0;
 }
 
 static void
@@ -266,8 +277,7 @@ run_action(struct act_run *r)
         action_hold_count(r->action);
     action_start(r->action, r->words->force);
     bool ok = turn_until(r, false, &e);
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    clear_progress(r);
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 

@@ -9,10 +9,10 @@ drop function if exists requeue_history(uuid, uuid);
 
 create or replace function error_matches(error text, key text, wanted text) returns boolean
 language sql immutable set search_path from current as $$
-    select case when $3 is null then true when left($3, 1) = '~' then coalesce(strpos($1, substr($3, 2)) > 0, false)
+    select case when $3 is null then true when left($3, 1) = '~' then coalesce(strpos(lower($1), lower(substr($3, 2))) > 0, false)
                 else coalesce($2 = error_key($3), false) end
 $$;
-comment on function error_matches(text, text, text) is 'Whether an error is in the group of a text, or contains what follows a ~';
+comment on function error_matches(text, text, text) is 'Whether an error is in the group of a text, or contains what follows a ~, in any case';
 
 create or replace function spread_check(spread interval) returns void
 language plpgsql immutable set search_path from current as $$

@@ -510,6 +510,7 @@ test_prompts(void **state)
     vt_type(&vt, "y\n");
     vt_want(&vt, "3 jobs ready");
     assert_int_equal(vt_exit_status(&vt), 0);
+    assert_null(memchr(vt.raw, 0x1b, vt.raw_len)); /* TERM=dumb knows no escapes */
     vt_done(&vt);
 
     core_settle(conn);

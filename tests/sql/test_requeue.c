@@ -209,6 +209,8 @@ groups_and_texts(void **state)
     expect(c, "3 ready", "select t.look('requeue_preview(error => ''no route to host N'')')");
     expect(c, "1 ready", "select t.look('requeue_preview(error => ''~0.99'')')");
     expect(c, "", "select t.look('requeue_preview(error => ''~0.98'')')");
+    /* in any case, as the list of jobs finds it */
+    expect(c, "3 ready", "select t.look('requeue_preview(error => ''~ROUTE to'')')");
     expect(c, "2 ready", "select t.look('requeue_preview(error => ''disk full'')')");
     expect(c, "1", "select count(*) from requeue_where(" ACT(1) ", 1, 'q', error => 'disk full')");
     expect(c, "p disk full 1,q no route to host N 3",
