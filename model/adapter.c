@@ -1,231 +1,42 @@
 /*
- * Adapters: the annotated file is read by sections.c, here its sections get their meaning: which
- * there are, what they take, what they answer. Checking happens once, when the file is read, so
- * that binding a statement can't fail.
+ * An adapter in use: a file that was read (adapter_read.c), bound to a schema.
  */
 #include "model/adapter.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/health.h"
+#include "model/adapter_parts.h"
 #include "model/mem.h"
-#include "model/sections.h"
-
-/* name, record, acts, required */
-const struct section_kind section_kinds[SEC_COUNT] = {
-    {"detect",             NULL,                   false, true },
-    {"version",            NULL,                   false, false},
-    {"role",               &record_role,           false, false},
-    {"queues",             &record_queue,          false, true },
-    {"counts",             &record_count,          false, true },
-    {"rates",              &record_rate,           false, false},
-    {"times",              &record_time,           false, false},
-    {"minutes",            &record_minute,         false, false},
-    {"jobs",               &record_job,            false, true },
-    {"jobs_back",          NULL,                   false, false},
-    {"job",                &record_detail,         false, true },
-    {"attempts",           &record_attempt,        false, false},
-    {"nodes",              &record_node,           false, false},
-    {"leases",             &record_lease,          false, false},
-    {"groups",             &record_group,          false, false},
-    {"groups_by",          &record_group,          false, false},
-    {"fail_times",         &record_fail_time,      false, false},
-    {"audit",              &record_audit,          false, false},
-    {"schedules",          &record_schedule,       false, false},
-    {"cron_runs",          &record_run,            false, false},
-    {"cron_next",          &record_run,            false, false},
-    {"queue_settings",     &record_setting,        false, false},
-    {"health_server",      &record_health_server,  false, false},
-    {"health_sessions",    &record_health_session, false, false},
-    {"health_vacuums",     &record_health_vacuum,  false, false},
-    {"health_tables",      &record_health_table,   false, false},
-    {"requeue",            &record_change,         true,  false},
-    {"requeue_where",      &record_change,         true,  false},
-    {"release_where",      &record_change,         true,  false},
-    {"extend",             &record_change,         true,  false},
-    {"extend_where",       &record_change,         true,  false},
-    {"purge",              &record_change,         true,  false},
-    {"pause",              &record_change,         true,  false},
-    {"resume",             &record_change,         true,  false},
-    {"cancel",             &record_change,         true,  false},
-    {"cancel_where",       &record_change,         true,  false},
-    {"discard",            &record_change,         true,  false},
-    {"discard_where",      &record_change,         true,  false},
-    {"delete",             &record_change,         true,  false},
-    {"delete_where",       &record_change,         true,  false},
-    {"priority",           &record_change,         true,  false},
-    {"priority_where",     &record_change,         true,  false},
-    {"reschedule",         &record_change,         true,  false},
-    {"reschedule_where",   &record_change,         true,  false},
-    {"undo",               &record_change,         true,  false},
-    {"drain",              &record_change,         true,  false},
-    {"queue_set",          &record_change,         true,  false},
-    {"cron_set",           &record_change,         true,  false},
-    {"cron_pause",         &record_change,         true,  false},
-    {"cron_resume",        &record_change,         true,  false},
-    {"cron_run",           &record_change,         true,  false},
-    {"cron_remove",        &record_change,         true,  false},
-    {"backend_signal",     &record_change,         true,  false},
-    {"requeue_preview",    &record_effect,         false, false},
-    {"release_preview",    &record_effect,         false, false},
-    {"extend_preview",     &record_effect,         false, false},
-    {"purge_preview",      &record_effect,         false, false},
-    {"cancel_preview",     &record_effect,         false, false},
-    {"discard_preview",    &record_effect,         false, false},
-    {"delete_preview",     &record_effect,         false, false},
-    {"priority_preview",   &record_effect,         false, false},
-    {"reschedule_preview", &record_effect,         false, false},
-    {"undo_preview",       &record_effect,         false, false},
-    {"pause_preview",      &record_effect,         false, false},
-    {"cron_set_preview",   &record_effect,         false, false},
-    {"queue_set_preview",  &record_effect,         false, false},
-};
-
-/* What the console asks any database; a section of the same name in the file comes before it. */
-enum { CONSOLE_SECTIONS = 5 };
-static const struct {
-    enum section_id id;
-    const char *file, *params;
-} console_sections[CONSOLE_SECTIONS] = {
-    {SEC_HEALTH_SERVER,   "health_server",   ""              },
-    {SEC_HEALTH_SESSIONS, "health_sessions", ""              },
-    {SEC_HEALTH_VACUUMS,  "health_vacuums",  ""              },
-    {SEC_HEALTH_TABLES,   "health_tables",   ""              },
-    {SEC_BACKEND_SIGNAL,  "health_signal",   "settings batch"},
-};
-
-struct bound {
-    const struct section *section; /* NULL = the file has none */
-    enum param params[ADAPTER_PARAMS];
-    int nparams;
-    char *sql; /* for the schema in use */
-};
 
 struct adapter {
-    struct sections file;
-    struct bound bound[SEC_COUNT];
-    struct section console[CONSOLE_SECTIONS];
-    struct note params[CONSOLE_SECTIONS];
+    struct adapter_file *file;
+    char *sql[SEC_COUNT]; /* for the schema in use */
     char *schema;
 };
-
-static int
-section_index(const char *name)
-{
-    for (int i = 0; i < SEC_COUNT; i++)
-        if (!strcmp(section_kinds[i].name, name))
-            return i;
-    return -1;
-}
-
-/* The highest $n in the statement. */
-static int
-highest_param(const char *sql)
-{
-    long highest = 0;
-
-    for (const char *s = sql; (s = strchr(s, '$')); s++) {
-        char *end;
-        long n = isdigit((unsigned char)s[1]) ? strtol(s + 1, &end, 10) : 0;
-        if (n > highest)
-            highest = n;
-    }
-    return highest > ADAPTER_PARAMS ? ADAPTER_PARAMS + 1 : (int)highest;
-}
-
-static bool
-read_params(const struct section *s, const char *file, struct bound *b, struct err *e)
-{
-    const char *list = section_note(s, "params");
-
-    for (const char *at = list ? list : ""; *at;) {
-        int len = (int)strcspn(at, " \t");
-        if (len > 0 && b->nparams == ADAPTER_PARAMS)
-            return fail(e, ERR_DATA, "%s:%d: %s: too many parameters", file, s->line, s->name);
-        if (len > 0 && !param_find(at, len, &b->params[b->nparams++]))
-            return fail(e, ERR_DATA, "%s:%d: %s: no parameter is called \"%.*s\"", file, s->line,
-                        s->name, len, at);
-        at += len + (at[len] != 0);
-    }
-    int highest = highest_param(s->sql);
-    if (highest != b->nparams)
-        return fail(e, ERR_DATA, "%s:%d: %s: the statement takes $1 to $%d, params: names %d", file,
-                    s->line, s->name, highest, b->nparams);
-    return true;
-}
-
-static bool
-read_section(struct adapter *a, const char *file, const struct section *s, struct err *e)
-{
-    int i = section_index(s->name);
-
-    if (i < 0)
-        return fail(e, ERR_DATA, "%s:%d: no section is called \"%s\"", file, s->line, s->name);
-    if (a->bound[i].section)
-        return fail(e, ERR_DATA, "%s:%d: %s stands twice", file, s->line, s->name);
-    a->bound[i].section = s;
-    return read_params(s, file, &a->bound[i], e);
-}
-
-static bool
-add_console_sections(struct adapter *a, struct err *e)
-{
-    bool ok = true;
-
-    for (int i = 0; ok && i < CONSOLE_SECTIONS; i++) {
-        enum section_id id = console_sections[i].id;
-        const char *file = console_sections[i].file;
-        if (a->bound[id].section)
-            continue;
-        a->params[i] = (struct note){xstrdup("params"), xstrdup(console_sections[i].params), 1};
-        a->console[i] = (struct section){xstrdup(section_kinds[id].name),
-                                         xstrdup(console_sql(file)), 1, &a->params[i], 1};
-        a->bound[id].section = &a->console[i];
-        ok = read_params(&a->console[i], file, &a->bound[id], e);
-    }
-    return ok;
-}
-
-static bool
-check_header(const struct adapter *a, const char *file, struct err *e)
-{
-    static const char *const wanted[] = {"adapter", "title", "format", "schema"};
-
-    for (int i = 0; i < 4; i++)
-        if (!sections_header(&a->file, wanted[i]))
-            return fail(e, ERR_DATA, "%s: the header has no \"%s:\"", file, wanted[i]);
-    if (strcmp(sections_header(&a->file, "format"), "2") != 0)
-        return fail(e, ERR_DATA, "%s: format %s is not 2", file,
-                    sections_header(&a->file, "format"));
-    for (int i = 0; i < SEC_COUNT; i++)
-        if (section_kinds[i].required && !a->bound[i].section)
-            return fail(e, ERR_DATA, "%s: section %s is missing", file, section_kinds[i].name);
-    return true;
-}
 
 /* The text of one section for a schema; NULL = the file has no such section. */
 static bool
 bind_section(const struct adapter *a, int i, const char *schema, char **sql, struct err *e)
 {
+    const struct section *s = a->file->bound[i].section;
+
     *sql = NULL;
-    return !a->bound[i].section || sections_bind(a->bound[i].section, schema, sql, e);
+    return !s || sections_bind(s, schema, sql, e);
 }
 
 struct adapter *
 adapter_parse(const char *file_name, const char *text, struct err *e)
 {
-    struct adapter *a = xcalloc(1, sizeof *a);
-    bool ok = sections_read(file_name, text, &a->file, e);
+    struct adapter_file *f = adapter_file_read(file_name, text, e);
 
-    for (int i = 0; ok && i < a->file.n; i++)
-        ok = read_section(a, file_name, &a->file.list[i], e);
-    ok = ok && check_header(a, file_name, e) && add_console_sections(a, e) &&
-         bind_section(a, SEC_DETECT, adapter_default_schema(a), &a->bound[SEC_DETECT].sql, e);
-    if (ok)
+    if (!f)
+        return NULL;
+    struct adapter *a = xcalloc(1, sizeof *a);
+    a->file = f;
+    if (bind_section(a, SEC_DETECT, adapter_default_schema(a), &a->sql[SEC_DETECT], e))
         return a;
     adapter_free(a);
     return NULL;
@@ -247,14 +58,8 @@ adapter_free(struct adapter *a)
     if (!a)
         return;
     for (int i = 0; i < SEC_COUNT; i++)
-        free(a->bound[i].sql);
-    sections_free(&a->file);
-    for (int i = 0; i < CONSOLE_SECTIONS; i++) {
-        free(a->console[i].name);
-        free(a->console[i].sql);
-        free(a->params[i].key);
-        free(a->params[i].value);
-    }
+        free(a->sql[i]);
+    adapter_file_free(a->file);
     free(a->schema);
     free(a);
 }
@@ -273,8 +78,8 @@ adapter_use(struct adapter *a, const char *schema, struct err *e)
             free(sql[i]);
             continue;
         }
-        free(a->bound[i].sql);
-        a->bound[i].sql = sql[i];
+        free(a->sql[i]);
+        a->sql[i] = sql[i];
     }
     if (!ok)
         return false;
@@ -336,69 +141,100 @@ adapter_schema(const struct adapter *a)
 const char *
 adapter_default_schema(const struct adapter *a)
 {
-    return sections_header(&a->file, "schema");
+    return sections_header(&a->file->text, "schema");
 }
 
 const char *
 adapter_name(const struct adapter *a)
 {
-    return sections_header(&a->file, "adapter");
+    return sections_header(&a->file->text, "adapter");
 }
 
 const char *
 adapter_title(const struct adapter *a)
 {
-    return sections_header(&a->file, "title");
+    return sections_header(&a->file->text, "title");
 }
 
 bool
 adapter_has(const struct adapter *a, enum section_id s)
 {
-    return a->bound[s].section != NULL;
+    return a->file->bound[s].section != NULL;
 }
 
 const char *
 adapter_sql(const struct adapter *a, enum section_id s)
 {
-    return a->bound[s].sql ? a->bound[s].sql : "";
+    return a->sql[s] ? a->sql[s] : "";
 }
 
 const char *
 adapter_note(const struct adapter *a, enum section_id s, const char *key)
 {
-    return a->bound[s].section ? section_note(a->bound[s].section, key) : NULL;
+    return a->file->bound[s].section ? section_note(a->file->bound[s].section, key) : NULL;
+}
+
+const char *
+adapter_header(const struct adapter *a, const char *key)
+{
+    return sections_header(&a->file->text, key);
+}
+
+const char *
+adapter_header_next(const struct adapter *a, const char *key, int *at)
+{
+    const struct sections *text = &a->file->text;
+
+    while (*at < text->nheader) {
+        const struct note *n = &text->header[(*at)++];
+        if (!strcmp(n->key, key))
+            return n->value;
+    }
+    return NULL;
 }
 
 bool
 adapter_takes(const struct adapter *a, enum section_id s, enum param p)
 {
-    for (int i = 0; i < a->bound[s].nparams; i++)
-        if (a->bound[s].params[i] == p)
+    for (int i = 0; i < a->file->bound[s].nparams; i++)
+        if (a->file->bound[s].params[i] == p)
             return true;
     return false;
+}
+
+/* raw_states and tables come from the header. */
+static const char *
+value_of(const struct adapter *a, const struct params *p, enum param name)
+{
+    if (name == PARAM_TABLES)
+        return a->file->tables;
+    if (!p)
+        return NULL;
+    return name == PARAM_RAW_STATES ? adapter_raw_states(a->file, p->value[PARAM_STATES])
+                                    : p->value[name];
 }
 
 struct db_stmt
 adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
              struct db_param *storage)
 {
-    const struct bound *b = &a->bound[s];
+    const struct bound *b = &a->file->bound[s];
 
-    assert(b->sql);
+    assert(a->sql[s]);
     for (int i = 0; i < b->nparams; i++)
-        storage[i] = (struct db_param){.value = p ? p->value[b->params[i]] : NULL};
-    return (struct db_stmt){.sql = b->sql, .nparams = b->nparams, .params = storage};
+        storage[i] = (struct db_param){.value = value_of(a, p, b->params[i])};
+    return (struct db_stmt){.sql = a->sql[s], .nparams = b->nparams, .params = storage};
 }
 
 char *
 adapter_show(const struct adapter *a, enum section_id s, const struct params *p)
 {
-    const struct bound *b = &a->bound[s];
+    const struct bound *b = &a->file->bound[s];
     struct buf out = {0};
 
     buf_str(&out, adapter_sql(a, s));
     for (int i = 0; i < b->nparams; i++) {
-        const char *value = p ? p->value[b->params[i]] : NULL;
+        const char *value = value_of(a, p, b->params[i]);
         buf_printf(&out, "\n-- $%d %s = %s", i + 1, param_name(b->params[i]),
                    value ? value : "NULL");
     }

@@ -19,6 +19,7 @@ enum section_id {
     SEC_ROLE,
     SEC_QUEUES,
     SEC_COUNTS,
+    SEC_COUNTS_FINAL, /* finished jobs that are kept; slow, asked rarely */
     SEC_RATES,
     SEC_TIMES,
     SEC_MINUTES,
@@ -42,7 +43,10 @@ enum section_id {
     SEC_HEALTH_TABLES,
     SEC_REQUEUE,
     SEC_REQUEUE_WHERE,
+    SEC_RESCUE,  /* one running job whose worker is gone: given back, by its id */
+    SEC_REDRIVE, /* from a queue of dead letters back to where it came from */
     SEC_RELEASE_WHERE,
+    SEC_TERMINATE, /* ends the sessions of a node */
     SEC_EXTEND,
     SEC_EXTEND_WHERE,
     SEC_PURGE,
@@ -59,6 +63,8 @@ enum section_id {
     SEC_TIME,
     SEC_TIME_WHERE,
     SEC_UNDO,
+    SEC_EDIT,
+    SEC_PUSH,
     SEC_DRAIN,
     SEC_QUEUE_SET,
     SEC_CRON_SET,
@@ -77,6 +83,8 @@ enum section_id {
     SEC_PRIORITY_PREVIEW,
     SEC_TIME_PREVIEW,
     SEC_UNDO_PREVIEW,
+    SEC_EDIT_PREVIEW,
+    SEC_PUSH_PREVIEW,
     SEC_PAUSE_PREVIEW,
     SEC_CRON_SET_PREVIEW,
     SEC_QUEUE_SET_PREVIEW,
@@ -119,11 +127,17 @@ const char *adapter_title(const struct adapter *a);
 bool adapter_has(const struct adapter *a, enum section_id s);
 /* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
 const char *adapter_sql(const struct adapter *a, enum section_id s);
-const char *adapter_note(const struct adapter *a, enum section_id s, const char *key); /* or NULL */
+/* A note of a section: official, guard, confirm, mode, requires, cost, range, dry; NULL = none. */
+const char *adapter_note(const struct adapter *a, enum section_id s, const char *key);
+/* A line of the header: states, id-type, note, ...; NULL = none. */
+const char *adapter_header(const struct adapter *a, const char *key);
+/* One that may repeat: *at begins at 0; NULL = no more. */
+const char *adapter_header_next(const struct adapter *a, const char *key, int *at);
 /* The section takes this parameter. */
 bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
 
-/* A statement with its parameters in order; storage[ADAPTER_PARAMS] and p live until db_ask. */
+/* A statement with its parameters in order; raw_states is made from the states in p by the header,
+ * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */

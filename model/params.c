@@ -47,6 +47,8 @@ static const char *const names[PARAM_TOTAL] = {
     [PARAM_IN_PAYLOAD] = "in_payload",
     [PARAM_PATH] = "path",
     [PARAM_OF] = "of",
+    [PARAM_RAW_STATES] = "raw_states",
+    [PARAM_TABLES] = "tables",
 };
 
 const char *
@@ -71,7 +73,7 @@ bool
 param_is_list(enum param p)
 {
     return p == PARAM_IDS || p == PARAM_STATES || p == PARAM_WORDS || p == PARAM_NOT_WORDS ||
-           p == PARAM_PATH;
+           p == PARAM_PATH || p == PARAM_RAW_STATES || p == PARAM_TABLES;
 }
 
 void

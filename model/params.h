@@ -7,15 +7,15 @@
 #include <stdint.h>
 
 enum param {
-    PARAM_IDS,          /* text[]: full job ids */
-    PARAM_QUEUE,        /* text */
-    PARAM_STATES,       /* text[]: scheduled ready running retry failed completed cancelled */
-    PARAM_KIND,         /* text */
-    PARAM_NODE,         /* text */
-    PARAM_ERROR,        /* text: the group of this error; "~TEXT" = a substring */
-    PARAM_WORDS,        /* text[]: each is a part of id, queue, kind or error, in any case */
-    PARAM_NOT_WORDS,    /* text[]: none is */
-    PARAM_OLDER_THAN,   /* interval */
+    PARAM_IDS,        /* text[]: full job ids */
+    PARAM_QUEUE,      /* text */
+    PARAM_STATES,     /* text[]: scheduled ready running retry failed blocked completed cancelled */
+    PARAM_KIND,       /* text */
+    PARAM_NODE,       /* text */
+    PARAM_ERROR,      /* text: the group of this error; "~TEXT" = a substring */
+    PARAM_WORDS,      /* text[]: each is a part of id, queue, kind or error, in any case */
+    PARAM_NOT_WORDS,  /* text[]: none is */
+    PARAM_OLDER_THAN, /* interval */
     PARAM_YOUNGER_THAN, /* interval */
     PARAM_MIN_TRIES,    /* int */
     PARAM_TOP_TRIES,    /* int: at most so many */
@@ -40,6 +40,8 @@ enum param {
     PARAM_OF,           /* uuid of the action that is to be undone */
     PARAM_IN_PAYLOAD,   /* text: "~TEXT" = a part of it in any case, "=TEXT" = exactly */
     PARAM_PATH,         /* text[]: of the value in the payload that IN_PAYLOAD speaks of */
+    PARAM_RAW_STATES,   /* text[]: states in the system's own words, by the adapter's header */
+    PARAM_TABLES,       /* text[]: the adapter's header "tables" */
     PARAM_TOTAL         /* how many there are; no parameter */
 };
 const char *param_name(enum param p);                      /* "ids", "queue", ... */

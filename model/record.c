@@ -24,21 +24,30 @@ static const struct field queue_fields[] = {
 RECORD(queue, queue_fields, queue_row);
 
 static const struct field count_fields[] = {
-    {"queue",     F_STR, Q(queue),     false},
-    {"scheduled", F_I64, Q(scheduled), false},
-    {"ready",     F_I64, Q(ready),     false},
-    {"retry",     F_I64, Q(retry),     false},
-    {"running",   F_I64, Q(running),   false},
-    {"failed",    F_I64, Q(failed),    false},
-    {"oldest_ms", F_I64, Q(oldest_ms), false},
-    {"pushed",    F_I64, Q(pushed),    true },
-    {"completed", F_I64, Q(completed), true },
-    {"fails",     F_I64, Q(fails),     true },
-    {"retried",   F_I64, Q(retried),   true },
-    {"run_ms",    F_I64, Q(run_ms),    true },
-    {"blocked",   F_I64, Q(blocked),   true },
+    {"queue",     F_STR,  Q(queue),     false},
+    {"scheduled", F_I64,  Q(scheduled), false},
+    {"ready",     F_I64,  Q(ready),     false},
+    {"retry",     F_I64,  Q(retry),     false},
+    {"running",   F_I64,  Q(running),   false},
+    {"failed",    F_I64,  Q(failed),    false},
+    {"oldest_ms", F_I64,  Q(oldest_ms), false},
+    {"pushed",    F_I64,  Q(pushed),    true },
+    {"completed", F_I64,  Q(completed), true },
+    {"fails",     F_I64,  Q(fails),     true },
+    {"retried",   F_I64,  Q(retried),   true },
+    {"run_ms",    F_I64,  Q(run_ms),    true },
+    {"blocked",   F_I64,  Q(blocked),   true },
+    {"approx",    F_BOOL, Q(approx),    true },
 };
 RECORD(count, count_fields, queue_row);
+
+static const struct field final_fields[] = {
+    {"queue",     F_STR,  Q(queue),          false},
+    {"completed", F_I64,  Q(kept_completed), false},
+    {"cancelled", F_I64,  Q(kept_cancelled), true },
+    {"approx",    F_BOOL, Q(kept_approx),    true },
+};
+RECORD(final, final_fields, queue_row);
 
 #define R(f) offsetof(struct rate_row, f)
 static const struct field rate_fields[] = {
@@ -82,9 +91,9 @@ RECORD(minute, minute_fields, minute_row);
         {"changed_ms", F_I64, J(changed_ms), true}, {"started_ms", F_I64, J(started_ms), true}, \
         {"finished_ms", F_I64, J(finished_ms), true}, {"node", F_STR, J(node), true},           \
         {"lease", F_I64, J(lease), true}, {"lease_until_ms", F_I64, J(lease_until_ms), true},   \
-        {"error", F_STR, J(error), false},                                                      \
+        {"error", F_STR, J(error), false}, {"cursor", F_STR, J(cursor), true},                  \
     {                                                                                           \
-        "cursor", F_STR, J(cursor), true                                                        \
+        "stale", F_BOOL, J(stale), true                                                         \
     }
 /* clang-format on */
 #define J(f) offsetof(struct job_row, f)
@@ -105,6 +114,7 @@ static const struct field detail_fields[] = {
     {"result",           F_STR,  D(result),           true },
     {"origin_id",        F_STR,  D(origin_id),        true },
     {"cancel_asked",     F_BOOL, D(cancel_asked),     true },
+    {"version",          F_STR,  D(version),          true },
 };
 RECORD(detail, detail_fields, job_detail);
 
@@ -115,7 +125,7 @@ static const struct field attempt_fields[] = {
     {"started_ms", F_I64, A(started_ms), true },
     {"ended_ms",   F_I64, A(ended_ms),   true },
     {"outcome",    F_STR, A(outcome),    true },
-    {"error",      F_STR, A(error),      false},
+    {"error",      F_STR, A(error),      true },
     {"trace",      F_STR, A(trace),      true },
 };
 RECORD(attempt, attempt_fields, attempt_row);
@@ -128,7 +138,7 @@ static const struct field node_fields[] = {
     {"pid",            F_INT,  N(pid),            true },
     {"version",        F_STR,  N(version),        true },
     {"started_ms",     F_I64,  N(started_ms),     true },
-    {"heartbeat_ms",   F_I64,  N(heartbeat_ms),   false},
+    {"heartbeat_ms",   F_I64,  N(heartbeat_ms),   true },
     {"slots",          F_INT,  N(slots),          true },
     {"running",        F_I64,  N(running),        false},
     {"leases",         F_I64,  N(leases),         true },
@@ -144,12 +154,12 @@ RECORD(node, node_fields, node_row);
 
 #define L(f) offsetof(struct lease_row, f)
 static const struct field lease_fields[] = {
-    {"lease",          F_I64, L(lease),          false},
+    {"lease",          F_I64, L(lease),          true },
     {"node",           F_STR, L(node),           false},
     {"queue",          F_STR, L(queue),          false},
     {"jobs",           F_I64, L(jobs),           false},
-    {"started_ms",     F_I64, L(started_ms),     false},
-    {"lease_until_ms", F_I64, L(lease_until_ms), false},
+    {"started_ms",     F_I64, L(started_ms),     true },
+    {"lease_until_ms", F_I64, L(lease_until_ms), true },
     {"version",        F_I64, L(version),        true },
     {"job_ids",        F_STR, L(job_ids),        true },
     {"tries",          F_INT, L(tries),          true },
@@ -201,13 +211,13 @@ RECORD(audit, audit_fields, audit_row);
 static const struct field schedule_fields[] = {
     {"name",            F_STR,  H(name),            false},
     {"cron",            F_STR,  H(cron),            false},
-    {"tz",              F_STR,  H(tz),              false},
-    {"queue",           F_STR,  H(queue),           false},
-    {"kind",            F_STR,  H(kind),            false},
+    {"tz",              F_STR,  H(tz),              true },
+    {"queue",           F_STR,  H(queue),           true },
+    {"kind",            F_STR,  H(kind),            true },
     {"state",           F_STR,  H(state),           false},
-    {"last_run_ms",     F_I64,  H(last_run_ms),     false},
-    {"last_outcome",    F_STR,  H(last_outcome),    false},
-    {"next_run_ms",     F_I64,  H(next_run_ms),     false},
+    {"last_run_ms",     F_I64,  H(last_run_ms),     true },
+    {"last_outcome",    F_STR,  H(last_outcome),    true },
+    {"next_run_ms",     F_I64,  H(next_run_ms),     true },
     {"catch_up",        F_STR,  H(catch_up),        true },
     {"last_job",        F_STR,  H(last_job),        true },
     {"priority",        F_INT,  H(priority),        true },
@@ -286,6 +296,8 @@ static const struct field role_fields[] = {
     {"role",    F_STR,  O(role),    false},
     {"can_act", F_BOOL, O(can_act), false},
     {"why",     F_STR,  O(why),     true },
+    {"warning", F_STR,  O(warning), true },
+    {"signals", F_BOOL, O(signals), true },
 };
 RECORD(role, role_fields, role_row);
 

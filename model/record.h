@@ -23,6 +23,9 @@ struct queue_row {
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
     int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* by who asks for SEC_TIMES */
     double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
+    int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
+                                               known: by SEC_COUNTS_FINAL, asked rarely */
+    int approx, kept_approx;                /* 1: the live numbers, the kept ones, are estimates */
 };
 
 struct rate_row { /* a kept point of the cumulative counters */
@@ -48,6 +51,7 @@ struct job_row {
     int64_t lease, lease_until_ms;
     const char *error;  /* the first 300 characters */
     const char *cursor; /* the place of this row for the next page */
+    int stale;          /* running, but its worker seems gone: 1, 0, -1 = can't tell */
 };
 
 struct job_detail {
@@ -55,6 +59,7 @@ struct job_detail {
     const char *unique_key, *payload, *payload_format, *payload_type, *result, *origin_id;
     int64_t payload_size, run_timeout_ms, lease_timeout_ms;
     int cancel_asked;
+    const char *version; /* an edit must find it unchanged; "" = this adapter has none */
 };
 
 struct attempt_row {
@@ -139,7 +144,9 @@ struct server_row { /* sql/console/server.sql */
 struct role_row {     /* what the adapter lets this login do */
     const char *role; /* viewer, worker, operator, owner, "" = nothing */
     int can_act;
-    const char *why; /* why not, as a sentence */
+    const char *why;     /* why not, as a sentence */
+    const char *warning; /* what must be known although it can be read: rows may be hidden; "" */
+    int signals;         /* may end others' sessions: 1, 0, -1 = can't tell */
 };
 
 struct spent_row { /* sql/console/spent.sql: closes each refresh */
@@ -151,10 +158,10 @@ struct record {
     int n;
     size_t size; /* of the struct */
 };
-extern const struct record record_queue, record_count, record_rate, record_time, record_minute,
-    record_job, record_detail, record_attempt, record_node, record_lease, record_group,
-    record_fail_time, record_audit, record_schedule, record_run, record_setting, record_effect,
-    record_change, record_server, record_role, record_spent;
+extern const struct record record_queue, record_count, record_final, record_rate, record_time,
+    record_minute, record_job, record_detail, record_attempt, record_node, record_lease,
+    record_group, record_fail_time, record_audit, record_schedule, record_run, record_setting,
+    record_effect, record_change, record_server, record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

@@ -92,10 +92,18 @@ skip_opaque(const char *s, const char *start)
 
 /* --- placeholders --- */
 
-/* rel, arch and queue_lit belong to sections that run once a queue: the server made their values.
- */
-static const char *const placeholders[] = {"{schema}", "{schema_lit}", "{rel}", "{arch}",
-                                           "{queue_lit}"};
+enum { SCHEMA, SCHEMA_LIT, ERROR_KEY };
+static const char *const placeholders[] = {"{schema}", "{schema_lit}", "{error_key("};
+
+/* What native's error_key() does, as built-in functions: the text of an error becomes the key of
+ * its group. EXPR stands between the two halves. */
+static const char *const error_key[2] = {
+    "left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left((",
+    ")::text, 1000), '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}',"
+    " 'N', 'g'), '\"[^\"]*\"|''[^'']*''|`[^`]*`', 'N', 'g'),"
+    " E'0[xX][0-9a-fA-F]+|\\\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\\\M', 'N', 'g'),"
+    " '[0-9]+([.,:][0-9]+)*', 'N', 'g'), E'\\\\s+', ' ', 'g')), 300)",
+};
 
 /* Index of the placeholder at s, -1 = none. */
 static int
@@ -114,6 +122,29 @@ has_placeholder(const char *s, const char *end)
         if (placeholder_at(s) >= 0)
             return true;
     return false;
+}
+
+/* The ")" of the ")}" that ends {error_key( at s; NULL = there is none. */
+static const char *
+error_key_end(const char *s)
+{
+    const char *start = s;
+    int depth = 1;
+
+    for (s += strlen(placeholders[ERROR_KEY]); *s;) {
+        const char *after = skip_opaque(s, start);
+        if (!after)
+            return NULL;
+        if (after > s) {
+            s = after;
+            continue;
+        }
+        depth += (*s == '(') - (*s == ')');
+        if (depth == 0)
+            return s[1] == '}' ? s : NULL;
+        s++;
+    }
+    return NULL;
 }
 
 /* What is wrong with the statement, NULL = nothing. */
@@ -138,6 +169,8 @@ check_sql(const char *sql)
             return "more than one statement";
         if (*s == '{' && placeholder_at(s) < 0)
             return "unknown placeholder";
+        if (*s == '{' && placeholder_at(s) == ERROR_KEY && !error_key_end(s))
+            return "{error_key(...)} has no end";
         has_words |= !strchr(" \t\r\n", *s);
         s++;
     }
@@ -393,6 +426,32 @@ add_quoted(struct buf *b, const char *s, char quote)
     buf_add(b, &quote, 1);
 }
 
+static void
+add_bound(struct buf *b, const char *from, const char *to, const char *schema)
+{
+    for (const char *at = from; at < to;) {
+        const char *after = skip_opaque(at, from);
+        int i = after == at ? placeholder_at(at) : -1;
+        const char *end = i == ERROR_KEY ? error_key_end(at) : NULL;
+        if (i == SCHEMA || i == SCHEMA_LIT) {
+            add_quoted(b, schema, i == SCHEMA ? '"' : '\'');
+            at += strlen(placeholders[i]);
+            continue;
+        }
+        if (end) {
+            buf_str(b, error_key[0]);
+            add_bound(b, at + strlen(placeholders[i]), end, schema);
+            buf_str(b, error_key[1]);
+            at = end + 2;
+            continue;
+        }
+        if (!after || after == at)
+            after = at + 1;
+        buf_add(b, at, (size_t)(after - at));
+        at = after;
+    }
+}
+
 bool
 sections_bind(const struct section *s, const char *schema, char **sql, struct err *e)
 {
@@ -403,19 +462,7 @@ sections_bind(const struct section *s, const char *schema, char **sql, struct er
     if (len == 0 || len > NAME_MAX_BYTES || !utf8_valid(schema, len))
         return fail(e, ERR_USAGE, "not the name of a schema: 1 to %d bytes of UTF-8 are needed",
                     NAME_MAX_BYTES);
-    for (const char *at = s->sql; *at;) {
-        const char *after = skip_opaque(at, s->sql);
-        int i = after == at ? placeholder_at(at) : -1;
-        if (i == 0 || i == 1) {
-            add_quoted(&b, schema, i == 0 ? '"' : '\'');
-            at += strlen(placeholders[i]);
-            continue;
-        }
-        if (!after || after == at)
-            after = at + 1;
-        buf_add(&b, at, (size_t)(after - at));
-        at = after;
-    }
+    add_bound(&b, s->sql, s->sql + strlen(s->sql), schema);
     *sql = b.data ? b.data : xstrdup("");
     return true;
 }

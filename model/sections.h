@@ -1,6 +1,7 @@
 /* The named sections of an annotated .sql file (adapters): header lines `-- key: value`, then
  * sections `-- name: X` with annotations and one statement each. Here also stands the only function
- * of the program that puts an identifier into SQL: {schema} and {schema_lit}. */
+ * of the program that puts an identifier into SQL: {schema} and {schema_lit}, and the group of an
+ * error, {error_key(EXPR)}. */
 #ifndef MODEL_SECTIONS_H
 #define MODEL_SECTIONS_H
 
@@ -37,8 +38,8 @@ const struct section *sections_find(const struct sections *s, const char *name);
 const char *sections_header(const struct sections *s, const char *key);          /* NULL = none */
 const char *section_note(const struct section *s, const char *key);              /* NULL = none */
 
-/* The statement with {schema} and {schema_lit} replaced; the caller frees. Refuses a schema that is
- * not valid UTF-8 or is longer than 63 bytes. */
+/* The statement with its placeholders replaced; the caller frees. Refuses a schema that is not
+ * valid UTF-8 or is longer than 63 bytes. */
 bool sections_bind(const struct section *s, const char *schema, char **sql, struct err *e)
     __attribute__((warn_unused_result));
 

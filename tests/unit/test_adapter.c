@@ -98,6 +98,69 @@ test_bad_files(void **state)
     refused(HEAD NEEDED "-- name: jbo\nselect 1\n", "jbo");
     refused(HEAD NEEDED "-- name: jobs\nselect 1\n", "jobs");
     refused(HEAD NEEDED "-- name: job\nselect '{schema}'\n", "quoted");
+    refused(HEAD "-- vendor: me\n" NEEDED,
+            "file.sql:5: no line of the header is called \"vendor\"");
+    refused(HEAD "-- schema: me\n" NEEDED, "file.sql:5: schema stands twice");
+    refused(HEAD "-- states: ready\n" NEEDED, "file.sql:5: states: each is");
+    refused(HEAD "-- states: waiting=x\n" NEEDED, "file.sql:5: states: each is");
+    refused(HEAD "-- states: ready=\n" NEEDED, "file.sql:5: states: a word is missing");
+    refused(HEAD "-- tested-versions: new\n" NEEDED, "file.sql:5: tested-versions: ranges");
+    refused(HEAD "-- id-type: int\n" NEEDED, "file.sql:5: id-type");
+    refused(HEAD NEEDED "-- name: job\n-- guarded: by me\nselect 1\n",
+            "file.sql:14: job: no note is called \"guarded\"");
+    refused(HEAD NEEDED "-- name: job\n-- mode: later\nselect 1\n", "file.sql:14: job: mode");
+    refused(HEAD NEEDED "-- name: job\n-- range: 1-4\nselect 1\n", "file.sql:14: job: range");
+    refused(HEAD NEEDED "-- name: job\n-- requires: luck\nselect 1\n",
+            "file.sql:14: job: requires");
+    refused(HEAD NEEDED "-- name: job\n-- params: states raw_states\nselect $1, $2\n",
+            "file.sql:13: job: raw_states needs");
+    refused(HEAD NEEDED "-- name: job\nselect 1\n-- name: purge\nselect 1\n",
+            "file.sql:15: purge needs a section purge_preview");
+}
+
+/* The states of the console in the engine's words, as one more parameter. */
+static void
+test_raw_states(void **state)
+{
+    static const char *const some[] = {"ready", "cancelled", "scheduled", "blocked"};
+    struct err e = {0};
+    struct params p = {0};
+    struct db_param storage[ADAPTER_PARAMS];
+    struct adapter *a = adapter_parse(
+        "x",
+        HEAD "-- states: ready=available scheduled=available,later  cancelled=aborted\n"
+             "-- note: one\n-- tables: a_b c*\n-- note: two\n" NEEDED
+             "-- name: job\n-- params: raw_states states tables\nselect $1, $2, $3\n",
+        &e);
+    int at = 0;
+
+    (void)state;
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_true(adapter_use(a, "s", &e));
+    (void)adapter_bind(a, SEC_JOB, &p, storage);
+    assert_null(storage[0].value);
+    assert_string_equal(storage[2].value, "{\"a_b\",\"c*\"}");
+    (void)adapter_bind(a, SEC_JOB, NULL, storage);
+    assert_null(storage[0].value);
+    params_set_list(&p, PARAM_STATES, some, 4);
+    (void)adapter_bind(a, SEC_JOB, &p, storage);
+    assert_string_equal(storage[0].value, "{\"available\",\"later\",\"aborted\"}");
+    const char *first = storage[0].value;
+    params_set(&p, PARAM_STATES, "{retry,cancelled}");
+    (void)adapter_bind(a, SEC_JOB, &p, storage);
+    assert_string_equal(storage[0].value, "{\"aborted\"}");
+    params_set(&p, PARAM_STATES, "{running}");
+    (void)adapter_bind(a, SEC_JOB, &p, storage);
+    assert_string_equal(storage[0].value, "{}");
+    assert_string_equal(first, "{\"available\",\"later\",\"aborted\"}");
+    assert_string_equal(adapter_header(a, "schema"), "public");
+    assert_null(adapter_header(a, "id-type"));
+    assert_string_equal(adapter_header_next(a, "note", &at), "one");
+    assert_string_equal(adapter_header_next(a, "note", &at), "two");
+    assert_null(adapter_header_next(a, "note", &at));
+    params_done(&p);
+    adapter_free(a);
 }
 
 static void
@@ -150,7 +213,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_native),        cmocka_unit_test(test_binding),
         cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_params),
-        cmocka_unit_test(test_console_files),
+        cmocka_unit_test(test_console_files), cmocka_unit_test(test_raw_states),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,8 @@ refuses(void **state)
         {"-- name: a\nselect '{schema}.job'::regclass", "quoted text"                                    },
         {"-- name: a\nselect \"{schema}\"",             "quoted text"                                    },
         {"-- name: a\nselect {table}",                  "unknown placeholder"                            },
+        {"-- name: a\nselect {error_key(a}",            "has no end"                                     },
+        {"-- name: a\nselect {error_key(a) }",          "has no end"                                     },
         {"-- name: a\nselect '\xff'",                   "UTF-8"                                          },
     };
     struct sections s;
@@ -101,7 +103,7 @@ accepts(void **state)
     static const char *const good[] = {
         "-- name: a\nselect '{}'::text[], $1::text, a$b, '''', e'\\'' -- it's\n",
         "-- name: a\nselect 1 ; /* c */ -- ; c\n",
-        "-- name: a\nselect {rel}, {arch}, {queue_lit}",
+        "-- name: a\nselect {error_key(coalesce(a, ')'))}, {schema_lit}",
         "-- name: a\r\nselect 1;\r\n",
         "",
         "-- only: a header\n",
@@ -144,7 +146,7 @@ binds_a_schema(void **state)
     bind("{schema} {schema_lit}", "My \"Q\" 'x'", "\"My \"\"Q\"\" 'x'\" 'My \"Q\" ''x'''");
     bind("f({schema_lit})", "a\\b'", "f( E'a\\\\b''')");
     bind("{schema}", "größe", "\"größe\"");
-    bind("-- {schema}\n'{rel}' {rel} {schema}", "s", "-- {schema}\n'{rel}' {rel} \"s\"");
+    bind("-- {schema}\n'{x}' {schema}", "s", "-- {schema}\n'{x}' \"s\"");
     bind("{schema}", "", NULL);
     bind("{schema}", "a\xff", NULL);
     bind("{schema}", "\xc0\xa7", NULL);
@@ -155,14 +157,32 @@ binds_a_schema(void **state)
     bind("1", longest, "1");
 }
 
+/* The whole expression, with what stands in it bound too; what it gives is asked of a server in
+ * tests/sql/test_adapters.c. */
+static void
+binds_error_keys(void **state)
+{
+    char name[] = "x", text[] = "select {error_key({schema}.f(a, ')'))} as k", *bound = NULL;
+    struct section s = {.name = name, .sql = text};
+    struct err e = {0};
+
+    (void)state;
+    assert_true(sections_bind(&s, "q", &bound, &e));
+    assert_non_null(strstr(bound, "left((\"q\".f(a, ')'))::text, 1000)"));
+    assert_non_null(strstr(bound, " as k"));
+    assert_null(strchr(bound, '\a'));
+    assert_null(strstr(bound, "{error"));
+    assert_non_null(strstr(bound, "E'\\\\s+'"));
+    free(bound);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_file),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(accepts),
-        cmocka_unit_test(binds_a_schema),
+        cmocka_unit_test(reads_a_file),     cmocka_unit_test(refuses),
+        cmocka_unit_test(accepts),          cmocka_unit_test(binds_a_schema),
+        cmocka_unit_test(binds_error_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

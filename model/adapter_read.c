@@ -1,0 +1,406 @@
+/*
+ * One adapter file: its sections get their meaning, and everything in it is checked: header, notes,
+ * parameters, what must be there and what belongs together. So binding a statement can't fail.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter_parts.h"
+#include "model/health.h"
+
+/* name, record, acts, required */
+const struct section_kind section_kinds[SEC_COUNT] = {
+    {"detect",             NULL,                   false, true },
+    {"version",            NULL,                   false, false},
+    {"role",               &record_role,           false, false},
+    {"queues",             &record_queue,          false, true },
+    {"counts",             &record_count,          false, true },
+    {"counts_final",       &record_final,          false, false},
+    {"rates",              &record_rate,           false, false},
+    {"times",              &record_time,           false, false},
+    {"minutes",            &record_minute,         false, false},
+    {"jobs",               &record_job,            false, true },
+    {"jobs_back",          NULL,                   false, false},
+    {"job",                &record_detail,         false, true },
+    {"attempts",           &record_attempt,        false, false},
+    {"nodes",              &record_node,           false, false},
+    {"leases",             &record_lease,          false, false},
+    {"groups",             &record_group,          false, false},
+    {"groups_by",          &record_group,          false, false},
+    {"fail_times",         &record_fail_time,      false, false},
+    {"audit",              &record_audit,          false, false},
+    {"schedules",          &record_schedule,       false, false},
+    {"cron_runs",          &record_run,            false, false},
+    {"cron_next",          &record_run,            false, false},
+    {"queue_settings",     &record_setting,        false, false},
+    {"health_server",      &record_health_server,  false, false},
+    {"health_sessions",    &record_health_session, false, false},
+    {"health_vacuums",     &record_health_vacuum,  false, false},
+    {"health_tables",      &record_health_table,   false, false},
+    {"requeue",            &record_change,         true,  false},
+    {"requeue_where",      &record_change,         true,  false},
+    {"rescue",             &record_change,         true,  false},
+    {"redrive",            &record_change,         true,  false},
+    {"release_where",      &record_change,         true,  false},
+    {"terminate",          &record_change,         true,  false},
+    {"extend",             &record_change,         true,  false},
+    {"extend_where",       &record_change,         true,  false},
+    {"purge",              &record_change,         true,  false},
+    {"pause",              &record_change,         true,  false},
+    {"resume",             &record_change,         true,  false},
+    {"cancel",             &record_change,         true,  false},
+    {"cancel_where",       &record_change,         true,  false},
+    {"discard",            &record_change,         true,  false},
+    {"discard_where",      &record_change,         true,  false},
+    {"delete",             &record_change,         true,  false},
+    {"delete_where",       &record_change,         true,  false},
+    {"priority",           &record_change,         true,  false},
+    {"priority_where",     &record_change,         true,  false},
+    {"reschedule",         &record_change,         true,  false},
+    {"reschedule_where",   &record_change,         true,  false},
+    {"undo",               &record_change,         true,  false},
+    {"edit",               &record_change,         true,  false},
+    {"push",               &record_change,         true,  false},
+    {"drain",              &record_change,         true,  false},
+    {"queue_set",          &record_change,         true,  false},
+    {"cron_set",           &record_change,         true,  false},
+    {"cron_pause",         &record_change,         true,  false},
+    {"cron_resume",        &record_change,         true,  false},
+    {"cron_run",           &record_change,         true,  false},
+    {"cron_remove",        &record_change,         true,  false},
+    {"backend_signal",     &record_change,         true,  false},
+    {"requeue_preview",    &record_effect,         false, false},
+    {"release_preview",    &record_effect,         false, false},
+    {"extend_preview",     &record_effect,         false, false},
+    {"purge_preview",      &record_effect,         false, false},
+    {"cancel_preview",     &record_effect,         false, false},
+    {"discard_preview",    &record_effect,         false, false},
+    {"delete_preview",     &record_effect,         false, false},
+    {"priority_preview",   &record_effect,         false, false},
+    {"reschedule_preview", &record_effect,         false, false},
+    {"undo_preview",       &record_effect,         false, false},
+    {"edit_preview",       &record_effect,         false, false},
+    {"push_preview",       &record_effect,         false, false},
+    {"pause_preview",      &record_effect,         false, false},
+    {"cron_set_preview",   &record_effect,         false, false},
+    {"queue_set_preview",  &record_effect,         false, false},
+};
+
+/* What the console asks any database; a section of the same name in the file comes before it. */
+static const struct {
+    enum section_id id;
+    const char *file, *params;
+} console_sections[CONSOLE_SECTIONS] = {
+    {SEC_HEALTH_SERVER,   "health_server",   ""              },
+    {SEC_HEALTH_SESSIONS, "health_sessions", ""              },
+    {SEC_HEALTH_VACUUMS,  "health_vacuums",  ""              },
+    {SEC_HEALTH_TABLES,   "health_tables",   ""              },
+    {SEC_BACKEND_SIGNAL,  "health_signal",   "settings batch"},
+};
+
+static int
+section_index(const char *name)
+{
+    for (int i = 0; i < SEC_COUNT; i++)
+        if (!strcmp(section_kinds[i].name, name))
+            return i;
+    return -1;
+}
+
+/* --- keys and values ----------------------------------------------------------------------------
+ */
+
+static bool
+is_one_of(const char *key, const char *const *list)
+{
+    while (*list && strcmp(*list, key) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static const char *
+check_name(const char *name)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+    return *name && !name[len] ? NULL : "a name is made of a-z, 0-9 and _";
+}
+
+/* Dotted numbers; with ranges also "1-2", several between blanks. */
+static const char *
+check_versions(const char *text, bool ranges)
+{
+    const char *allowed = ranges ? "0123456789.- " : "0123456789.";
+
+    if (!isdigit((unsigned char)*text) || text[strspn(text, allowed)])
+        return ranges ? "ranges such as \"6-7 9.1\" are needed" : "a number such as 1.5 is needed";
+    return NULL;
+}
+
+static const char *
+check_header_value(const struct note *n)
+{
+    static const char *const id_types[] = {"uuid", "bigint", "text", NULL};
+
+    if (!strcmp(n->key, "adapter"))
+        return check_name(n->value);
+    if (!strcmp(n->key, "format") && strcmp(n->value, "2") != 0)
+        return "this program reads format 2";
+    if (!strcmp(n->key, "id-type") && !is_one_of(n->value, id_types))
+        return "uuid, bigint or text is needed";
+    if (!strcmp(n->key, "tested-versions"))
+        return check_versions(n->value, true);
+    if (!strcmp(n->key, "min-version"))
+        return check_versions(n->value, false);
+    if (!strcmp(n->key, "states"))
+        return adapter_check_states(n->value);
+    return *n->value ? NULL : "it has no value";
+}
+
+static bool
+check_header(const struct adapter_file *f, const char *file, struct err *e)
+{
+    static const char *const known[] = {
+        "adapter",         "title",    "format",      "schema", "id-type", "min-version", "states",
+        "tested-versions", "timezone", "search-path", "tables", "note",    NULL};
+    static const char *const wanted[] = {"adapter", "title", "format", "schema"};
+
+    for (int i = 0; i < f->text.nheader; i++) {
+        const struct note *n = &f->text.header[i];
+        if (!is_one_of(n->key, known))
+            return fail(e, ERR_DATA, "%s:%d: no line of the header is called \"%s\"", file, n->line,
+                        n->key);
+        const char *wrong = check_header_value(n);
+        if (wrong)
+            return fail(e, ERR_DATA, "%s:%d: %s: %s", file, n->line, n->key, wrong);
+        if (strcmp(n->key, "note") != 0 && sections_header(&f->text, n->key) != n->value)
+            return fail(e, ERR_DATA, "%s:%d: %s stands twice", file, n->line, n->key);
+    }
+    for (int i = 0; i < 4; i++)
+        if (!sections_header(&f->text, wanted[i]))
+            return fail(e, ERR_DATA, "%s: the header has no \"%s:\"", file, wanted[i]);
+    return true;
+}
+
+static const char *
+check_range(const char *text)
+{
+    char *end;
+    long low = strtol(text, &end, 10);
+    bool ok = end > text && !strncmp(end, "..", 2);
+    const char *rest = ok ? end + 2 : "";
+    long high = strtol(rest, &end, 10);
+
+    return ok && end > rest && !*end && low <= high ? NULL : "a range such as 1..4 is needed";
+}
+
+static const char *
+check_requires(const char *text)
+{
+    static const char version[] = "version >= ";
+
+    if (!strcmp(text, "pg_signal_backend"))
+        return NULL;
+    if (strncmp(text, version, sizeof version - 1) != 0)
+        return "\"version >= 2\" or \"pg_signal_backend\" is needed";
+    return check_versions(text + sizeof version - 1, false);
+}
+
+static const char *
+check_note_value(const struct note *n)
+{
+    static const char *const modes[] = {"signal", "deferred", NULL};
+
+    if (!strcmp(n->key, "params"))
+        return NULL; /* read_params */
+    if (!strcmp(n->key, "mode") && !is_one_of(n->value, modes))
+        return "signal or deferred is needed";
+    if (!strcmp(n->key, "dry") && strcmp(n->value, "no") != 0)
+        return "only \"no\" has a meaning";
+    if (!strcmp(n->key, "range"))
+        return check_range(n->value);
+    if (!strcmp(n->key, "requires"))
+        return check_requires(n->value);
+    return *n->value ? NULL : "it has no value";
+}
+
+static bool
+check_notes(const struct section *s, const char *file, struct err *e)
+{
+    static const char *const known[] = {"params",   "official", "guard", "confirm", "mode",
+                                        "requires", "cost",     "range", "dry",     NULL};
+
+    for (int i = 0; i < s->nnotes; i++) {
+        const struct note *n = &s->notes[i];
+        if (!is_one_of(n->key, known))
+            return fail(e, ERR_DATA, "%s:%d: %s: no note is called \"%s\"", file, n->line, s->name,
+                        n->key);
+        const char *wrong = check_note_value(n);
+        if (wrong)
+            return fail(e, ERR_DATA, "%s:%d: %s: %s: %s", file, n->line, s->name, n->key, wrong);
+        if (section_note(s, n->key) != n->value)
+            return fail(e, ERR_DATA, "%s:%d: %s: %s stands twice", file, n->line, s->name, n->key);
+    }
+    return true;
+}
+
+/* --- parameters -------------------------------------------------------------------------------
+ */
+
+/* The highest $n in the statement. */
+static int
+highest_param(const char *sql)
+{
+    long highest = 0;
+
+    for (const char *s = sql; (s = strchr(s, '$')); s++) {
+        char *end;
+        long n = isdigit((unsigned char)s[1]) ? strtol(s + 1, &end, 10) : 0;
+        if (n > highest)
+            highest = n;
+    }
+    return highest > ADAPTER_PARAMS ? ADAPTER_PARAMS + 1 : (int)highest;
+}
+
+static bool
+read_params(const struct section *s, const char *file, struct bound *b, struct err *e)
+{
+    const char *list = section_note(s, "params");
+
+    for (const char *at = list ? list : ""; *at;) {
+        int len = (int)strcspn(at, " \t");
+        if (len > 0 && b->nparams == ADAPTER_PARAMS)
+            return fail(e, ERR_DATA, "%s:%d: %s: too many parameters", file, s->line, s->name);
+        if (len > 0 && !param_find(at, len, &b->params[b->nparams++]))
+            return fail(e, ERR_DATA, "%s:%d: %s: no parameter is called \"%.*s\"", file, s->line,
+                        s->name, len, at);
+        at += len + (at[len] != 0);
+    }
+    int highest = highest_param(s->sql);
+    if (highest != b->nparams)
+        return fail(e, ERR_DATA, "%s:%d: %s: the statement takes $1 to $%d, params: names %d", file,
+                    s->line, s->name, highest, b->nparams);
+    return true;
+}
+
+static bool
+read_section(struct adapter_file *f, const char *file, const struct section *s, struct err *e)
+{
+    int i = section_index(s->name);
+
+    if (i < 0)
+        return fail(e, ERR_DATA, "%s:%d: no section is called \"%s\"", file, s->line, s->name);
+    f->bound[i].section = s;
+    return check_notes(s, file, e) && read_params(s, file, &f->bound[i], e);
+}
+
+static bool
+takes(const struct bound *b, enum param p)
+{
+    for (int i = 0; i < b->nparams; i++)
+        if (b->params[i] == p)
+            return true;
+    return false;
+}
+
+/* What must stand in the file, and what belongs together. */
+static bool
+check_whole(const struct adapter_file *f, const char *file, struct err *e)
+{
+    const struct section *purge = f->bound[SEC_PURGE].section;
+
+    for (int i = 0; i < SEC_COUNT; i++) {
+        const struct bound *b = &f->bound[i];
+        if (section_kinds[i].required && !b->section)
+            return fail(e, ERR_DATA, "%s: section %s is missing", file, section_kinds[i].name);
+        if (takes(b, PARAM_RAW_STATES) && !sections_header(&f->text, "states"))
+            return fail(e, ERR_DATA, "%s:%d: %s: raw_states needs \"states:\" in the header", file,
+                        b->section->line, b->section->name);
+        if (takes(b, PARAM_TABLES) && !f->tables)
+            return fail(e, ERR_DATA, "%s:%d: %s: tables needs \"tables:\" in the header", file,
+                        b->section->line, b->section->name);
+    }
+    if (purge && !f->bound[SEC_PURGE_PREVIEW].section)
+        return fail(e, ERR_DATA, "%s:%d: purge needs a section purge_preview beside it", file,
+                    purge->line);
+    return true;
+}
+
+static bool
+add_console_sections(struct adapter_file *f, struct err *e)
+{
+    bool ok = true;
+
+    for (int i = 0; ok && i < CONSOLE_SECTIONS && console_sections[i].file; i++) {
+        enum section_id id = console_sections[i].id;
+        const char *file = console_sections[i].file;
+        if (f->bound[id].section)
+            continue;
+        f->params[i] = (struct note){xstrdup("params"), xstrdup(console_sections[i].params), 1};
+        f->console[i] = (struct section){xstrdup(section_kinds[id].name),
+                                         xstrdup(console_sql(file)), 1, &f->params[i], 1};
+        f->bound[id].section = &f->console[i];
+        ok = read_params(&f->console[i], file, &f->bound[id], e);
+    }
+    return ok;
+}
+
+/* "a b" -> {"a","b"} */
+static char *
+make_tables(const char *header)
+{
+    struct params p = {0};
+    const char *items[64];
+    char *copy = xstrdup(header), *rest = copy;
+    int n = 0;
+
+    for (char *word; (word = strsep(&rest, " \t"));)
+        if (*word && n < 64)
+            items[n++] = word;
+    params_set_list(&p, PARAM_TABLES, items, n);
+    char *list = p.value[PARAM_TABLES];
+    free(copy);
+    return list;
+}
+
+struct adapter_file *
+adapter_file_read(const char *file_name, const char *text, struct err *e)
+{
+    struct adapter_file *f = xcalloc(1, sizeof *f);
+    bool ok = sections_read(file_name, text, &f->text, e);
+    const char *tables = ok ? sections_header(&f->text, "tables") : NULL;
+
+    f->origin = xstrdup("");
+    f->tables = tables ? make_tables(tables) : NULL;
+    for (int i = 0; ok && i < f->text.n; i++)
+        ok = read_section(f, file_name, &f->text.list[i], e);
+    if (ok && check_header(f, file_name, e) && check_whole(f, file_name, e) &&
+        add_console_sections(f, e))
+        return f;
+    adapter_file_free(f);
+    return NULL;
+}
+
+void
+adapter_file_free(struct adapter_file *f)
+{
+    if (!f)
+        return;
+    sections_free(&f->text);
+    for (int i = 0; i < CONSOLE_SECTIONS; i++) {
+        free(f->console[i].name);
+        free(f->console[i].sql);
+        free(f->params[i].key);
+        free(f->params[i].value);
+    }
+    for (struct raw_states *next; f->raw; f->raw = next) {
+        next = f->raw->next;
+        free(f->raw->states);
+        free(f->raw->raw);
+        free(f->raw);
+    }
+    free(f->tables);
+    free(f->origin);
+    free(f);
+}
