@@ -69,8 +69,11 @@ action_free(struct action *a)
 void
 action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn)
 {
+    struct db_call own = *call;
+
     a->calls++;
-    db_ask(a->db, call, wait_ms, fn, a);
+    adapter_settings(a->adapter, &own);
+    db_ask(a->db, &own, wait_ms, fn, a);
 }
 
 bool

@@ -15,6 +15,7 @@ struct adapter {
     struct adapter_file *file;
     char *sql[SEC_COUNT]; /* for the schema in use */
     char *schema;
+    char *search_path; /* of the header, for the schema; NULL = none */
 };
 
 /* The text of one section for a schema; NULL = the file has no such section. */
@@ -61,7 +62,19 @@ adapter_free(struct adapter *a)
         free(a->sql[i]);
     adapter_file_free(a->file);
     free(a->schema);
+    free(a->search_path);
     free(a);
+}
+
+static bool
+bind_path(const struct adapter *a, const char *schema, char **path, struct err *e)
+{
+    char *text = xstrdup(adapter_header(a, "search-path") ? adapter_header(a, "search-path") : "");
+    const struct section as_section = {.sql = text};
+    bool ok = sections_bind(&as_section, schema, path, e);
+
+    free(text);
+    return ok;
 }
 
 bool
@@ -82,6 +95,9 @@ adapter_use(struct adapter *a, const char *schema, struct err *e)
         a->sql[i] = sql[i];
     }
     if (!ok)
+        return false;
+    free(a->search_path);
+    if (!bind_path(a, schema, &a->search_path, e))
         return false;
     char *copy = xstrdup(schema);
     free(a->schema);
@@ -224,6 +240,13 @@ adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
     for (int i = 0; i < b->nparams; i++)
         storage[i] = (struct db_param){.value = value_of(a, p, b->params[i])};
     return (struct db_stmt){.sql = a->sql[s], .nparams = b->nparams, .params = storage};
+}
+
+void
+adapter_settings(const struct adapter *a, struct db_call *call)
+{
+    call->timezone = adapter_header(a, "timezone");
+    call->search_path = a->search_path && *a->search_path ? a->search_path : NULL;
 }
 
 char *

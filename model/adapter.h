@@ -140,6 +140,8 @@ bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
  * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
+/* What the header asks for in every transaction: time zone, search path. Borrowed from a. */
+void adapter_settings(const struct adapter *a, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);
 

@@ -139,6 +139,17 @@ check_versions(const char *text, bool ranges)
 }
 
 static const char *
+check_path(const char *path)
+{
+    static const char schema[] = "{schema}";
+
+    for (const char *s = path; (s = strpbrk(s, "{}")); s += sizeof schema - 1)
+        if (strncmp(s, schema, sizeof schema - 1) != 0)
+            return "only {schema} is put in here";
+    return *path ? NULL : "it has no value";
+}
+
+static const char *
 check_header_value(const struct note *n)
 {
     static const char *const id_types[] = {"uuid", "bigint", "text", NULL};
@@ -155,6 +166,8 @@ check_header_value(const struct note *n)
         return check_versions(n->value, false);
     if (!strcmp(n->key, "states"))
         return adapter_check_states(n->value);
+    if (!strcmp(n->key, "search-path"))
+        return check_path(n->value);
     return *n->value ? NULL : "it has no value";
 }
 

@@ -65,6 +65,8 @@ struct db_call {
                     result is that of the script's last statement. Scripts must not end it. */
     bool dry;    /* ROLLBACK instead of COMMIT */
     int statement_timeout_ms; /* 0 = the connection's; a longer one lengthens the stall limits */
+    const char *timezone; /* for this transaction; NULL = the login's; borrowed until the reply */
+    const char *search_path; /* quoted as SET takes it; NULL = the connection's; borrowed too */
 };
 
 struct db_reply {

@@ -17,15 +17,18 @@
 enum { FIRST_STATEMENT = 2, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* Settings end with the transaction, so a pooler's next client never sees them. The schema is
- * quoted by the server; pg_catalog is searched first by itself. */
-static const char settings_sql[] =
-    "select pg_catalog.set_config('search_path', case when $1::text is null"
-    " then pg_catalog.current_setting('search_path')"
-    " else pg_catalog.format('%I, pg_temp', $1::text) end, true),"
-    " pg_catalog.set_config('statement_timeout', $2, true),"
-    " pg_catalog.set_config('lock_timeout', $3, true),"
-    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"
-    " pg_catalog.set_config('jit', 'off', true)"; /* our plans are wide, our statements short */
+ * quoted by the server, a whole path by whoever asks; pg_catalog is searched first by itself. */
+#define SETTINGS                                                                 \
+    "select pg_catalog.set_config('search_path', case when $5::text is not null" \
+    " then pg_catalog.concat($5::text, ', pg_temp') when $1::text is null"       \
+    " then pg_catalog.current_setting('search_path')"                            \
+    " else pg_catalog.format('%I, pg_temp', $1::text) end, true),"               \
+    " pg_catalog.set_config('statement_timeout', $2, true),"                     \
+    " pg_catalog.set_config('lock_timeout', $3, true),"                          \
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"   \
+    " pg_catalog.set_config('jit', 'off', true)" /* our plans are wide, our statements short */
+static const char settings_sql[] = SETTINGS;
+static const char timezone_sql[] = SETTINGS ", pg_catalog.set_config('TimeZone', $6, true)";
 
 static int
 first_statement(const struct call *c)
@@ -89,8 +92,12 @@ send_settings(struct db *db, const struct call *c)
     snprintf(statement, sizeof statement, "%d", timeout_of(db, c));
     snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
     const struct db_param params[] = {
-        {.value = db->schema}, {.value = statement}, {.value = lock}, {.value = "10000"}};
-    return send_statement(db->conn, &(struct db_stmt){settings_sql, 4, params});
+        {.value = db->schema}, {.value = statement},           {.value = lock},
+        {.value = "10000"},    {.value = c->what.search_path}, {.value = c->what.timezone},
+    };
+    bool zone = c->what.timezone != NULL;
+    return send_statement(
+        db->conn, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
 }
 
 static bool

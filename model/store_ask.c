@@ -213,6 +213,7 @@ ask_topics(struct store *s, const bool *set)
             add_topic(s, ask, st, (enum topic)t);
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = st->list, .n = st->n};
+    adapter_settings(s->adapter, &call);
     if (is_apart(s, ask->parts[0].topic))
         call.statement_timeout_ms =
             ask->parts[0].topic == TOPIC_JOBS ? store_jobs_timeout_ms(s) : HEALTH_TIMEOUT_MS;

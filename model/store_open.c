@@ -93,7 +93,9 @@ ask_version(struct store *s)
         n++;
     }
     stmts[n++] = (struct db_stmt){.sql = console_sql("spent")};
-    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, opened, s);
+    struct db_call call = {.stmts = stmts, .n = n};
+    adapter_settings(s->adapter, &call);
+    db_ask(s->db, &call, -1, opened, s);
 }
 
 static void

@@ -116,7 +116,9 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
     for (int i = 0; i < n; i++)
         stmts[i] = adapter_bind(q->adapter, sections[i], p, storage[i]);
     stmts[n] = (struct db_stmt){.sql = console_sql("spent")};
-    bool ok = db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n + 1}, &reply, e);
+    struct db_call call = {.stmts = stmts, .n = n + 1};
+    adapter_settings(q->adapter, &call);
+    bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
     if (ok) {
         read_clock(q, &reply);
         ok = decode(&reply, sections, n, out, e);

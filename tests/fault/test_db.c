@@ -38,6 +38,34 @@ test_one_call(void **state)
     db_free(db);
 }
 
+/* A call's own time zone and search path: for the watcher and the actor, for that call only. */
+static void
+test_settings_of_a_call(void **state)
+{
+    struct fixture *f = *state;
+    struct db_stmt stmt = {.sql = "select concat(current_setting('TimeZone'), ' ',"
+                                  " current_setting('search_path'))"};
+
+    for (int read_only = 0; read_only < 2; read_only++) {
+        struct db *db = open_db(
+            f, NULL, (struct db_options){.schema = "pg_catalog", .read_only = read_only == 1});
+        struct heard h = {0}, usual;
+        get(f, db, stmt.sql, &usual);
+        assert_null(strstr(usual.text, "Asia/Tokyo"));
+        db_ask(
+            db,
+            &(struct db_call){
+                .stmts = &stmt, .n = 1, .timezone = "Asia/Tokyo", .search_path = "\"a b\", public"},
+            -1, hear, &h);
+        until(f, &h.done);
+        assert_string_equal(h.err.text, "");
+        assert_string_equal(h.text, "Asia/Tokyo \"a b\", public, pg_temp");
+        get(f, db, stmt.sql, &h);
+        assert_string_equal(h.text, usual.text);
+        db_free(db);
+    }
+}
+
 static void
 test_errors(void **state)
 {
@@ -318,6 +346,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_call, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_settings_of_a_call, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_errors, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_failed_statement_is_named, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_dry_and_read_only, db_setup, db_teardown),

@@ -105,6 +105,7 @@ test_bad_files(void **state)
     refused(HEAD "-- states: waiting=x\n" NEEDED, "file.sql:5: states: each is");
     refused(HEAD "-- states: ready=\n" NEEDED, "file.sql:5: states: a word is missing");
     refused(HEAD "-- tested-versions: new\n" NEEDED, "file.sql:5: tested-versions: ranges");
+    refused(HEAD "-- search-path: {schema}, {x}\n" NEEDED, "file.sql:5: search-path");
     refused(HEAD "-- id-type: int\n" NEEDED, "file.sql:5: id-type");
     refused(HEAD NEEDED "-- name: job\n-- guarded: by me\nselect 1\n",
             "file.sql:14: job: no note is called \"guarded\"");
@@ -155,6 +156,10 @@ test_raw_states(void **state)
     assert_string_equal(storage[0].value, "{}");
     assert_string_equal(first, "{\"available\",\"later\",\"aborted\"}");
     assert_string_equal(adapter_header(a, "schema"), "public");
+    struct db_call call = {.n = 1};
+    adapter_settings(a, &call);
+    assert_null(call.timezone);
+    assert_null(call.search_path);
     assert_null(adapter_header(a, "id-type"));
     assert_string_equal(adapter_header_next(a, "note", &at), "one");
     assert_string_equal(adapter_header_next(a, "note", &at), "two");
@@ -207,13 +212,38 @@ test_console_files(void **state)
         assert_ptr_equal(console_sql(sql_console[i].name), sql_console[i].text);
 }
 
+static void
+test_settings_of_a_call(void **state)
+{
+    struct err e = {0};
+    struct db_call call = {.n = 1};
+    struct adapter *a =
+        adapter_parse("x",
+                      HEAD "-- timezone: UTC\n-- search-path: {schema}, public\n" NEEDED
+                           "-- name: job\nselect 1\n",
+                      &e);
+
+    (void)state;
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_true(adapter_use(a, "My \"Q\"", &e));
+    adapter_settings(a, &call);
+    assert_string_equal(call.timezone, "UTC");
+    assert_string_equal(call.search_path, "\"My \"\"Q\"\"\", public");
+    adapter_free(a);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_native),        cmocka_unit_test(test_binding),
-        cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_params),
-        cmocka_unit_test(test_console_files), cmocka_unit_test(test_raw_states),
+        cmocka_unit_test(test_native),
+        cmocka_unit_test(test_binding),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_console_files),
+        cmocka_unit_test(test_raw_states),
+        cmocka_unit_test(test_settings_of_a_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
