@@ -28,6 +28,8 @@ enum act {
     ACT_PRIORITY,
     ACT_TIME,
     ACT_UNDO,
+    ACT_EDIT, /* another payload, and requeue */
+    ACT_PUSH, /* by hand */
     ACT_PAUSE,
     ACT_RESUME,
     ACT_DRAIN,
@@ -60,8 +62,8 @@ struct intent { /* all borrowed for the call of action_new */
         *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
     const char *queue, *node; /* pause, resume, purge; release, extend, drain */
     const char *schedule;     /* cron acts: its name */
-    const char *settings;     /* queue, cron set: a JSON object */
-    const char *payload;      /* cron set; NULL = leave it */
+    const char *settings;     /* queue, cron set, push: a JSON object; edit: {"version"} */
+    const char *payload;      /* edit, push; cron set: NULL = leave it */
     const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
     const char *about;        /* lines for the question, beside the preview; "! " = a warning */
     bool typed;               /* must be typed, whatever the ladder says */

@@ -29,6 +29,9 @@ const struct act_info act_infos[ACT_COUNT] = {
     {"reschedule",   "Set the time of jobs",     "Setting",    "job",
      "Audit: u, for those that have not started",                                                                            true },
     {"undo",         "Undo an action",           "Undoing",    "row",       "none: do the action again",                     true },
+    {"edit",         "Edit and requeue a job",   "Editing",    "job",
+     "Audit: u brings the old payload back, while the job has not started",                                                  true },
+    {"push",         "Push a job by hand",       "Pushing",    "job",       "cancel it",                                     true },
     {"pause",        "Pause a queue",            "Pausing",    "queue",     "resume",                                        true },
     {"resume",       "Resume a queue",           "Resuming",   "queue",     "pause",                                         true },
     {"drain",        "Drain a node",             "Draining",   "node",
@@ -60,6 +63,8 @@ const struct act_parts act_parts[ACT_COUNT] = {
     {SEC_PRIORITY, SEC_PRIORITY_WHERE, SEC_PRIORITY_PREVIEW,  "changed",      PARAM_TOTAL,    false},
     {SEC_TIME,     SEC_TIME_WHERE,     SEC_TIME_PREVIEW,      "scheduled",    PARAM_TOTAL,    false},
     {SEC_COUNT,    SEC_UNDO,           SEC_UNDO_PREVIEW,      "undone",       PARAM_TOTAL,    false},
+    {SEC_EDIT,     SEC_COUNT,          SEC_EDIT_PREVIEW,      "ready",        PARAM_TOTAL,    true },
+    {SEC_COUNT,    SEC_PUSH,           SEC_PUSH_PREVIEW,      "ready",        PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_PAUSE,          SEC_PAUSE_PREVIEW,     "paused",       PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
@@ -185,7 +190,8 @@ make_where(const struct action *a)
     add_term(&b, "node", v[PARAM_NODE]);
     add_term(&b, "schedule", v[PARAM_SCHEDULE]);
     add_term(&b, "pid", a->act >= ACT_BACKEND_CANCEL ? v[PARAM_N] : NULL);
-    add_term(&b, "settings", a->act >= ACT_BACKEND_CANCEL ? NULL : v[PARAM_SETTINGS]);
+    add_term(&b, "settings",
+             a->act >= ACT_PAUSE && a->act < ACT_BACKEND_CANCEL ? v[PARAM_SETTINGS] : NULL);
     add_term(&b, "of action", v[PARAM_OF]);
     add_error_term(&b, v[PARAM_ERROR]);
     add_list(&b, "words", v[PARAM_WORDS]);
@@ -270,7 +276,7 @@ add_outcome(struct buf *b, const struct action *a)
         buf_str(b, sign);
         add_count(b, n, noun);
         buf_printf(b, " %s", t->rows[i].state);
-        if (a->act >= ACT_PAUSE && *t->rows[i].why)
+        if (a->act >= ACT_EDIT && *t->rows[i].why)
             buf_printf(b, " (%s)", t->rows[i].why);
         sign = ", ";
     }

@@ -413,7 +413,8 @@ select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running'
        coalesce(octet_length(j.payload::text), octet_length(j.body))::bigint as payload_size,
        (extract(epoch from coalesce(j.run_timeout, c.run_timeout)) * 1000)::bigint as run_timeout_ms,
        (extract(epoch from coalesce(j.lease_timeout, c.lease_timeout)) * 1000)::bigint as lease_timeout_ms,
-       encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked
+       encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked,
+       j.state || '/' || coalesce(j.seq, (extract(epoch from j.finished) * 1000000)::bigint) as version
 from j left join {schema}.queue_config c on c.queue = j.queue
 left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.live w
                    where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
@@ -514,7 +515,7 @@ group by 1, 2, 3
 -- name: audit
 -- params: limit cursor
 select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb,
-       coalesce(node, queue, params ->> 'schedule', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), '') as target,
+       coalesce(node, queue, params ->> 'schedule', params ->> 'job', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), '') as target,
        reason, expected, changed, skipped, (select {schema}.undo_why(a) from {schema}.audit a where a.action = l.action) as no_undo, (extract(epoch from at) * 1000000)::bigint::text as cursor
 from {schema}.audit_log l
 where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
@@ -654,6 +655,16 @@ from {schema}.set_time_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, 
 -- params: action batch of cursor expected reason
 select id, state, why, cursor, n from {schema}.undo($1::uuid, $2::int, $3::uuid, $4::text, $5::bigint, $6::text)
 
+-- name: edit
+-- params: action batch ids settings payload reason
+-- settings: the version of the job that was edited
+select id, state, why, cursor, n
+from {schema}.edit_job($1::uuid, $2::int, $3::text[]::uuid[], $4::jsonb ->> 'version', $5::text, $6::text)
+
+-- name: push
+-- params: action queue settings payload reason
+select id, state, why, cursor, n from {schema}.push_by_hand($1::uuid, $2::text, $3::jsonb, $4::text, $5::text)
+
 -- name: drain
 -- params: action node reason
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
@@ -734,6 +745,14 @@ from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::tex
 -- name: undo_preview
 -- params: of
 select state, n, why from {schema}.undo_preview($1::uuid)
+
+-- name: edit_preview
+-- params: ids settings payload
+select state, n, why from {schema}.edit_preview($1::text[]::uuid[], $2::jsonb ->> 'version', $3::text)
+
+-- name: push_preview
+-- params: queue settings payload
+select state, n, why from {schema}.push_preview($1::text, $2::jsonb, $3::text)
 
 -- name: pause_preview
 -- params: queue force

@@ -4,7 +4,7 @@
 create or replace function undo_why(a audit) returns text
 language sql immutable set search_path from current as $$
     select case when a.action is null then 'the audit has no such action'
-                when a.verb in ('requeue', 'discard', 'cancel', 'priority', 'reschedule', 'pause', 'resume', 'set', 'schedule set', 'schedule pause',
+                when a.verb in ('requeue', 'edit', 'discard', 'cancel', 'priority', 'reschedule', 'pause', 'resume', 'set', 'schedule set', 'schedule pause',
                                 'schedule resume', 'schedule remove') then null
                 when a.verb in ('delete', 'purge', 'purge audit') then format('a %s can''t be undone: what it took is gone for good', a.verb)
                 when a.verb = 'undo' then 'an undo can''t be undone: do the action again'
@@ -32,8 +32,8 @@ returns table (id uuid, becomes text, why text, job jsonb)
 language sql stable set search_path from current as $$
     select e.id, case when no is null then case when $1.verb = 'priority' then 'at priority ' || e.priority else e.state || ' again' end end, no,
            jsonb_build_object('id', q.id, 'state', case when $1.verb = 'priority' then q.state else e.state end,
-               'priority', coalesce(e.priority, q.priority), 'tries', case when $1.verb = 'requeue' then e.tries else q.tries end,
-               'max_tries', case when $1.verb = 'requeue' then e.max_tries else q.max_tries end,
+               'priority', coalesce(e.priority, q.priority), 'tries', case when $1.verb in ('requeue', 'edit') then e.tries else q.tries end,
+               'max_tries', case when $1.verb in ('requeue', 'edit') then e.max_tries else q.max_tries end,
                'run_after', case when $1.verb = 'priority' then q.run_after else e.run_after end,
                'changed', case when $1.verb = 'priority' then q.changed else coalesce(e.changed, now()) end)
     from audit_batch b
@@ -47,7 +47,7 @@ language sql stable set search_path from current as $$
         when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
         when $1.verb = 'priority' then case when q.priority::text <> $1.params ->> 'priority' then 'has another priority by now' end
         when q.tries <> case when ($1.params ->> 'reset')::boolean then 0 else e.tries end
-             or q.state not in ('ready', 'blocked', 'scheduled', 'retry') or q.state = 'retry' and $1.verb = 'requeue' then 'has run since' end as no) n
+             or q.state not in ('ready', 'blocked', 'scheduled', 'retry') or q.state = 'retry' and $1.verb in ('requeue', 'edit') then 'has run since' end as no) n
     where b.action = $1.action and b.batch = $2
 $$;
 comment on function undo_live(audit, int) is 'For jobs that an action changed and that still wait: what an undo would make of them, or why not';
@@ -62,7 +62,7 @@ language sql stable set search_path from current as $$
         when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
         when q.last_action is distinct from $1.action then 'changed by another action since'
         when q.tries > 0 then 'has run since' end as no) z
-    where b.action = $1.action and b.batch = $2 and $1.verb = 'requeue' and n.new is not null
+    where b.action = $1.action and b.batch = $2 and $1.verb in ('requeue', 'edit') and n.new is not null
 $$;
 comment on function undo_again(audit, int) is 'The same for new jobs that a requeue made of finished ones';
 
@@ -138,9 +138,9 @@ begin
     return query
     select z.becomes, count(*), z.why from (
         select l.becomes, l.why from audit_batch b cross join lateral undo_live(a, b.batch) l
-        where b.action = $1 and a.verb in ('requeue', 'priority', 'reschedule')
+        where b.action = $1 and a.verb in ('requeue', 'edit', 'priority', 'reschedule')
         union all
-        select l.becomes, l.why from audit_batch b cross join lateral undo_again(a, b.batch) l where b.action = $1 and a.verb = 'requeue'
+        select l.becomes, l.why from audit_batch b cross join lateral undo_again(a, b.batch) l where b.action = $1 and a.verb in ('requeue', 'edit')
         union all
         select l.becomes, l.why from audit_batch b cross join lateral undo_removed(a, b.batch) l
         where b.action = $1 and a.verb in ('discard', 'cancel')
@@ -167,6 +167,11 @@ begin
     select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)), jsonb_agg(l.job) filter (where l.becomes is not null)
     into rows, more from undo_live($2, $3) l where l.becomes is null or l.id = any(ids);
     perform job_put($1, more);
+    if $2.verb = 'edit' then
+        update queue q set payload = e.payload::json, body = decode(e.body, 'hex'), payload_type = e.payload_type
+        from audit_batch b cross join lateral jsonb_to_recordset(b.before) e (id uuid, payload text, body text, payload_type text)
+        where b.action = $2.action and b.batch = $3 and q.id = e.id and q.id = any(ids) and q.last_action = $1;
+    end if;
     if news <> '{}' then
         select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)) into more from undo_again($2, $3) l;
         rows := coalesce(rows, '[]') || coalesce(more, '[]');
@@ -174,7 +179,7 @@ begin
             cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid) where n.id = l.id and l.becomes is not null));
     end if;
 end $$;
-comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, priority or time';
+comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, edit (with the payload that was there), priority or time';
 
 create or replace function undo_remove(action uuid, a audit, batch int, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -275,7 +280,7 @@ begin
             perform check_expected($5, (select coalesce(sum(p.n), 0)::bigint from undo_preview($3) p where p.state is not null));
         end if;
         select min(b.batch) into part from audit_batch b where b.action = $3 and b.batch > coalesce($4::int, 0);
-        if a.verb in ('requeue', 'priority', 'reschedule') then
+        if a.verb in ('requeue', 'edit', 'priority', 'reschedule') then
             rows := (select x.rows from undo_jobs($1, a, part) x);
         elsif a.verb in ('discard', 'cancel') then
             rows := (select x.rows from undo_remove($1, a, part) x);

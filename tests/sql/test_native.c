@@ -91,7 +91,8 @@ static bool
 needs_words(int s)
 {
     return s == SEC_EXTEND_PREVIEW || s == SEC_CRON_NEXT || s == SEC_CRON_SET_PREVIEW ||
-           s == SEC_QUEUE_SET_PREVIEW || s == SEC_PRIORITY_PREVIEW || s == SEC_UNDO_PREVIEW;
+           s == SEC_QUEUE_SET_PREVIEW || s == SEC_PRIORITY_PREVIEW || s == SEC_UNDO_PREVIEW ||
+           s == SEC_EDIT_PREVIEW || s == SEC_PUSH_PREVIEW;
 }
 
 /* Every section is planned and described; those of the watcher also run, with every parameter NULL

@@ -1,0 +1,210 @@
+-- Acts with a payload: another one for a job that is then requeued, and a job pushed by hand. The audit keeps the payload that was
+-- there before; what a push may not say, these may not either.
+
+create or replace function job_version(state text, seq bigint, finished timestamptz) returns text
+language sql stable set search_path from current as $$
+    select $1 || '/' || coalesce($2, (extract(epoch from $3) * 1000000)::bigint)
+$$;
+comment on function job_version(text, bigint, timestamptz) is 'What an edit must find unchanged: each claim that ends, requeue and change gives a job another one';
+
+create or replace function edit_look(job uuid, version text)
+returns table (state text, queue text, becomes text, why text, is_json boolean)
+language sql stable set search_path from current as $$
+    with j as (
+        select q.id, q.state::text, q.queue, q.seq, null::timestamptz as finished, q.unique_key, q.body, q.payload_type, true as kept
+        from queue q where q.id = $1
+        union all
+        (select h.id, h.state::text, h.queue, null, h.finished, h.unique_key, h.body, h.payload_type, h.kept
+         from history h where h.id = $1 and not exists (select from queue q where q.id = $1) order by h.finished desc limit 1)
+    ), l as (
+        select j.*, exists (select from live w where j.state = 'ready' and w.queue = j.queue and w.lock_key is not null and j.seq = any(w.seqs)) as runs,
+               j.state in ('failed', 'completed', 'cancelled') and exists (select from queue o where o.queue = j.queue and o.id <> j.id
+                   and o.unique_key = j.unique_key and o.state <> 'failed') as twin
+        from j
+    ), n as (
+        select l.*, case when l.runs then 'running'
+            when job_version(l.state, l.seq, l.finished) is distinct from $2 then format('it has moved on since it was read: %s now', l.state)
+            when not l.kept then 'its payload was not kept'
+            when l.body is not null and coalesce(l.payload_type, '') not like 'text/%' then 'its payload is bytes, not text'
+            when l.twin then 'a newer job has its unique key' end as no
+        from l
+    )
+    select coalesce(n.state, ''), n.queue, case when n.id is not null and n.no is null then case n.state when 'blocked' then 'blocked' else 'ready' end end,
+           case when n.id is null then 'no such job' when n.no is not null then n.no when n.state in ('completed', 'cancelled') then 'as a new job'
+                when n.state in ('scheduled', 'retry') then 'now instead of later' when n.state = 'failed' then null
+                else 'behind those that wait' end,
+           n.body is null
+    from (select $1) i left join n on true
+$$;
+comment on function edit_look(uuid, text) is 'What an edit would make of a job that is still as it was read (version), or why nothing';
+
+create or replace function edit_check(ids uuid[], payload text, is_json boolean) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    if cardinality($1) is distinct from 1 then
+        raise 'one job is edited at a time' using errcode = 'QT007';
+    elsif $2 is null then
+        raise 'an edit needs the payload' using errcode = 'QT007';
+    end if;
+    perform check_size(octet_length($2));
+    if $3 then
+        perform $2::json; -- no JSON: 22P02
+    end if;
+end $$;
+comment on function edit_check(uuid[], text, boolean) is 'Raises where this can''t be the payload of the job';
+
+create or replace function edit_rows(action uuid, job uuid, version text, payload text, out rows jsonb, out was jsonb)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    l   record;
+    own uuid := job;
+    put jsonb;
+    h   record;
+begin
+    select * into l from edit_look(job, version);
+    if l.becomes is not null and l.state = 'ready' then
+        perform uncut_jobs(array[job]); -- it may stand in a free lease; one that runs stays in its own
+    end if;
+    perform from queue q where q.id = job for update;
+    select * into l from edit_look(job, version);
+    perform edit_check(array[job], payload, l.is_json);
+    if l.becomes is not null and l.state in ('completed', 'cancelled') then
+        select * into h from requeue_history(action, job);
+        own := h.new_id;
+        rows := jsonb_build_array(jsonb_build_object('id', job, 'state', case when own is not null then l.becomes end, 'why', h.why, 'new', own));
+    elsif l.becomes is not null then
+        select jsonb_build_array(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries, 'run_after', q.run_after,
+                   'changed', q.changed, 'payload', q.payload::text, 'body', encode(q.body, 'hex'), 'payload_type', q.payload_type)),
+               jsonb_build_array(jsonb_build_object('id', q.id, 'state', q.state, 'priority', q.priority, 'tries', q.tries, 'max_tries', q.max_tries,
+                   'run_after', q.run_after, 'changed', now()))
+        into was, put from queue q where q.id = job;
+        begin
+            if l.state in ('ready', 'blocked') then
+                perform job_put(action, put);
+            else
+                perform requeue_live(action, array[job], false);
+            end if;
+            rows := jsonb_build_array(jsonb_build_object('id', job, 'state', l.becomes, 'why', l.why));
+        exception when unique_violation then
+            rows := jsonb_build_array(jsonb_build_object('id', job, 'why', 'a newer job has its unique key'));
+            was := null;
+            own := null;
+        end;
+    else
+        rows := jsonb_build_array(jsonb_build_object('id', job, 'why', l.why));
+        own := null;
+    end if;
+    update queue q set payload = case when l.is_json then edit_rows.payload::json end, body = case when not l.is_json then convert_to(edit_rows.payload, 'UTF8') end
+    where q.id = own;
+end $$;
+comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another payload and requeues it, if it is still as it was read';
+
+create or replace function edit_job(action uuid, batch int, ids uuid[], version text, payload text, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    r record;
+begin
+    perform edit_check($3, $5, false);
+    if act_begin($1, $2, 'edit', null, null, jsonb_build_object('job', $3[1], 'version', $4, 'bytes', octet_length($5)), $6, null) then
+        select * into r from edit_rows($1, $3[1], $4, $5);
+        perform act_end($1, $2, r.rows, r.was);
+    end if;
+    return query select * from act_answer($1, $2);
+end $$;
+comment on function edit_job(uuid, int, uuid[], text, text, text) is 'Another payload for a job, which becomes ready with it: a failed one with one more try, a waiting one '
+    'now, a finished one as a new job. Only while it is as it was read (the version that the console''s section job answers); the payload is JSON unless the job''s own is '
+    'a text';
+
+create or replace function edit_preview(ids uuid[], version text, payload text) returns table (state text, n bigint, why text)
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+declare
+    l record;
+begin
+    select * into l from edit_look($1[1], $2);
+    perform edit_check($1, $3, l.is_json);
+    return query select l.becomes::text, 1::bigint, l.why::text;
+end $$;
+comment on function edit_preview(uuid[], text, text) is 'What edit_job would do now. Raises where it can''t be the payload';
+
+-- --- pushing by hand
+
+create or replace function job_by_hand(queue text, settings jsonb, payload text) returns queue
+language plpgsql stable set search_path from current as $$
+declare
+    s     record;
+    job   queue;
+    fault text;
+    odd   text := (select k from jsonb_object_keys($2) k
+                   where k not in ('kind', 'priority', 'delay', 'at', 'unique_key', 'max_tries', 'payload_type') limit 1);
+begin
+    if odd is not null then
+        raise 'a push knows no "%"', odd using errcode = 'QT007';
+    end if;
+    select * into s from jsonb_to_record($2) x (kind text, priority int, delay interval, at timestamptz, unique_key text, max_tries int, payload_type text);
+    perform check_size(octet_length($3));
+    job.queue := coalesce($1, '');
+    job.kind := coalesce(s.kind, '');
+    fault := job_fault(job.queue, job.kind, coalesce(s.priority, 5), false, s.max_tries, null, null, s.unique_key, null);
+    if fault is null and s.max_tries > 32767 then
+        fault := 'max_tries is 32767 at most';
+    end if;
+    if fault is not null then
+        raise '%', fault using errcode = '23514';
+    end if;
+    job.priority := coalesce(s.priority, 5);
+    job.run_after := coalesce(s.at, now() + s.delay);
+    if not isfinite(job.run_after) then
+        raise 'a job can''t be put off for ever' using errcode = 'QT007';
+    end if;
+    job.unique_key := s.unique_key;
+    job.max_tries := s.max_tries;
+    if s.payload_type is null then
+        job.payload := $3::json;
+    else
+        job.body := convert_to(coalesce($3, ''), 'UTF8');
+        job.payload_type := s.payload_type;
+    end if;
+    return job;
+end $$;
+comment on function job_by_hand(text, jsonb, text) is 'The job that a push by hand means; raises where there may be no such job';
+
+create or replace function push_by_hand(action uuid, queue text, settings jsonb default '{}', payload text default null, reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    job queue := job_by_hand($2, coalesce($3, '{}'), $4);
+    r   record;
+begin
+    if act_begin($1, 1, 'push', $2, null, coalesce($3, '{}') || jsonb_build_object('bytes', octet_length($4)), $5, null) then
+        job.id := uuid_v7();
+        select * into r from push_row(job, false);
+        update queue q set last_action = $1 where q.id = r.id and r.pushed;
+        perform act_end($1, 1, (select jsonb_build_array(jsonb_build_object('id', r.id, 'state', case when r.pushed then q.state end,
+            'why', case when r.pushed then 'job ' || r.id else 'there is such a job already: ' || r.id end))
+            from (select r.id) x left join queue q on q.id = r.id));
+    end if;
+    return query select * from act_answer($1, 1);
+end $$;
+comment on function push_by_hand(uuid, text, jsonb, text, text) is 'push() as an act of an operator, who stands in the audit with it. settings: kind, priority, delay or at, unique_key, '
+    'max_tries, payload_type (then the payload is a text of that type, else JSON)';
+
+create or replace function push_preview(queue text, settings jsonb default '{}', payload text default null)
+returns table (state text, n bigint, why text)
+language plpgsql stable security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+    job  queue := job_by_hand($1, coalesce($2, '{}'), $3);
+    twin uuid := push_twin(null, job.queue, job.unique_key, false);
+    c    queue_config;
+begin
+    select * into c from queue_config x where x.queue = job.queue;
+    return query select case when twin is null then case when job.run_after > now() then 'scheduled' else 'ready' end end, 1::bigint,
+        case when twin is not null then 'there is such a job already: ' || twin
+             when c.paused_at is not null then 'the queue is paused: it waits'
+             when c.queue is null and not exists (select from queue q where q.queue = job.queue) then 'a queue that was never seen so far' end;
+end $$;
+comment on function push_preview(text, jsonb, text) is 'What push_by_hand would do now. Raises where there may be no such job';
