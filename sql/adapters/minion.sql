@@ -1,0 +1,314 @@
+-- adapter: minion
+-- title: Minion (Perl)
+-- format: 2
+-- schema: public
+-- id-type: bigint
+-- tested-versions: 23 25
+-- min-version: 23
+-- states: scheduled=inactive ready=inactive retry=inactive blocked=inactive running=active failed=failed completed=finished
+-- tables: minion_jobs minion_workers mojo_migrations
+-- note: A node is a worker's number. A larger priority runs sooner. Blocked jobs wait for their parents.
+-- note: Minion counts retries; a job's tries here are its retries and the one that runs or has ended.
+-- note: Cancelling a running job tells its worker to kill it; it reads that within seconds. The job fails then, and is retried where it has attempts left.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_namespace n
+where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and a.attname = 'lax')
+  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'minion_workers' and a.attname = 'inbox')
+order by 1
+
+-- name: version
+select version::text from {schema}.mojo_migrations where name = 'minion'
+
+-- name: queues
+-- from the live jobs, along their index, and the queues that workers name
+with live as (select distinct queue from {schema}.minion_jobs where state in ('inactive', 'active', 'failed'))
+select queue, false as paused from (
+    select queue from live
+    union
+    select q from {schema}.minion_workers w, jsonb_array_elements_text(
+        case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues' else '[]' end) q
+) z order by 1
+
+-- name: counts
+with c as (
+    select j.queue, s.state, count(*) as n, min(j.delayed) as oldest
+    from {schema}.minion_jobs j cross join lateral (
+        select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
+                    when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
+                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
+                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+                    else 'ready' end as state) s
+    where j.state in ('inactive', 'active', 'failed') and (j.state <> 'inactive' or j.expires is null or j.expires > now())
+    group by 1, 2
+)
+select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled,
+       coalesce(sum(n) filter (where state = 'ready'), 0)::bigint as ready, coalesce(sum(n) filter (where state = 'retry'), 0)::bigint as retry,
+       coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running, coalesce(sum(n) filter (where state = 'failed'), 0)::bigint as failed,
+       (extract(epoch from min(oldest) filter (where state = 'ready')) * 1000)::bigint as oldest_ms,
+       coalesce(sum(n) filter (where state = 'blocked'), 0)::bigint as blocked
+from c group by queue order by queue
+
+-- name: counts_final
+-- cost: reads all finished jobs
+select queue, count(*) as completed, null::bigint as cancelled from {schema}.minion_jobs where state = 'finished' group by queue order by queue
+
+-- name: jobs
+-- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to go on.
+with w as materialized (
+    select j.id, j.queue, j.task, s.state, j.priority, s.tries, j.retries + j.attempts as max_tries, j.created, j.delayed, j.retried,
+           j.started, j.finished, j.state as raw, j.worker, k.notified,
+           case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
+               case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error
+    from {schema}.minion_jobs j
+    left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
+    cross join lateral (
+        select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed' when j.state = 'finished' then 'completed'
+                    when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
+                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
+                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+                    else 'ready' end as state,
+               j.retries + (j.state <> 'inactive')::int as tries) s
+    where (j.state <> 'inactive' or j.expires is null or j.expires > now())
+      and ($1::text is null or j.queue = $1::text)
+      and ($3::{schema}.minion_state[] is null or j.state = any($3::{schema}.minion_state[]))
+      and ($2::text[] is null or s.state = any($2::text[]))
+      and ($4::text is null or j.task = $4::text)
+      and ($5::text is null or j.state = 'active' and j.worker::text = $5::text)
+      and ($6::text is null or j.state in ('failed', 'inactive') and j.result is not null)
+      and ($9::interval is null or j.created < now() - $9::interval)
+      and ($10::interval is null or j.created > now() - $10::interval)
+      and ($11::int is null or s.tries >= $11::int)
+      and ($12::int is null or s.tries <= $12::int)
+      and ($13::text[] is null or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($16::text is null or j.id < case when $16::text ~ '^[0-9]{1,18}$' then $16::text::bigint end)
+    order by j.id desc
+    limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100) else coalesce($14::int, 10000) end
+), f as materialized (
+    select * from w
+    where ($6::text is null or case when $6::text like '~%' then strpos(lower(error), lower(substr($6::text, 2))) > 0
+                                    else {error_key(error)} = {error_key($6::text)} end)
+      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
+              where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) = 0))
+      and ($8::text[] is null or not exists (select from unnest($8::text[]) x
+              where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) > 0))
+    order by id desc limit coalesce($15::int, 100)
+)
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
+       node, lease, lease_until_ms, error, cursor, stale
+from (
+    select id::text, queue, task as kind, state, priority, tries, max_tries, (extract(epoch from created) * 1000)::bigint as created_ms,
+           (extract(epoch from delayed) * 1000)::bigint as run_after_ms,
+           (extract(epoch from case when raw = 'inactive' then coalesce(retried, created) else greatest(created, started, finished) end) * 1000)::bigint as changed_ms,
+           (extract(epoch from case when raw <> 'inactive' then started end) * 1000)::bigint as started_ms,
+           (extract(epoch from case when raw in ('failed', 'finished') then finished end) * 1000)::bigint as finished_ms,
+           case when raw <> 'inactive' then worker::text end as node, null::bigint as lease,
+           (extract(epoch from notified + interval '30 min') * 1000)::bigint as lease_until_ms, left(error, 300) as error, id::text as cursor,
+           case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place, 0 as mark
+    from f
+    union all
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null, min(id), 1
+    from w
+    where not ($6::text is null and $7::text[] is null and $8::text[] is null)
+    having count(*) >= coalesce($14::int, 10000) and (select count(*) from f) < coalesce($15::int, 100)
+) z order by mark, place desc
+
+-- name: job
+-- params: ids
+select j.id::text, j.queue, j.task as kind,
+       case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed' when j.state = 'finished' then 'completed'
+            when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
+            when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
+                 or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+            else 'ready' end as state,
+       j.priority, j.retries + (j.state <> 'inactive')::int as tries, j.retries + j.attempts as max_tries,
+       (extract(epoch from j.created) * 1000)::bigint as created_ms, (extract(epoch from j.delayed) * 1000)::bigint as run_after_ms,
+       (extract(epoch from case when j.state = 'inactive' then coalesce(j.retried, j.created)
+                                else greatest(j.created, j.started, j.finished) end) * 1000)::bigint as changed_ms,
+       (extract(epoch from case when j.state <> 'inactive' then j.started end) * 1000)::bigint as started_ms,
+       (extract(epoch from case when j.state in ('failed', 'finished') then j.finished end) * 1000)::bigint as finished_ms,
+       case when j.state <> 'inactive' then j.worker::text end as node, null::bigint as lease,
+       (extract(epoch from k.notified + interval '30 min') * 1000)::bigint as lease_until_ms,
+       case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
+           case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error,
+       null::text as cursor, case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
+       left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
+       octet_length(j.args::text)::bigint as payload_size, case when j.state = 'finished' then left(j.result::text, 65536) end as result
+from {schema}.minion_jobs j
+left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
+where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+
+-- name: nodes
+-- a worker says every five minutes that it lives; one that is named by a running job and not registered is gone
+with a as (
+    select worker, count(*) as running, min(queue) as queue from {schema}.minion_jobs where state = 'active' group by worker
+)
+select coalesce(w.id, a.worker)::text as node,
+       case when w.id is null or w.notified < now() - interval '30 min' then 'dead' when w.notified < now() - interval '15 min' then 'late'
+            else 'up' end as state, w.host, w.pid, (extract(epoch from w.started) * 1000)::bigint as started_ms,
+       (extract(epoch from w.notified) * 1000)::bigint as heartbeat_ms,
+       case when w.status ->> 'jobs' ~ '^[0-9]{1,6}$' then (w.status ->> 'jobs')::int end as slots,
+       coalesce(a.running, 0) as running, coalesce(a.running, 0) as leases,
+       case when w.id is null or w.notified < now() - interval '30 min' then coalesce(a.running, 0) else 0 end as expired,
+       coalesce((select string_agg(q, ',' order by q) from jsonb_array_elements_text(
+           case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues' else '[]' end) q), '') as queues,
+       (extract(epoch from w.notified + interval '30 min') * 1000)::bigint as lease_until_ms
+from {schema}.minion_workers w full join a on a.worker = w.id
+order by coalesce(w.id, a.worker)
+
+-- name: leases
+-- params: node queue limit
+select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, (extract(epoch from j.started) * 1000)::bigint as started_ms,
+       (extract(epoch from k.notified + interval '30 min') * 1000)::bigint as lease_until_ms, j.id::text as job_ids,
+       j.retries + 1 as tries, j.retries + j.attempts as max_tries, '→ ready' as effect
+from {schema}.minion_jobs j left join {schema}.minion_workers k on k.id = j.worker
+where j.state = 'active' and ($1::text is null or j.worker::text = $1::text) and ($2::text is null or j.queue = $2::text)
+order by j.started, j.id limit coalesce($3::int, 200)
+
+-- name: groups
+-- params: queue limit
+with f as materialized (
+    select id, queue, finished as at, case jsonb_typeof(result) when 'string' then result #>> '{}' else result::text end as error
+    from {schema}.minion_jobs where state = 'failed' and ($1::text is null or queue = $1::text)
+    order by id desc limit 5000
+)
+select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
+       (extract(epoch from min(at)) * 1000)::bigint as first_ms, (extract(epoch from max(at)) * 1000)::bigint as last_ms,
+       (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id::text order by at desc))[1] as sample_id
+from (select *, coalesce({error_key(error)}, '') as error_key from f) g
+group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: schedules
+-- params: schedule
+-- requires: version >= 25
+select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind, case when s.paused then 'paused' else 'active' end as state,
+       (extract(epoch from s.last_run) * 1000)::bigint as last_run_ms,
+       case when s.last_job is null then null when j.id is null then 'gone' when j.state = 'active' then 'running'
+            when j.state = 'finished' then 'completed' when j.state = 'failed' then 'failed' else 'ready' end as last_outcome,
+       (extract(epoch from s.next_run) * 1000)::bigint as next_run_ms, s.last_job::text, s.priority, s.attempts as max_tries,
+       s.args::text as payload, (extract(epoch from s.created) * 1000)::bigint as created_ms
+from {schema}.minion_schedules s left join {schema}.minion_jobs j on j.id = s.last_job
+where $1::text is null or s.name = $1::text
+order by s.name
+
+-- name: requeue
+-- params: ids
+-- official: retry_job
+-- guard: a running job, or one that is ready already
+update {schema}.minion_jobs
+set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+  and (state in ('failed', 'finished') or state = 'inactive' and delayed > now())
+returning id::text, 'ready' as state
+
+-- name: rescue
+-- params: ids
+-- official: retry_job
+-- guard: a job that is not running, or whose worker has said within half an hour that it lives
+-- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
+update {schema}.minion_jobs j
+set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
+  and not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min')
+returning id::text, 'ready' as state
+
+-- name: release_where
+-- params: node expired_only
+-- official: retry_job
+-- guard: jobs of a worker that has said within half an hour that it lives, unless all are released
+-- confirm: a worker that still lives goes on with its jobs, so they may run twice; what it answers then is dropped
+update {schema}.minion_jobs j
+set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+where state = 'active' and worker = case when $1::text ~ '^[0-9]{1,18}$' then $1::text::bigint end
+  and (not coalesce($2::bool, true)
+       or not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min'))
+returning id::text, 'ready' as state
+
+-- name: cancel
+-- params: ids
+-- official: broadcast stop
+-- guard: a job that is not running, or whose worker is gone (release it); one that waits can be deleted
+-- mode: signal
+with j as (
+    select id, worker from {schema}.minion_jobs
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
+), u as (
+    update {schema}.minion_workers w
+    set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from j where j.worker = w.id)
+    where w.id in (select worker from j) returning w.id
+)
+select j.id::text, 'running' as state from j join u on u.id = j.worker order by j.id
+
+-- name: delete
+-- params: ids
+-- official: remove_job
+-- guard: a running job
+delete from {schema}.minion_jobs
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state in ('inactive', 'failed', 'finished')
+returning id::text, 'deleted' as state
+
+-- name: priority
+-- params: ids n
+-- official: retry_job(priority, delay: what is left of it)
+-- guard: a job that runs or has ended
+update {schema}.minion_jobs
+set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = retries + 1
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
+
+-- name: reschedule
+-- params: ids at
+-- official: retry_job(delay)
+-- guard: a job that runs or has ended (requeue it)
+update {schema}.minion_jobs
+set delayed = $2::timestamptz, retried = now(), retries = retries + 1
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
+
+-- name: purge
+-- params: queue states before limit
+-- official: what repair() removes (finished jobs); failed ones only here
+-- guard: jobs that others still wait for
+with gone as (
+    delete from {schema}.minion_jobs
+    where id in (select j.id from {schema}.minion_jobs j
+                 where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
+                        or j.state = 'failed' and coalesce('failed' = any($2::text[]), true))
+                   and ($1::text is null or j.queue = $1::text) and ($3::timestamptz is null or j.finished < $3::timestamptz)
+                   and not exists (select from {schema}.minion_jobs k where k.parents @> array[j.id] and k.state <> 'finished')
+                 order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
+    returning id
+)
+select id::text, 'purged' as state from gone
+
+-- name: purge_preview
+-- params: queue states before
+select 'purged' as state, count(*) as n, case when j.state = 'failed' then 'failed' else 'completed' end as why
+from {schema}.minion_jobs j
+where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
+       or j.state = 'failed' and coalesce('failed' = any($2::text[]), true))
+  and ($1::text is null or j.queue = $1::text) and ($3::timestamptz is null or j.finished < $3::timestamptz)
+  and not exists (select from {schema}.minion_jobs k where k.parents @> array[j.id] and k.state <> 'finished')
+group by j.state order by 3
+
+-- name: cron_pause
+-- params: schedule
+-- official: pause_schedule
+-- requires: version >= 25
+update {schema}.minion_schedules set paused = true where name = $1::text returning name as id, 'paused' as state
+
+-- name: cron_resume
+-- params: schedule
+-- official: resume_schedule
+-- requires: version >= 25
+update {schema}.minion_schedules set paused = false where name = $1::text returning name as id, 'resumed' as state
+
+-- name: cron_remove
+-- params: schedule
+-- official: unschedule
+-- requires: version >= 25
+delete from {schema}.minion_schedules where name = $1::text returning name as id, 'removed' as state

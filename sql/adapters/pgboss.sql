@@ -1,0 +1,370 @@
+-- adapter: pgboss
+-- title: pg-boss (Node.js)
+-- format: 2
+-- schema: pgboss
+-- id-type: text
+-- tested-versions: 24 26 30-31 37
+-- min-version: 24
+-- states: scheduled=created ready=created,retry retry=retry blocked=created,retry running=active failed=failed completed=completed cancelled=cancelled
+-- tables: job queue version
+-- note: A job's id is its queue and its uuid: "mail:0d4c…". Nodes are not known to pg-boss; no queue can be paused.
+-- note: A larger priority runs sooner. Nothing knows how many jobs failed or run: large tables are read in part, or its own cached counts are shown.
+-- note: A failed job may have a copy in its dead letter queue: each can be run again.
+-- note: Between versions its columns differ. What only newer ones have is read where it stands, and offered from that version on.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_namespace n
+where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'job' and a.attname = 'keep_until')
+  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'queue' and a.attname = 'dead_letter')
+  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'version' and a.attname = 'version')
+order by 1
+
+-- name: version
+select version::text from {schema}.version
+
+-- name: queues
+-- a name that the inner table has not is the one of the outer row: NULL, for versions without it
+select q.name as queue, false as paused,
+       concat_ws(', ', 'policy ' || q.policy, q.retry_limit || ' retries', 'lease ' || q.expire_seconds || ' s',
+                 'heartbeat ' || q.heartbeat_seconds || ' s', 'dead letters to ' || q.dead_letter) as info
+from (select null::int as heartbeat_seconds) d
+cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_seconds, dead_letter from {schema}.queue) q
+order by 1
+
+-- name: counts
+-- No index knows what runs or failed. From 128 MB on pg-boss' own counts are shown (version 37, at most minutes old), or as many
+-- pages are read at random and the rest is reckoned.
+with s as materialized (
+    select least(1, 16384 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
+    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+), q as materialized (
+    select q.*, s.part, s.part < 1 and q.failed_count is not null and q.monitor_on > now() - interval '10 min' as cached
+    from s cross join (select null::bigint as deferred_count, null::bigint as ready_count, null::bigint as active_count,
+                              null::bigint as failed_count, null::timestamptz as monitor_on) d
+    cross join lateral (select name, deferred_count::bigint, ready_count::bigint, active_count::bigint, failed_count::bigint, monitor_on
+                        from {schema}.queue) q
+), c as materialized (
+    select j.name, count(*) filter (where j.state = 'created' and not j.blocked and j.start_after > now()) as scheduled,
+           count(*) filter (where j.state = 'retry' and not j.blocked and j.start_after > now()) as retry,
+           count(*) filter (where j.state < 'active' and not j.blocked and j.start_after <= now()) as ready,
+           count(*) filter (where j.state < 'active' and j.blocked) as blocked,
+           count(*) filter (where j.state = 'active') as running, count(*) filter (where j.state = 'failed') as failed
+    from (select false as blocked) d
+    cross join lateral (select name, state, start_after, blocked
+                        from {schema}.job tablesample system ((select 100 * part from s))
+                        where exists (select from q where not q.cached)) j
+    group by j.name
+)
+select q.name as queue, case when q.cached then q.deferred_count else round(coalesce(c.scheduled, 0) / q.part)::bigint end as scheduled,
+       case when q.cached then q.ready_count else round(coalesce(c.ready, 0) / q.part)::bigint end as ready,
+       case when q.cached then 0 else round(coalesce(c.retry, 0) / q.part)::bigint end as retry,
+       case when q.cached then q.active_count else round(coalesce(c.running, 0) / q.part)::bigint end as running,
+       case when q.cached then q.failed_count else round(coalesce(c.failed, 0) / q.part)::bigint end as failed,
+       (extract(epoch from o.oldest) * 1000)::bigint as oldest_ms,
+       case when q.cached then null else round(coalesce(c.blocked, 0) / q.part)::bigint end as blocked, q.part < 1 as approx
+from q left join c on c.name = q.name
+left join lateral (
+    select j.start_after as oldest from (select false as blocked) d
+    cross join lateral (select start_after, blocked, state from {schema}.job
+                        where name = q.name and state < 'active' and not blocked and start_after <= now()
+                        order by start_after limit 1) j) o on true
+order by 1
+
+-- name: counts_final
+-- cost: reads all jobs
+select name as queue, count(*) filter (where state = 'completed') as completed, count(*) filter (where state = 'cancelled') as cancelled
+from {schema}.job where state in ('completed', 'cancelled') group by name order by 1
+
+-- name: jobs
+-- params: queue states raw_states error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- Newest first; there is no index of that. Where texts must be looked at, n jobs are read; a row without an id and with its
+-- cursor says where to go on.
+with w as materialized (
+    select j.*, j.name || ':' || j.id as key, s.state as now_is, s.tries,
+           case when j.state = 'active' then coalesce(j.heartbeat_on + j.heartbeat_seconds * interval '1 s',
+                                                      j.started_on + coalesce(j.expire_seconds * interval '1 s', j.expire_in)) end as until,
+           case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
+                case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error
+    from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
+                 null::interval as expire_in) d
+    cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on,
+                               output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in
+                        from {schema}.job) j
+    cross join lateral (
+        select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
+                    when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
+               case when j.started_on is null then 0 else j.retry_count + 1 end as tries) s
+    where ($1::text is null or j.name = $1::text)
+      and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
+      and ($2::text[] is null or s.state = any($2::text[]))
+      and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
+      and ($7::interval is null or j.created_on < now() - $7::interval)
+      and ($8::interval is null or j.created_on > now() - $8::interval)
+      and ($9::int is null or s.tries >= $9::int)
+      and ($10::int is null or s.tries <= $10::int)
+      and ($11::text[] is null or (j.name, j.id) in (
+              select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
+              where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
+      and ($14::text is null or (j.created_on, j.id) <
+              (case when $14::text ~ '^[0-9]{1,18}/[0-9a-f-]{36}$' then timestamptz 'epoch' + split_part($14::text, '/', 1)::bigint * interval '1 us' end,
+               case when $14::text ~ '^[0-9]{1,18}/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
+    order by j.created_on desc, j.id desc
+    limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end
+), f as materialized (
+    select * from w
+    where ($4::text is null or case when $4::text like '~%' then strpos(lower(error), lower(substr($4::text, 2))) > 0
+                                    else {error_key(error)} = {error_key($4::text)} end)
+      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
+              where strpos(lower(concat_ws(' ', key, error)), lower(x)) = 0))
+      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
+              where strpos(lower(concat_ws(' ', key, error)), lower(x)) > 0))
+    order by created_on desc, id desc limit coalesce($13::int, 100)
+)
+select z.id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node,
+       lease, lease_until_ms, error, cursor, stale
+from (
+    select key as id, name as queue, '' as kind, now_is as state, priority, tries, retry_limit + 1 as max_tries,
+           (extract(epoch from created_on) * 1000)::bigint as created_ms, (extract(epoch from start_after) * 1000)::bigint as run_after_ms,
+           (extract(epoch from greatest(created_on, started_on, completed_on)) * 1000)::bigint as changed_ms,
+           (extract(epoch from started_on) * 1000)::bigint as started_ms,
+           (extract(epoch from case when state > 'active' then completed_on end) * 1000)::bigint as finished_ms, null::text as node,
+           null::bigint as lease, (extract(epoch from until) * 1000)::bigint as lease_until_ms, left(error, 300) as error,
+           (extract(epoch from created_on) * 1000000)::bigint || '/' || id as cursor, until < now() as stale, created_on as place, id as place2, 0 as mark
+    from f
+    union all
+    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', (extract(epoch from created_on) * 1000000)::bigint || '/' || id, null, created_on, id, 1
+     from w
+     where not ($4::text is null and $5::text[] is null and $6::text[] is null)
+       and (select count(*) from w) >= coalesce($12::int, 10000) and (select count(*) from f) < coalesce($13::int, 100)
+     order by created_on, id limit 1)
+) z order by mark, place desc, place2 desc
+
+-- name: job
+-- params: ids
+select j.name || ':' || j.id as id, j.name as queue, '' as kind,
+       case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
+            when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
+       j.priority, case when j.started_on is null then 0 else j.retry_count + 1 end as tries, j.retry_limit + 1 as max_tries,
+       (extract(epoch from j.created_on) * 1000)::bigint as created_ms, (extract(epoch from j.start_after) * 1000)::bigint as run_after_ms,
+       (extract(epoch from greatest(j.created_on, j.started_on, j.completed_on)) * 1000)::bigint as changed_ms,
+       (extract(epoch from j.started_on) * 1000)::bigint as started_ms,
+       (extract(epoch from case when j.state > 'active' then j.completed_on end) * 1000)::bigint as finished_ms, null::text as node,
+       null::bigint as lease, (extract(epoch from u.until) * 1000)::bigint as lease_until_ms,
+       case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
+            case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
+       null::text as cursor, u.until < now() as stale, j.singleton_key as unique_key, left(j.data::text, 1000000) as payload,
+       case when j.data is null then '' else 'json' end as payload_format,
+       case when j.data is not null then 'application/json' end as payload_type, octet_length(j.data::text)::bigint as payload_size,
+       case when j.state = 'completed' then left(j.output::text, 65536) end as result, j.source_name || ':' || j.source_id as origin_id,
+       coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint) as run_timeout_ms,
+       j.heartbeat_seconds * 1000::bigint as lease_timeout_ms
+from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
+             null::interval as expire_in, null::text as source_name, null::uuid as source_id) d
+cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on,
+                           output, data, singleton_key, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, source_name, source_id
+                    from {schema}.job
+                    where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::text[]) i
+                                         where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' limit 1)) j
+cross join lateral (select case when j.state = 'active' then coalesce(j.heartbeat_on + j.heartbeat_seconds * interval '1 s',
+                           j.started_on + coalesce(j.expire_seconds * interval '1 s', j.expire_in)) end as until) u
+
+-- name: attempts
+-- params: ids
+-- only the last failure is kept, with its stack
+select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1 else retry_count + 1 end as number,
+       null::text as node, (extract(epoch from started_on) * 1000)::bigint as started_ms,
+       (extract(epoch from completed_on) * 1000)::bigint as ended_ms, case when state = 'completed' then 'completed' else 'failed' end as outcome,
+       case when state = 'completed' then '' else coalesce(output ->> 'message', output -> 'value' ->> 'message', output::text) end as error,
+       left(coalesce(output ->> 'stack', output -> 'value' ->> 'stack'), 65536) as trace
+from {schema}.job
+where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::text[]) i
+                     where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' limit 1)
+  and started_on is not null and (output is not null or state = 'completed')
+
+-- name: groups
+-- params: queue limit
+with f as materialized (
+    select name || ':' || id as id, name as queue, completed_on as at,
+           coalesce(output ->> 'message', output -> 'value' ->> 'message',
+                    case jsonb_typeof(output -> 'value') when 'string' then output ->> 'value' end, output::text, '') as error
+    from {schema}.job where state = 'failed' and ($1::text is null or name = $1::text)
+    order by completed_on desc nulls last limit 5000
+)
+select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
+       (extract(epoch from min(at)) * 1000)::bigint as first_ms, (extract(epoch from max(at)) * 1000)::bigint as last_ms,
+       (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id order by at desc))[1] as sample_id
+from (select *, {error_key(error)} as error_key from f) g
+group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: schedules
+-- params: schedule
+select name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz, s.name as queue, '' as kind,
+       'active' as state, null::bigint as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms, s.data::text as payload,
+       (extract(epoch from s.created_on) * 1000)::bigint as created_ms, (extract(epoch from s.updated_on) * 1000)::bigint as changed_ms
+from (select '' as key) d
+cross join lateral (select name, key, cron, timezone, data, created_on, updated_on from {schema}.schedule) s
+where $1::text is null or s.name || coalesce(nullif(':' || s.key, ':'), '') = $1::text
+order by 1
+
+-- name: requeue
+-- params: ids
+-- official: retry (failed), resume (cancelled), update with startAfter (scheduled, retry)
+-- guard: a running or completed job, or one that is ready already
+with i as (
+    select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+    where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+), u as (
+    update {schema}.job j
+    set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
+        retry_limit = j.retry_limit + (j.state = 'failed')::int,
+        completed_on = case when j.state = 'failed' and (select version < 25 from {schema}.version) then j.completed_on end,
+        keep_until = case when j.state < 'active' then now() + (j.keep_until - j.start_after) else j.keep_until end,
+        start_after = case when j.state < 'active' then now() else j.start_after end
+    from i
+    where j.name = i.name and j.id = i.id and (j.state in ('failed', 'cancelled') or j.state < 'active' and j.start_after > now())
+    returning j.name, j.id, j.start_after
+), woken as (
+    select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)
+    from (select false as notify) d cross join lateral (select name, notify from {schema}.queue) q
+    where q.notify and q.name in (select u.name from u where u.start_after = now())
+)
+select u.name || ':' || u.id as id, case when u.start_after > now() then 'retry' else 'ready' end as state
+from u where (select count(*) from woken) >= 0
+
+-- name: rescue
+-- params: ids
+-- official: no (what its own restore() does)
+-- guard: a job that is not running
+-- requires: version >= 30
+-- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
+update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
+from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+where j.name = i.name and j.id = i.id and j.state = 'active'
+returning j.name || ':' || j.id as id, 'ready' as state
+
+-- name: extend
+-- params: ids by
+-- official: touch (queues with a heartbeat); of the others the time to expire is raised
+-- guard: a job that is not running
+-- requires: version >= 30
+update {schema}.job j
+set heartbeat_on = case when j.heartbeat_seconds is not null then
+                       greatest(j.heartbeat_on, now() + $2::interval - j.heartbeat_seconds * interval '1 s') else j.heartbeat_on end,
+    expire_seconds = case when j.heartbeat_seconds is null then
+                         greatest(j.expire_seconds, ceil(extract(epoch from now() + $2::interval - j.started_on))::int) else j.expire_seconds end
+from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+where j.name = i.name and j.id = i.id and j.state = 'active'
+returning j.name || ':' || j.id as id, 'extended' as state
+
+-- name: cancel
+-- params: ids
+-- official: cancel
+-- guard: a job that has ended
+-- confirm: a worker goes on with a running job until it ends; what it answers then is dropped
+update {schema}.job j set state = 'cancelled', completed_on = now()
+from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+where j.name = i.name and j.id = i.id and j.state < 'completed'
+returning j.name || ':' || j.id as id, 'cancelled' as state
+
+-- name: delete
+-- params: ids
+-- official: deleteJob
+-- guard: a running job
+delete from {schema}.job j
+using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+where j.name = i.name and j.id = i.id and j.state <> 'active'
+returning j.name || ':' || j.id as id, 'deleted' as state
+
+-- name: priority
+-- params: ids n
+-- official: update(priority)
+-- guard: a job that runs or has ended
+update {schema}.job j set priority = $2::int
+from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+where j.name = i.name and j.id = i.id and j.state < 'active'
+returning j.name || ':' || j.id as id, case when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state
+
+-- name: reschedule
+-- params: ids at
+-- official: update(startAfter)
+-- guard: a job that runs or has ended (requeue it)
+with u as (
+    update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + (j.keep_until - j.start_after)
+    from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+          where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
+    where j.name = i.name and j.id = i.id and j.state < 'active'
+    returning j.name, j.id, j.start_after, j.state
+), woken as (
+    select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)
+    from (select false as notify) d cross join lateral (select name, notify from {schema}.queue) q
+    where q.notify and q.name in (select u.name from u where u.start_after <= now())
+)
+select u.name || ':' || u.id as id, case when u.start_after <= now() then 'ready' when u.state = 'retry' then 'retry' else 'scheduled' end as state
+from u where (select count(*) from woken) >= 0
+
+-- name: redrive
+-- params: ids
+-- official: redrive
+-- guard: a job that runs or has ended, or did not come from another queue
+-- requires: version >= 37
+with m as (
+    delete from {schema}.job j
+    using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i, {schema}.queue q
+    where j.name = i.name and j.id = i.id and j.state < 'active' and q.name = j.source_name
+    returning j.name as was, j.id as was_id, j.source_name, j.data, j.priority, j.singleton_key, j.heartbeat_seconds, q.retry_limit,
+              q.retry_backoff, q.retry_delay, q.retry_delay_max, q.expire_seconds, q.retention_seconds, q.deletion_seconds, q.policy
+), n as (
+    insert into {schema}.job (name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max, expire_seconds, keep_until,
+                              deletion_seconds, policy, singleton_key, heartbeat_seconds)
+    select source_name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max, expire_seconds,
+           now() + retention_seconds * interval '1 s', deletion_seconds, policy, singleton_key, heartbeat_seconds
+    from m returning 1
+)
+select was || ':' || was_id as id, 'ready' as state, 'back in ' || source_name as why from m where (select count(*) from n) >= 0
+
+-- name: purge
+-- params: queue states before limit
+-- official: deleteStoredJobs
+-- guard: only jobs that have ended
+with gone as (
+    delete from {schema}.job
+    where (name, id) in (select name, id from {schema}.job
+                         where state > 'active' and ($1::text is null or name = $1::text)
+                           and ($2::text[] is null or state::text = any($2::text[]))
+                           and ($3::timestamptz is null or completed_on < $3::timestamptz)
+                         limit coalesce($4::int, 1000) for update skip locked)
+      and state > 'active'
+    returning name, id
+)
+select name || ':' || id as id, 'purged' as state from gone
+
+-- name: purge_preview
+-- params: queue states before
+select 'purged' as state, count(*) as n, state::text as why
+from {schema}.job
+where state > 'active' and ($1::text is null or name = $1::text) and ($2::text[] is null or state::text = any($2::text[]))
+  and ($3::timestamptz is null or completed_on < $3::timestamptz)
+group by job.state order by job.state
+
+-- name: cron_remove
+-- params: schedule
+-- official: unschedule
+-- confirm: pg-boss can't switch a schedule off; it is removed until the application says it anew
+with d as (
+    delete from {schema}.schedule s
+    where s.ctid in (select k.at from (select '' as key) d
+                     cross join lateral (select ctid as at, name, key from {schema}.schedule) k
+                     where k.name || coalesce(nullif(':' || k.key, ':'), '') = $1::text)
+    returning s.name
+)
+select $1::text as id, 'removed' as state from d
