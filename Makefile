@@ -44,7 +44,8 @@ TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(BUILD)/tests/$1/%$(if $T,$T),$(TESTS))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
-RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) \
+ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
+RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) ENGINES=$(ENGINES) \
           $(BUILD)/testrun -j $(JOBS)
 
 Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
@@ -143,7 +144,7 @@ analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
 bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console (tests/bench/run.sh)
 	QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
-	tests/bench/deps.sh
+	tests/engines.sh
 
 FUZZC   = clang $(CSTD) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c)) \
@@ -164,9 +165,11 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 # --- installing ------------------------------------------------------------------------------------
 APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev libcmocka-dev libvterm-dev postgresql \
       librsvg2-bin fonts-jetbrains-mono fonts-dejavu-core clang clang-format clang-tidy universal-ctags \
-      shellcheck pgbouncer tmux openssl
+      shellcheck pgbouncer tmux openssl libminion-perl libmojo-pg-perl \
+      $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
 deps:  ## Debian, Ubuntu: install what building, testing and the demo need
 	@APT='$(APT)' tests/deps.sh
+	@tests/engines.sh
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
 	install -D -m 644 model/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h

@@ -11,6 +11,7 @@ make deps knows apt-get only. Install these with your package manager:
   a C compiler (gcc 12 or clang 14, or newer), GNU make, pkg-config, awk, bash
   headers of ncursesw, libpq, libuuid and libzstd
   to test and for the demo: PostgreSQL server 13 or newer, cmocka, libvterm, pgbouncer, tmux
+  to test against other queue systems: node 18 or newer, npm, Minion and Mojo::Pg (Perl)
   to lint and analyze: clang, clang-format 14, clang-tidy, universal-ctags, shellcheck
   for screenshots: rsvg-convert, the fonts JetBrains Mono and DejaVu Sans Mono
 EOF

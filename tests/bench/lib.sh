@@ -8,7 +8,7 @@ rounds=${ROUNDS:-3} secs=${SECONDS_EACH:-5} backlog=${BACKLOG:-1}
 src=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck disable=SC2034
 here=$src/tests/bench
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/queuetop-bench
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/queuetop-engines
 BUILD=${BUILD:-$src/build}
 QUEUETOP=${QUEUETOP:-$BUILD/queuetop}
 bin=$(pg_config --bindir 2>/dev/null || true)

@@ -22,7 +22,7 @@ fi
 for p in $parts; do
     [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }
 done
-"$here/deps.sh"
+"$src/tests/engines.sh"
 RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
 start_server
 setup
