@@ -175,8 +175,8 @@ static bool
 check_header(const struct adapter_file *f, const char *file, struct err *e)
 {
     static const char *const known[] = {
-        "adapter",         "title",    "format",      "schema", "id-type", "min-version", "states",
-        "tested-versions", "timezone", "search-path", "tables", "note",    NULL};
+        "adapter", "title",           "format",   "schema",      "id-type", "min-version", "states",
+        "prefix",  "tested-versions", "timezone", "search-path", "tables",  "note",        NULL};
     static const char *const wanted[] = {"adapter", "title", "format", "schema"};
 
     for (int i = 0; i < f->text.nheader; i++) {
@@ -352,7 +352,11 @@ add_console_sections(struct adapter_file *f, struct err *e)
             continue;
         f->params[i] = (struct note){xstrdup("params"), xstrdup(console_sections[i].params), 1};
         f->console[i] = (struct section){xstrdup(section_kinds[id].name),
-                                         xstrdup(console_sql(file)), 1, &f->params[i], 1};
+                                         xstrdup(console_sql(file)),
+                                         1,
+                                         &f->params[i],
+                                         1,
+                                         sections_header(&f->text, "prefix") != NULL};
         f->bound[id].section = &f->console[i];
         ok = read_params(&f->console[i], file, &f->bound[id], e);
     }

@@ -1,7 +1,8 @@
 /* The named sections of an annotated .sql file (adapters): header lines `-- key: value`, then
  * sections `-- name: X` with annotations and one statement each. Here also stands the only function
- * of the program that puts an identifier into SQL: {schema} and {schema_lit}, and the group of an
- * error, {error_key(EXPR)}. */
+ * of the program that puts an identifier into SQL: {schema} and {schema_lit}, {prefix} and
+ * {prefix_lit}; and the macros {error_key(EXPR)}, the group of an error, and {ms(EXPR)},
+ * milliseconds since 1970 of a point in time (NULL for infinity, which has none). */
 #ifndef MODEL_SECTIONS_H
 #define MODEL_SECTIONS_H
 
@@ -21,6 +22,7 @@ struct section {
     int line;
     struct note *notes;
     int nnotes;
+    bool has_prefix; /* header "prefix": the schema is given as "schema/prefix" */
 };
 
 struct sections {
@@ -39,7 +41,7 @@ const char *sections_header(const struct sections *s, const char *key);         
 const char *section_note(const struct section *s, const char *key);              /* NULL = none */
 
 /* The statement with its placeholders replaced; the caller frees. Refuses a schema that is not
- * valid UTF-8 or is longer than 63 bytes. */
+ * valid UTF-8 or is longer than 63 bytes, and a prefix of anything but a-z, 0-9 and _. */
 bool sections_bind(const struct section *s, const char *schema, char **sql, struct err *e)
     __attribute__((warn_unused_result));
 

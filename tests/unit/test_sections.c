@@ -81,6 +81,8 @@ refuses(void **state)
         {"-- name: a\nselect {table}",                  "unknown placeholder"                            },
         {"-- name: a\nselect {error_key(a}",            "has no end"                                     },
         {"-- name: a\nselect {error_key(a) }",          "has no end"                                     },
+        {"-- name: a\nselect {ms(a}",                   "has no end"                                     },
+        {"-- name: a\nselect '{prefix}'",               "a placeholder stands in quoted text"            },
         {"-- name: a\nselect '\xff'",                   "UTF-8"                                          },
     };
     struct sections s;
@@ -176,13 +178,41 @@ binds_error_keys(void **state)
     free(bound);
 }
 
+static void
+binds_prefixes_and_times(void **state)
+{
+    char name[] = "x", text[] = "select {ms(max(a))}, {error_key({ms(b)})} from "
+                                "{schema}.{prefix}t, {prefix_lit} {schema_lit}";
+    struct section s = {.name = name, .sql = text, .has_prefix = true};
+    char *bound = NULL;
+    struct err e = {0};
+
+    (void)state;
+    assert_true(sections_bind(&s, "we/ird/acme_", &bound, &e));
+    assert_non_null(strstr(bound, "select (extract(epoch from nullif(nullif(max(a), 'infinity'), "
+                                  "'-infinity')) * 1000)::bigint, "));
+    assert_non_null(strstr(bound, "nullif(nullif(b, "));
+    assert_non_null(strstr(bound, "from \"we/ird\".acme_t, 'acme_' 'we/ird'"));
+    free(bound);
+    assert_true(sections_bind(&s, "public", &bound, &e));
+    assert_non_null(strstr(bound, "from \"public\".t, '' 'public'"));
+    free(bound);
+    assert_false(sections_bind(&s, "public/a\"; drop", &bound, &e));
+    assert_false(sections_bind(&s, "public/1a", &bound, &e));
+    assert_false(sections_bind(&s, "/a", &bound, &e));
+    s.has_prefix = false;
+    assert_true(sections_bind(&s, "a/b", &bound, &e));
+    assert_non_null(strstr(bound, "from \"a/b\".t, '' 'a/b'"));
+    free(bound);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_file),     cmocka_unit_test(refuses),
         cmocka_unit_test(accepts),          cmocka_unit_test(binds_a_schema),
-        cmocka_unit_test(binds_error_keys),
+        cmocka_unit_test(binds_error_keys), cmocka_unit_test(binds_prefixes_and_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
