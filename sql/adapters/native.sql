@@ -657,7 +657,7 @@ select id, state, why, cursor, n from {schema}.undo($1::uuid, $2::int, $3::uuid,
 
 -- name: edit
 -- params: action batch ids settings payload reason
--- settings: the version of the job that was edited
+-- settings hold the version of the job that was edited
 select id, state, why, cursor, n
 from {schema}.edit_job($1::uuid, $2::int, $3::text[]::uuid[], $4::jsonb ->> 'version', $5::text, $6::text)
 
