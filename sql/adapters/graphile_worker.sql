@@ -44,7 +44,7 @@ with s as materialized (
 select t.identifier as queue, round(coalesce(c.scheduled, 0) / s.part)::bigint as scheduled,
        round(coalesce(c.ready, 0) / s.part)::bigint as ready, round(coalesce(c.retry, 0) / s.part)::bigint as retry,
        round(coalesce(c.running, 0) / s.part)::bigint as running, round(coalesce(c.failed, 0) / s.part)::bigint as failed,
-       (extract(epoch from c.oldest) * 1000)::bigint as oldest_ms, round(coalesce(c.blocked, 0) / s.part)::bigint as blocked,
+       {ms(c.oldest)} as oldest_ms, round(coalesce(c.blocked, 0) / s.part)::bigint as blocked,
        s.part < 1 as approx
 from s cross join {schema}._private_tasks t left join c on c.task_id = t.id
 order by t.identifier
@@ -90,13 +90,13 @@ select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after
        node, lease, lease_until_ms, error, cursor, stale
 from (
     select id::text, queue, kind, state, priority::int, attempts::int as tries, max_attempts::int as max_tries,
-           (extract(epoch from created_at) * 1000)::bigint as created_ms, (extract(epoch from run_at) * 1000)::bigint as run_after_ms,
-           (extract(epoch from greatest(updated_at, locked_at, case when state = 'failed' then
-                least(now(), run_at - exp(least(attempts, 10)) * interval '1 s') end)) * 1000)::bigint as changed_ms,
-           (extract(epoch from locked_at) * 1000)::bigint as started_ms,
-           (extract(epoch from case when state = 'failed' then
-                greatest(updated_at, least(now(), run_at - exp(least(attempts, 10)) * interval '1 s')) end) * 1000)::bigint as finished_ms,
-           locked_by as node, null::bigint as lease, (extract(epoch from locked_at + interval '4 h') * 1000)::bigint as lease_until_ms,
+           {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms,
+           {ms(greatest(updated_at, locked_at, case when state = 'failed' then
+                least(now(), run_at - exp(least(attempts, 10)) * interval '1 s') end))} as changed_ms,
+           {ms(locked_at)} as started_ms,
+           {ms(case when state = 'failed' then
+                greatest(updated_at, least(now(), run_at - exp(least(attempts, 10)) * interval '1 s')) end)} as finished_ms,
+           locked_by as node, null::bigint as lease, {ms(locked_at + interval '4 h')} as lease_until_ms,
            left(last_error, 300) as error, id::text as cursor,
            case when state = 'running' then locked_at < now() - interval '4 h' end as stale, id as place, 0 as mark
     from f
@@ -110,12 +110,12 @@ from (
 -- name: job
 -- params: ids
 select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int, j.attempts::int as tries,
-       j.max_attempts::int as max_tries, (extract(epoch from j.created_at) * 1000)::bigint as created_ms,
-       (extract(epoch from j.run_at) * 1000)::bigint as run_after_ms,
-       (extract(epoch from greatest(j.updated_at, j.locked_at, s.ended)) * 1000)::bigint as changed_ms,
-       (extract(epoch from j.locked_at) * 1000)::bigint as started_ms,
-       (extract(epoch from case when s.state = 'failed' then greatest(j.updated_at, s.ended) end) * 1000)::bigint as finished_ms,
-       j.locked_by as node, null::bigint as lease, (extract(epoch from j.locked_at + interval '4 h') * 1000)::bigint as lease_until_ms,
+       j.max_attempts::int as max_tries, {ms(j.created_at)} as created_ms,
+       {ms(j.run_at)} as run_after_ms,
+       {ms(greatest(j.updated_at, j.locked_at, s.ended))} as changed_ms,
+       {ms(j.locked_at)} as started_ms,
+       {ms(case when s.state = 'failed' then greatest(j.updated_at, s.ended) end)} as finished_ms,
+       j.locked_by as node, null::bigint as lease, {ms(j.locked_at + interval '4 h')} as lease_until_ms,
        j.last_error as error, null::text as cursor, case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale,
        j.key as unique_key, left(j.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.payload::text)::bigint as payload_size
@@ -136,7 +136,7 @@ select node, 'unknown' as state, null::text as host, null::int as pid, null::big
        count(*) filter (where job) as running, count(*) filter (where job) as leases,
        count(*) filter (where job and locked_at < now() - interval '4 h') as expired,
        coalesce(string_agg(distinct queue, ',' order by queue), '') as queues,
-       (extract(epoch from max(locked_at) + interval '4 h') * 1000)::bigint as lease_until_ms
+       {ms(max(locked_at) + interval '4 h')} as lease_until_ms
 from (select j.locked_by as node, j.locked_at, t.identifier as queue, true as job
       from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id where j.locked_by is not null
       union all
@@ -145,8 +145,8 @@ group by node order by node
 
 -- name: leases
 -- params: node queue limit
-select j.id as lease, j.locked_by as node, t.identifier as queue, 1::bigint as jobs, (extract(epoch from j.locked_at) * 1000)::bigint as started_ms,
-       (extract(epoch from j.locked_at + interval '4 h') * 1000)::bigint as lease_until_ms, j.id::text as job_ids,
+select j.id as lease, j.locked_by as node, t.identifier as queue, 1::bigint as jobs, {ms(j.locked_at)} as started_ms,
+       {ms(j.locked_at + interval '4 h')} as lease_until_ms, j.id::text as job_ids,
        j.attempts::int as tries, j.max_attempts::int as max_tries,
        case when j.attempts >= j.max_attempts then '→ failed (last try)' else '→ ready' end as effect
 from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
@@ -163,7 +163,7 @@ with f as materialized (
     order by j.id desc limit 5000
 )
 select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
-       (extract(epoch from min(at)) * 1000)::bigint as first_ms, (extract(epoch from max(at)) * 1000)::bigint as last_ms,
+       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id::text order by at desc))[1] as sample_id
 from (select *, coalesce({error_key(error)}, '') as error_key from f) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
@@ -172,8 +172,8 @@ group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 -- params: schedule
 -- their cron expressions stand in the application's crontab file
 select identifier as name, '' as cron, 'UTC' as tz, '' as queue, '' as kind, 'active' as state,
-       (extract(epoch from last_execution) * 1000)::bigint as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms,
-       'the crontab is a file of the application' as comment, (extract(epoch from known_since) * 1000)::bigint as created_ms
+       {ms(last_execution)} as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms,
+       'the crontab is a file of the application' as comment, {ms(known_since)} as created_ms
 from {schema}._private_known_crontabs
 where $1::text is null or identifier = $1::text
 order by identifier

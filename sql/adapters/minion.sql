@@ -48,7 +48,7 @@ with c as (
 select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled,
        coalesce(sum(n) filter (where state = 'ready'), 0)::bigint as ready, coalesce(sum(n) filter (where state = 'retry'), 0)::bigint as retry,
        coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running, coalesce(sum(n) filter (where state = 'failed'), 0)::bigint as failed,
-       (extract(epoch from min(oldest) filter (where state = 'ready')) * 1000)::bigint as oldest_ms,
+       {ms(min(oldest) filter (where state = 'ready'))} as oldest_ms,
        coalesce(sum(n) filter (where state = 'blocked'), 0)::bigint as blocked
 from c group by queue order by queue
 
@@ -101,13 +101,13 @@ with w as materialized (
 select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
        node, lease, lease_until_ms, error, cursor, stale
 from (
-    select id::text, queue, task as kind, state, priority, tries, max_tries, (extract(epoch from created) * 1000)::bigint as created_ms,
-           (extract(epoch from delayed) * 1000)::bigint as run_after_ms,
-           (extract(epoch from case when raw = 'inactive' then coalesce(retried, created) else greatest(created, started, finished) end) * 1000)::bigint as changed_ms,
-           (extract(epoch from case when raw <> 'inactive' then started end) * 1000)::bigint as started_ms,
-           (extract(epoch from case when raw in ('failed', 'finished') then finished end) * 1000)::bigint as finished_ms,
+    select id::text, queue, task as kind, state, priority, tries, max_tries, {ms(created)} as created_ms,
+           {ms(delayed)} as run_after_ms,
+           {ms(case when raw = 'inactive' then coalesce(retried, created) else greatest(created, started, finished) end)} as changed_ms,
+           {ms(case when raw <> 'inactive' then started end)} as started_ms,
+           {ms(case when raw in ('failed', 'finished') then finished end)} as finished_ms,
            case when raw <> 'inactive' then worker::text end as node, null::bigint as lease,
-           (extract(epoch from notified + interval '30 min') * 1000)::bigint as lease_until_ms, left(error, 300) as error, id::text as cursor,
+           {ms(notified + interval '30 min')} as lease_until_ms, left(error, 300) as error, id::text as cursor,
            case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place, 0 as mark
     from f
     union all
@@ -126,13 +126,13 @@ select j.id::text, j.queue, j.task as kind,
                  or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
             else 'ready' end as state,
        j.priority, j.retries + (j.state <> 'inactive')::int as tries, j.retries + j.attempts as max_tries,
-       (extract(epoch from j.created) * 1000)::bigint as created_ms, (extract(epoch from j.delayed) * 1000)::bigint as run_after_ms,
-       (extract(epoch from case when j.state = 'inactive' then coalesce(j.retried, j.created)
-                                else greatest(j.created, j.started, j.finished) end) * 1000)::bigint as changed_ms,
-       (extract(epoch from case when j.state <> 'inactive' then j.started end) * 1000)::bigint as started_ms,
-       (extract(epoch from case when j.state in ('failed', 'finished') then j.finished end) * 1000)::bigint as finished_ms,
+       {ms(j.created)} as created_ms, {ms(j.delayed)} as run_after_ms,
+       {ms(case when j.state = 'inactive' then coalesce(j.retried, j.created)
+                                else greatest(j.created, j.started, j.finished) end)} as changed_ms,
+       {ms(case when j.state <> 'inactive' then j.started end)} as started_ms,
+       {ms(case when j.state in ('failed', 'finished') then j.finished end)} as finished_ms,
        case when j.state <> 'inactive' then j.worker::text end as node, null::bigint as lease,
-       (extract(epoch from k.notified + interval '30 min') * 1000)::bigint as lease_until_ms,
+       {ms(k.notified + interval '30 min')} as lease_until_ms,
        case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
            case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error,
        null::text as cursor, case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
@@ -149,21 +149,21 @@ with a as (
 )
 select coalesce(w.id, a.worker)::text as node,
        case when w.id is null or w.notified < now() - interval '30 min' then 'dead' when w.notified < now() - interval '15 min' then 'late'
-            else 'up' end as state, w.host, w.pid, (extract(epoch from w.started) * 1000)::bigint as started_ms,
-       (extract(epoch from w.notified) * 1000)::bigint as heartbeat_ms,
+            else 'up' end as state, w.host, w.pid, {ms(w.started)} as started_ms,
+       {ms(w.notified)} as heartbeat_ms,
        case when w.status ->> 'jobs' ~ '^[0-9]{1,6}$' then (w.status ->> 'jobs')::int end as slots,
        coalesce(a.running, 0) as running, coalesce(a.running, 0) as leases,
        case when w.id is null or w.notified < now() - interval '30 min' then coalesce(a.running, 0) else 0 end as expired,
        coalesce((select string_agg(q, ',' order by q) from jsonb_array_elements_text(
            case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues' else '[]' end) q), '') as queues,
-       (extract(epoch from w.notified + interval '30 min') * 1000)::bigint as lease_until_ms
+       {ms(w.notified + interval '30 min')} as lease_until_ms
 from {schema}.minion_workers w full join a on a.worker = w.id
 order by coalesce(w.id, a.worker)
 
 -- name: leases
 -- params: node queue limit
-select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, (extract(epoch from j.started) * 1000)::bigint as started_ms,
-       (extract(epoch from k.notified + interval '30 min') * 1000)::bigint as lease_until_ms, j.id::text as job_ids,
+select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, {ms(j.started)} as started_ms,
+       {ms(k.notified + interval '30 min')} as lease_until_ms, j.id::text as job_ids,
        j.retries + 1 as tries, j.retries + j.attempts as max_tries, '→ ready' as effect
 from {schema}.minion_jobs j left join {schema}.minion_workers k on k.id = j.worker
 where j.state = 'active' and ($1::text is null or j.worker::text = $1::text) and ($2::text is null or j.queue = $2::text)
@@ -177,7 +177,7 @@ with f as materialized (
     order by id desc limit 5000
 )
 select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
-       (extract(epoch from min(at)) * 1000)::bigint as first_ms, (extract(epoch from max(at)) * 1000)::bigint as last_ms,
+       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id::text order by at desc))[1] as sample_id
 from (select *, coalesce({error_key(error)}, '') as error_key from f) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
@@ -186,11 +186,11 @@ group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 -- params: schedule
 -- requires: version >= 25
 select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind, case when s.paused then 'paused' else 'active' end as state,
-       (extract(epoch from s.last_run) * 1000)::bigint as last_run_ms,
+       {ms(s.last_run)} as last_run_ms,
        case when s.last_job is null then null when j.id is null then 'gone' when j.state = 'active' then 'running'
             when j.state = 'finished' then 'completed' when j.state = 'failed' then 'failed' else 'ready' end as last_outcome,
-       (extract(epoch from s.next_run) * 1000)::bigint as next_run_ms, s.last_job::text, s.priority, s.attempts as max_tries,
-       s.args::text as payload, (extract(epoch from s.created) * 1000)::bigint as created_ms
+       {ms(s.next_run)} as next_run_ms, s.last_job::text, s.priority, s.attempts as max_tries,
+       s.args::text as payload, {ms(s.created)} as created_ms
 from {schema}.minion_schedules s left join {schema}.minion_jobs j on j.id = s.last_job
 where $1::text is null or s.name = $1::text
 order by s.name

@@ -64,7 +64,7 @@ select q.name as queue, case when q.cached then q.deferred_count else round(coal
        case when q.cached then 0 else round(coalesce(c.retry, 0) / q.part)::bigint end as retry,
        case when q.cached then q.active_count else round(coalesce(c.running, 0) / q.part)::bigint end as running,
        case when q.cached then q.failed_count else round(coalesce(c.failed, 0) / q.part)::bigint end as failed,
-       (extract(epoch from o.oldest) * 1000)::bigint as oldest_ms,
+       {ms(o.oldest)} as oldest_ms,
        case when q.cached then null else round(coalesce(c.blocked, 0) / q.part)::bigint end as blocked, q.part < 1 as approx
 from q left join c on c.name = q.name
 left join lateral (
@@ -128,11 +128,11 @@ select z.id, queue, kind, state, priority, tries, max_tries, created_ms, run_aft
        lease, lease_until_ms, error, cursor, stale
 from (
     select key as id, name as queue, '' as kind, now_is as state, priority, tries, retry_limit + 1 as max_tries,
-           (extract(epoch from created_on) * 1000)::bigint as created_ms, (extract(epoch from start_after) * 1000)::bigint as run_after_ms,
-           (extract(epoch from greatest(created_on, started_on, completed_on)) * 1000)::bigint as changed_ms,
-           (extract(epoch from started_on) * 1000)::bigint as started_ms,
-           (extract(epoch from case when state > 'active' then completed_on end) * 1000)::bigint as finished_ms, null::text as node,
-           null::bigint as lease, (extract(epoch from until) * 1000)::bigint as lease_until_ms, left(error, 300) as error,
+           {ms(created_on)} as created_ms, {ms(start_after)} as run_after_ms,
+           {ms(greatest(created_on, started_on, completed_on))} as changed_ms,
+           {ms(started_on)} as started_ms,
+           {ms(case when state > 'active' then completed_on end)} as finished_ms, null::text as node,
+           null::bigint as lease, {ms(until)} as lease_until_ms, left(error, 300) as error,
            (extract(epoch from created_on) * 1000000)::bigint || '/' || id as cursor, until < now() as stale, created_on as place, id as place2, 0 as mark
     from f
     union all
@@ -149,11 +149,11 @@ select j.name || ':' || j.id as id, j.name as queue, '' as kind,
        case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
             when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
        j.priority, case when j.started_on is null then 0 else j.retry_count + 1 end as tries, j.retry_limit + 1 as max_tries,
-       (extract(epoch from j.created_on) * 1000)::bigint as created_ms, (extract(epoch from j.start_after) * 1000)::bigint as run_after_ms,
-       (extract(epoch from greatest(j.created_on, j.started_on, j.completed_on)) * 1000)::bigint as changed_ms,
-       (extract(epoch from j.started_on) * 1000)::bigint as started_ms,
-       (extract(epoch from case when j.state > 'active' then j.completed_on end) * 1000)::bigint as finished_ms, null::text as node,
-       null::bigint as lease, (extract(epoch from u.until) * 1000)::bigint as lease_until_ms,
+       {ms(j.created_on)} as created_ms, {ms(j.start_after)} as run_after_ms,
+       {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms,
+       {ms(j.started_on)} as started_ms,
+       {ms(case when j.state > 'active' then j.completed_on end)} as finished_ms, null::text as node,
+       null::bigint as lease, {ms(u.until)} as lease_until_ms,
        case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
             case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
        null::text as cursor, u.until < now() as stale, j.singleton_key as unique_key, left(j.data::text, 1000000) as payload,
@@ -176,8 +176,8 @@ cross join lateral (select case when j.state = 'active' then coalesce(j.heartbea
 -- params: ids
 -- only the last failure is kept, with its stack
 select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1 else retry_count + 1 end as number,
-       null::text as node, (extract(epoch from started_on) * 1000)::bigint as started_ms,
-       (extract(epoch from completed_on) * 1000)::bigint as ended_ms, case when state = 'completed' then 'completed' else 'failed' end as outcome,
+       null::text as node, {ms(started_on)} as started_ms,
+       {ms(completed_on)} as ended_ms, case when state = 'completed' then 'completed' else 'failed' end as outcome,
        case when state = 'completed' then '' else coalesce(output ->> 'message', output -> 'value' ->> 'message', output::text) end as error,
        left(coalesce(output ->> 'stack', output -> 'value' ->> 'stack'), 65536) as trace
 from {schema}.job
@@ -195,7 +195,7 @@ with f as materialized (
     order by completed_on desc nulls last limit 5000
 )
 select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
-       (extract(epoch from min(at)) * 1000)::bigint as first_ms, (extract(epoch from max(at)) * 1000)::bigint as last_ms,
+       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id order by at desc))[1] as sample_id
 from (select *, {error_key(error)} as error_key from f) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
@@ -204,7 +204,7 @@ group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 -- params: schedule
 select name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz, s.name as queue, '' as kind,
        'active' as state, null::bigint as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms, s.data::text as payload,
-       (extract(epoch from s.created_on) * 1000)::bigint as created_ms, (extract(epoch from s.updated_on) * 1000)::bigint as changed_ms
+       {ms(s.created_on)} as created_ms, {ms(s.updated_on)} as changed_ms
 from (select '' as key) d
 cross join lateral (select name, key, cron, timezone, data, created_on, updated_on from {schema}.schedule) s
 where $1::text is null or s.name || coalesce(nullif(':' || s.key, ':'), '') = $1::text

@@ -41,7 +41,7 @@ with r as (
 )
 select q.queue_name as queue, 0::bigint as scheduled, greatest(coalesce(c.waits, 0), 0) + coalesce(r.n - r.waits, 0) as ready,
        coalesce(r.waits, 0) as retry, coalesce(c.running, 0)::bigint as running, 0::bigint as failed,
-       (extract(epoch from case when c.waits > 0 then c.since end) * 1000)::bigint as oldest_ms, true as approx
+       {ms(case when c.waits > 0 then c.since end)} as oldest_ms, true as approx
 from {schema}.queue q
 left join r on r.ev_queue = q.queue_id
 left join lateral (
@@ -57,8 +57,8 @@ order by 1
 -- params: queue states kind node words not_words older_than younger_than min_tries top_tries ids limit cursor
 -- the events that wait for a retry, by the time when they are due
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind, s.state, null::int as priority,
-       coalesce(e.ev_retry, 0) as tries, null::int as max_tries, (extract(epoch from e.ev_time) * 1000)::bigint as created_ms,
-       (extract(epoch from e.ev_retry_after) * 1000)::bigint as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
+       coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
+       {ms(e.ev_retry_after)} as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
        null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms, '' as error,
        (extract(epoch from e.ev_retry_after) * 1000000)::bigint || '/' || e.ev_owner || '/' || e.ev_id as cursor
 from {schema}.retry_queue e
@@ -90,8 +90,8 @@ order by e.ev_retry_after, e.ev_owner, e.ev_id limit coalesce($12::int, 100)
 -- params: ids
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind,
        case when e.ev_retry_after > now() then 'retry' else 'ready' end as state, null::int as priority, coalesce(e.ev_retry, 0) as tries,
-       null::int as max_tries, (extract(epoch from e.ev_time) * 1000)::bigint as created_ms,
-       (extract(epoch from e.ev_retry_after) * 1000)::bigint as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
+       null::int as max_tries, {ms(e.ev_time)} as created_ms,
+       {ms(e.ev_retry_after)} as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
        null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms, '' as error, null::text as cursor,
        left(e.ev_data, 1000000) as payload, case when e.ev_data is null then '' else 'text' end as payload_format, 'text/plain' as payload_type,
        octet_length(e.ev_data)::bigint as payload_size,
@@ -106,7 +106,7 @@ where (e.ev_owner, e.ev_id) in (select split_part(i, '/', 1)::int, split_part(i,
 -- name: nodes
 -- a consumer is one name for all its queues; nothing tells whether it lives but when it asked last
 select c.co_name as node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms,
-       (extract(epoch from max(s.sub_active)) * 1000)::bigint as heartbeat_ms,
+       {ms(max(s.sub_active))} as heartbeat_ms,
        coalesce(sum(nt.tick_event_seq - lt.tick_event_seq), 0)::bigint as running, count(s.sub_batch) as leases, null::bigint as expired,
        string_agg(q.queue_name, ',' order by q.queue_name) as queues
 from {schema}.consumer c
@@ -119,7 +119,7 @@ group by c.co_name order by 1
 -- name: leases
 -- params: node queue limit
 select s.sub_batch as lease, c.co_name as node, q.queue_name as queue, nt.tick_event_seq - lt.tick_event_seq as jobs,
-       (extract(epoch from s.sub_active) * 1000)::bigint as started_ms, null::bigint as lease_until_ms, '' as job_ids,
+       {ms(s.sub_active)} as started_ms, null::bigint as lease_until_ms, '' as job_ids,
        'handed out again when the consumer asks' as effect
 from {schema}.subscription s
 join {schema}.consumer c on c.co_id = s.sub_consumer
