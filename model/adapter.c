@@ -1,5 +1,6 @@
 /*
- * An adapter in use: a file that was read (adapter_read.c), bound to a schema.
+ * An adapter in use: a file that was read (adapter_read.c), bound to a schema. What was bound once
+ * is kept until the end, because statements with it may be under way.
  */
 #include "model/adapter.h"
 
@@ -11,21 +12,15 @@
 #include "model/adapter_parts.h"
 #include "model/mem.h"
 
-struct adapter {
-    struct adapter_file *file;
-    char *sql[SEC_COUNT]; /* for the schema in use */
-    char *schema;
-    char *search_path; /* of the header, for the schema; NULL = none */
-};
+/* --- life ------------------------------------------------------------------------------------ */
 
-/* The text of one section for a schema; NULL = the file has no such section. */
-static bool
-bind_section(const struct adapter *a, int i, const char *schema, char **sql, struct err *e)
+void
+adapter_add(struct adapter *a, struct adapter_file *f)
 {
-    const struct section *s = a->file->bound[i].section;
-
-    *sql = NULL;
-    return !s || sections_bind(s, schema, sql, e);
+    a->files = xreallocarray(a->files, (size_t)a->nfiles + 1, sizeof(struct adapter_file *));
+    a->files[a->nfiles++] = f;
+    if (!a->file)
+        a->file = f;
 }
 
 struct adapter *
@@ -36,11 +31,8 @@ adapter_parse(const char *file_name, const char *text, struct err *e)
     if (!f)
         return NULL;
     struct adapter *a = xcalloc(1, sizeof *a);
-    a->file = f;
-    if (bind_section(a, SEC_DETECT, adapter_default_schema(a), &a->sql[SEC_DETECT], e))
-        return a;
-    adapter_free(a);
-    return NULL;
+    adapter_add(a, f);
+    return a;
 }
 
 struct adapter *
@@ -53,26 +45,151 @@ adapter_load(const char *name, struct err *e)
     return NULL;
 }
 
+/* The native one first. */
+static bool
+add_built_in(struct adapter *a, struct err *e)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < sql_adapters_n; i++) {
+            if (!strcmp(sql_adapters[i].name, "native") != (pass == 0))
+                continue;
+            struct adapter_file *f =
+                adapter_file_read(sql_adapters[i].name, sql_adapters[i].text, e);
+            if (!f)
+                return false;
+            adapter_add(a, f);
+        }
+    return true;
+}
+
+static struct adapter *
+open_all(struct err *e)
+{
+    struct adapter *a = xcalloc(1, sizeof *a);
+
+    if (add_built_in(a, e)) {
+        adapter_add_own(a);
+        return a;
+    }
+    adapter_free(a);
+    return NULL;
+}
+
+/* Only the one that has become. */
+static void
+drop_others(struct adapter *a)
+{
+    for (int i = 0; i < a->nfiles; i++)
+        if (a->files[i] != a->file)
+            adapter_file_free(a->files[i]);
+    a->files[0] = a->file;
+    a->nfiles = 1;
+}
+
+struct adapter *
+adapter_open(const char *wish, struct err *e)
+{
+    bool is_file = wish && (strchr(wish, '/') || strstr(wish, ".sql"));
+
+    if (is_file) {
+        struct adapter_file *f = adapter_file_open(wish, e);
+        if (!f)
+            return NULL;
+        struct adapter *one = xcalloc(1, sizeof *one);
+        adapter_add(one, f);
+        return one;
+    }
+    struct adapter *a = open_all(e);
+    if (!a || !wish)
+        return a;
+    if (adapter_become_named(a, wish)) {
+        drop_others(a);
+        return a;
+    }
+    fail(e, ERR_USAGE, "no adapter is called \"%s\": queuetop adapter list shows them", wish);
+    adapter_free(a);
+    return NULL;
+}
+
+static void
+binding_free(struct binding *b)
+{
+    for (int i = 0; i < SEC_COUNT; i++)
+        free(b->sql[i]);
+    free(b->schema);
+    free(b->search_path);
+    free(b);
+}
+
+static void
+free_kept(struct kept *k)
+{
+    for (struct kept *next; k; k = next) {
+        next = k->next;
+        free(k->text);
+        free(k);
+    }
+}
+
 void
 adapter_free(struct adapter *a)
 {
     if (!a)
         return;
-    for (int i = 0; i < SEC_COUNT; i++)
-        free(a->sql[i]);
-    adapter_file_free(a->file);
-    free(a->schema);
-    free(a->search_path);
+    for (struct binding *next; a->all; a->all = next) {
+        next = a->all->next;
+        binding_free(a->all);
+    }
+    free_kept(a->complaints);
+    free_kept(a->verdicts);
+    for (int i = 0; i < a->nfiles; i++)
+        adapter_file_free(a->files[i]);
+    for (int i = 0; i < a->nfound; i++)
+        free(a->schemas[i]);
+    free(a->schemas);
+    free(a->found);
+    free(a->files);
     free(a);
 }
+
+const char *
+adapter_keep(struct kept **list, const char *text)
+{
+    for (; *list; list = &(*list)->next)
+        if (!strcmp((*list)->text, text))
+            return (*list)->text;
+    *list = xmalloc(sizeof **list);
+    **list = (struct kept){.text = xstrdup(text)};
+    return (*list)->text;
+}
+
+void
+adapter_complain(struct adapter *a, const char *text)
+{
+    (void)adapter_keep(&a->complaints, text);
+}
+
+const char *
+adapter_complaint(const struct adapter *a, int i)
+{
+    const struct kept *c = a->complaints;
+
+    while (c && i-- > 0)
+        c = c->next;
+    return c ? c->text : NULL;
+}
+
+/* --- binding --------------------------------------------------------------------------------- */
 
 static bool
 bind_path(const struct adapter *a, const char *schema, char **path, struct err *e)
 {
-    char *text = xstrdup(adapter_header(a, "search-path") ? adapter_header(a, "search-path") : "");
+    const char *header = adapter_header(a, "search-path");
+    char *text = header ? xstrdup(header) : NULL;
     const struct section as_section = {.sql = text};
-    bool ok = sections_bind(&as_section, schema, path, e);
 
+    *path = NULL;
+    bool ok = !text || sections_bind(&as_section, schema, path, e);
     free(text);
     return ok;
 }
@@ -80,78 +197,85 @@ bind_path(const struct adapter *a, const char *schema, char **path, struct err *
 bool
 adapter_use(struct adapter *a, const char *schema, struct err *e)
 {
-    char *sql[SEC_COUNT];
-    bool ok = true;
-    int n = 0;
+    struct binding *b = a->all;
 
-    for (; ok && n < SEC_COUNT; n++)
-        ok = bind_section(a, n, schema, &sql[n], e);
-    for (int i = 0; i < n; i++) {
+    while (b && (b->file != a->file || strcmp(b->schema, schema) != 0))
+        b = b->next;
+    if (!b) {
+        b = xcalloc(1, sizeof *b);
+        b->file = a->file;
+        b->schema = xstrdup(schema);
+        bool ok = bind_path(a, schema, &b->search_path, e);
+        for (int i = 0; ok && i < SEC_COUNT; i++)
+            if (a->file->bound[i].section)
+                ok = sections_bind(a->file->bound[i].section, schema, &b->sql[i], e);
         if (!ok) {
-            free(sql[i]);
-            continue;
+            binding_free(b);
+            return false;
         }
-        free(a->sql[i]);
-        a->sql[i] = sql[i];
+        b->next = a->all;
+        a->all = b;
     }
-    if (!ok)
-        return false;
-    free(a->search_path);
-    if (!bind_path(a, schema, &a->search_path, e))
-        return false;
-    char *copy = xstrdup(schema);
-    free(a->schema);
-    a->schema = copy;
+    if (a->now != b) {
+        a->serial++;
+        memset(a->lacks, 0, sizeof a->lacks);
+    }
+    a->now = b;
     return true;
 }
 
-static bool
-has_schema(const struct result *detected, const char *name)
+void
+adapter_become(struct adapter *a, int i)
 {
-    for (int i = 0; i < result_rows(detected); i++)
-        if (!strcmp(result_text(detected, i, 0), name))
-            return true;
-    return false;
-}
-
-static bool
-fail_to_choose(const struct result *detected, const char *want, const char *database, bool wished,
-               struct err *e)
-{
-    struct buf found = {0};
-
-    if (result_rows(detected) == 0 && wished)
-        return fail(e, ERR_DATA,
-                    "no queue in schema %s of database %s: queuetop install --schema %s", want,
-                    database, want);
-    if (result_rows(detected) == 0)
-        return fail(e, ERR_DATA, "no queue in database %s yet: queuetop install", database);
-    for (int i = 0; i < result_rows(detected) && i < 10; i++)
-        buf_printf(&found, "%s%s", i ? ", " : "", result_text(detected, i, 0));
-    fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want, database,
-         found.data);
-    buf_free(&found);
-    return false;
+    if (a->file == a->files[i])
+        return;
+    a->file = a->files[i];
+    a->now = NULL;
+    a->serial++;
+    memset(a->lacks, 0, sizeof a->lacks);
 }
 
 bool
-adapter_choose(struct adapter *a, const struct result *detected, const char *wish,
-               const char *database, struct err *e)
+adapter_become_named(struct adapter *a, const char *name)
 {
-    const char *want = wish ? wish : adapter_default_schema(a);
-
-    if (!has_schema(detected, want)) {
-        if (wish || result_rows(detected) != 1)
-            return fail_to_choose(detected, want, database, wish != NULL, e);
-        want = result_text(detected, 0, 0);
-    }
-    return (a->schema && !strcmp(a->schema, want)) || adapter_use(a, want, e);
+    for (int i = 0; i < a->nfiles; i++)
+        if (!strcmp(sections_header(&a->files[i]->text, "adapter"), name)) {
+            adapter_become(a, i);
+            return true;
+        }
+    return false;
 }
+
+int
+adapter_candidates(const struct adapter *a)
+{
+    return a->nfiles;
+}
+
+int
+adapter_serial(const struct adapter *a)
+{
+    return a->serial;
+}
+
+const char *
+adapter_origin(const struct adapter *a)
+{
+    return a->file->origin;
+}
+
+const char *
+adapter_silence(const struct adapter *a)
+{
+    return a->file->silence;
+}
+
+/* --- looking up ------------------------------------------------------------------------------ */
 
 const char *
 adapter_schema(const struct adapter *a)
 {
-    return a->schema;
+    return a->now ? a->now->schema : NULL;
 }
 
 const char *
@@ -175,13 +299,15 @@ adapter_title(const struct adapter *a)
 bool
 adapter_has(const struct adapter *a, enum section_id s)
 {
-    return a->file->bound[s].section != NULL;
+    return a->file->bound[s].section != NULL && !a->lacks[s];
 }
 
 const char *
 adapter_sql(const struct adapter *a, enum section_id s)
 {
-    return a->sql[s] ? a->sql[s] : "";
+    if (s == SEC_DETECT)
+        return a->file->detect;
+    return a->now && a->now->sql[s] ? a->now->sql[s] : "";
 }
 
 const char *
@@ -236,17 +362,17 @@ adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
 {
     const struct bound *b = &a->file->bound[s];
 
-    assert(a->sql[s]);
+    assert(a->now && a->now->sql[s]);
     for (int i = 0; i < b->nparams; i++)
         storage[i] = (struct db_param){.value = value_of(a, p, b->params[i])};
-    return (struct db_stmt){.sql = a->sql[s], .nparams = b->nparams, .params = storage};
+    return (struct db_stmt){.sql = a->now->sql[s], .nparams = b->nparams, .params = storage};
 }
 
 void
 adapter_settings(const struct adapter *a, struct db_call *call)
 {
     call->timezone = adapter_header(a, "timezone");
-    call->search_path = a->search_path && *a->search_path ? a->search_path : NULL;
+    call->search_path = a->now ? a->now->search_path : NULL;
 }
 
 char *

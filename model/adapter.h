@@ -91,8 +91,8 @@ enum section_id {
     SEC_COUNT
 };
 
-/* HEALTH_* and BACKEND_SIGNAL are every database's: where a file has none of its own, the console's
- * (sql/console) stand there. */
+/* HEALTH_*, BACKEND_SIGNAL and ROLE: where a file has none of its own, the console's (sql/console)
+ * stand there. */
 
 struct section_kind { /* one row of the contract */
     const char *name;
@@ -105,26 +105,72 @@ extern const struct section_kind section_kinds[SEC_COUNT];
 #define ADAPTER_PARAMS 20 /* at most in one section */
 
 struct adapter;
-/* A built-in adapter by name ("native"). Bound to no schema yet. */
+/* For a user's wish: the name of a built-in adapter or of one of his own, or a file (a word with a
+ * slash or ".sql"). NULL = whichever the database has: all of them are candidates then, the native
+ * one first, and it is the first of them until adapter_choose. Bound to no schema yet. */
+struct adapter *adapter_open(const char *wish, struct err *e) __attribute__((warn_unused_result));
+/* A built-in adapter by name ("native"), the only candidate. */
 struct adapter *adapter_load(const char *name, struct err *e) __attribute__((warn_unused_result));
 /* From a file's text; checks header, sections, parameters. NULL with *e naming file and line. */
 struct adapter *adapter_parse(const char *file_name, const char *text, struct err *e)
     __attribute__((warn_unused_result));
 void adapter_free(struct adapter *a); /* after the last reply to a statement of it */
+/* What is wrong with files of the user's own, one a sentence; NULL = no more. */
+const char *adapter_complaint(const struct adapter *a, int i);
 
-/* Binds every statement to a schema. Statements that are under way must be answered first. */
+/* Binds every statement of what it is to a schema. Text that was bound before stays as it is. */
 bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
-/* The same, with the schema that the answer to DETECT and the user's wish (NULL = none) lead to:
- * the one wished for, the default, or the only one. False with a sentence for the user. */
-bool adapter_choose(struct adapter *a, const struct result *detected, const char *wish,
+
+/* --- which one a database has -------------------------------------------------------------------
+ * Every candidate's DETECT is asked in one round trip; the answers make the choice. */
+/* The statements, in out[ADAPTERS_MAX]; gives how many. again: also those that failed before. */
+#define ADAPTERS_MAX 64
+int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
+/* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
+ * be asked again. False when none is left. */
+bool adapter_spoil(struct adapter *a, int i, const struct err *why);
+/* Becomes what the answers lead to, bound to its schema. wish: a schema, NULL = none. The native
+ * queue comes first, in its default schema before others. False with a sentence for the user. */
+bool adapter_choose(struct adapter *a, struct result *const *detected, const char *wish,
                     const char *database, struct err *e) __attribute__((warn_unused_result));
+/* False with a sentence when others could have been meant as well: for verbs, that don't guess. */
+bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
+                      struct err *e) __attribute__((warn_unused_result));
+struct adapter_found {
+    const char *adapter, *title, *schema;
+    bool chosen;
+};
+/* What the last choice found, the best first; NULL = no more. Valid until the next choice. */
+const struct adapter_found *adapter_found(const struct adapter *a, int i);
+/* Grows when it becomes something else: another system, another schema. */
+int adapter_serial(const struct adapter *a);
+
+/* The candidates themselves, for lists of them: an adapter for each, NULL = no more. */
+int adapter_candidates(const struct adapter *a);
+/* It is candidate i from now on, bound to no schema. */
+void adapter_become(struct adapter *a, int i);
+/* By name; false: there is none. */
+bool adapter_become_named(struct adapter *a, const char *name);
+const char *adapter_origin(const struct adapter *a); /* the file it is from; "" = built in */
+
 const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */
 const char *adapter_default_schema(const struct adapter *a);
 const char *adapter_name(const struct adapter *a);
 const char *adapter_title(const struct adapter *a);
 
+/* The file has the section, and what it requires is there as far as is known. */
 bool adapter_has(const struct adapter *a, enum section_id s);
+/* Why it has not: a sentence. NULL = it has. */
+const char *adapter_lacks(const struct adapter *a, enum section_id s);
+/* "River (Go) does not tell": for what can't be shown. */
+const char *adapter_silence(const struct adapter *a);
+
+/* What VERSION answered ("" = nothing) and what the role may: sections that require more are
+ * missing from then on; can_act and why of the role change when the version is none that was
+ * tested. The sentence lives as long as a. */
+void adapter_judge(struct adapter *a, const char *version, struct role_row *role);
+void adapter_trust(struct adapter *a); /* --trust-version: any version is good */
 /* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
 const char *adapter_sql(const struct adapter *a, enum section_id s);
 /* A note of a section: official, guard, confirm, mode, requires, cost, range, dry; NULL = none. */

@@ -1,5 +1,7 @@
 /* The inside of adapters, for their own files only: adapter_read.c (one file, checked),
- * adapter_states.c (normalised and raw states), adapter.c (what it is bound to). */
+ * adapter_states.c (normalised and raw states), adapter_choose.c (which of them a database has),
+ * adapter_version.c (what may be done with it), adapter_user.c (files of the user's own),
+ * adapter.c (what it is bound to). */
 #ifndef MODEL_ADAPTER_PARTS_H
 #define MODEL_ADAPTER_PARTS_H
 
@@ -26,9 +28,51 @@ struct adapter_file { /* one file, read and checked */
     struct section console[CONSOLE_SECTIONS];
     struct note params[CONSOLE_SECTIONS];
     char *origin;           /* where it is from, for people; "" = built in */
+    char *silence;          /* "X does not tell" */
+    char *detect;           /* the text of DETECT */
+    bool is_out;            /* its DETECT failed on this connection */
     char *tables;           /* header "tables" as an array literal; NULL = none */
     struct raw_states *raw; /* translated so far: text that was bound stays */
 };
+
+struct binding { /* a file for one schema; kept until the end, statements may be under way */
+    const struct adapter_file *file;
+    char *schema;
+    char *search_path; /* of the header; NULL = none */
+    char *sql[SEC_COUNT];
+    struct binding *next;
+};
+
+struct kept { /* sentences that others borrow, until the end */
+    char *text;
+    struct kept *next;
+};
+
+struct adapter {
+    struct adapter_file **files; /* the candidates */
+    int nfiles;
+    struct adapter_file *file; /* the one it is; at first the first */
+    struct binding *now;       /* NULL = bound to no schema yet */
+    struct binding *all;
+    struct adapter_found *found;
+    char **schemas; /* what found points to */
+    int nfound;
+    struct kept *complaints, *verdicts;
+    bool trusts;           /* --trust-version */
+    bool lacks[SEC_COUNT]; /* what a section requires is not there */
+    int serial;
+};
+
+/* One more candidate; a is its owner then. */
+void adapter_add(struct adapter *a, struct adapter_file *f);
+/* The sentence in the list; added at its end when it is new. */
+const char *adapter_keep(struct kept **list, const char *text);
+void adapter_complain(struct adapter *a, const char *text);
+/* The user's own files into a; what is refused becomes a complaint. */
+void adapter_add_own(struct adapter *a);
+/* A file that was named. NULL with *e. */
+struct adapter_file *adapter_file_open(const char *path, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* NULL with *e naming file, line and section. */
 struct adapter_file *adapter_file_read(const char *file_name, const char *text, struct err *e)

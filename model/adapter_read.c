@@ -97,6 +97,7 @@ static const struct {
     {SEC_HEALTH_VACUUMS,  "health_vacuums",  ""              },
     {SEC_HEALTH_TABLES,   "health_tables",   ""              },
     {SEC_BACKEND_SIGNAL,  "health_signal",   "settings batch"},
+    {SEC_ROLE,            "foreign_role",    "tables"        },
 };
 
 static int
@@ -345,7 +346,7 @@ add_console_sections(struct adapter_file *f, struct err *e)
 {
     bool ok = true;
 
-    for (int i = 0; ok && i < CONSOLE_SECTIONS && console_sections[i].file; i++) {
+    for (int i = 0; ok && i < CONSOLE_SECTIONS; i++) {
         enum section_id id = console_sections[i].id;
         const char *file = console_sections[i].file;
         if (f->bound[id].section)
@@ -393,8 +394,12 @@ adapter_file_read(const char *file_name, const char *text, struct err *e)
     for (int i = 0; ok && i < f->text.n; i++)
         ok = read_section(f, file_name, &f->text.list[i], e);
     if (ok && check_header(f, file_name, e) && check_whole(f, file_name, e) &&
-        add_console_sections(f, e))
+        add_console_sections(f, e) &&
+        sections_bind(f->bound[SEC_DETECT].section, sections_header(&f->text, "schema"), &f->detect,
+                      e)) {
+        f->silence = xasprintf("%s does not tell", sections_header(&f->text, "title"));
         return f;
+    }
     adapter_file_free(f);
     return NULL;
 }
@@ -419,5 +424,7 @@ adapter_file_free(struct adapter_file *f)
     }
     free(f->tables);
     free(f->origin);
+    free(f->silence);
+    free(f->detect);
     free(f);
 }

@@ -69,10 +69,12 @@ make_store(struct source *s, const struct source_options *o, struct err *e)
 struct source *
 source_new(struct loop *l, const struct source_options *o, struct err *e)
 {
-    struct adapter *a = adapter_load(o->adapter ? o->adapter : "native", e);
+    struct adapter *a = adapter_open(o->adapter, e);
 
     if (!a)
         return NULL;
+    if (o->trust_version)
+        adapter_trust(a);
     struct source *s = xcalloc(1, sizeof *s);
     s->loop = l;
     s->conninfo = copy(o->conninfo);

@@ -16,7 +16,8 @@ struct source_options {
     const char *conninfo; /* as db_options; copied, like every text here */
     const char *dbname;   /* -d */
     const char *schema;   /* --schema; NULL = found */
-    const char *adapter;  /* NULL = "native" */
+    const char *adapter;  /* a name or a file, as adapter_open takes it; NULL = found */
+    bool trust_version;   /* --trust-version */
     int interval_ms;      /* 0 = 1000 */
     bool read_only;       /* --read-only */
     const char *record;   /* --record FILE */

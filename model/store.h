@@ -52,8 +52,8 @@ enum store_state {
 };
 
 struct store;
-/* The db and the adapter are borrowed. schema NULL = the adapter's default, or the only one found.
- */
+/* The db and the adapter are borrowed; the adapter becomes what is found there. schema NULL = the
+ * default of the system, or whichever is found first. */
 struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
                         int interval_ms);
 void store_free(struct store *s);
@@ -63,7 +63,10 @@ enum store_state store_state(const struct store *s);
 const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
 const struct server_row *store_server(const struct store *s); /* NULL until known */
 const struct role_row *store_role(const struct store *s);     /* NULL until known */
-const char *store_version(const struct store *s);             /* of the queue system, "" */
+/* What stands between the user and the whole truth, a sentence each: rows that may be hidden from
+ * this login, the user's own adapters that were not read; NULL = no more. */
+const char *store_warning(const struct store *s, int i);
+const char *store_version(const struct store *s); /* of the queue system, "" */
 const struct db *store_db(const struct store *s);
 int64_t store_now_ms(const struct store *s); /* the server's clock, since 1970; 0 until known */
 
@@ -145,7 +148,7 @@ const struct history *store_dead_rows(const struct store *s);
 
 enum { STORE_TABLES = 3 };
 
-/* One question answered: a topic by its name, or "server", "version", "role". */
+/* One question answered: a topic by its name, or "server", "adapter", "version", "role". */
 struct store_answer {
     const char *name;
     const char *key; /* what it was about: the filter's text, the job; "" = nothing in particular */

@@ -121,6 +121,22 @@ feed_topic(struct store *s, enum topic t, struct store_answer *a)
     buf_free(&key);
 }
 
+/* Which system this is a recording of. */
+static void
+feed_adapter(struct store *s, const struct result *r)
+{
+    const char *name = result_text(r, 0, result_col(r, "adapter"));
+    const char *schema = result_text(r, 0, result_col(r, "schema"));
+
+    if (adapter_become_named(s->adapter, name) && adapter_use(s->adapter, schema, &s->error))
+        for (int t = 0; t < TOPIC_COUNT; t++)
+            s->slots[t].info.unavailable = adapter_has(s->adapter, topic_kinds[t].sections[0])
+                                               ? NULL
+                                               : adapter_silence(s->adapter);
+    else if (s->error.kind == ERR_NONE)
+        fail(&s->error, ERR_DATA, "recorded with adapter %s, which is not here", name);
+}
+
 static void
 feed_source(struct store *s, struct store_answer *a)
 {
@@ -131,6 +147,10 @@ feed_source(struct store *s, struct store_answer *a)
     s->error = a->err ? *a->err : (struct err){0};
     if (a->n < 1 || !a->tables[0])
         return;
+    if (!strcmp(a->name, "adapter")) {
+        feed_adapter(s, a->tables[0]);
+        return;
+    }
     if (!strcmp(a->name, "version")) {
         free(s->version);
         s->version = xstrdup(result_text(a->tables[0], 0, 0));
@@ -150,7 +170,8 @@ void
 store_feed(struct store *s, struct store_answer *a)
 {
     s->state = STORE_OPEN;
-    if (!strcmp(a->name, "server") || !strcmp(a->name, "version") || !strcmp(a->name, "role"))
+    if (!strcmp(a->name, "server") || !strcmp(a->name, "version") || !strcmp(a->name, "role") ||
+        !strcmp(a->name, "adapter"))
         feed_source(s, a);
     for (int t = 0; t < TOPIC_COUNT; t++)
         if (!strcmp(a->name, topic_kinds[t].name) && s->slots[t].chosen &&

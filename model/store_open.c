@@ -1,7 +1,7 @@
 /*
  * Which queue is there: asked at the start and after each new connection, because a failover or a
- * restore may have changed it. First detect and the server's facts, then, with the schema chosen
- * and the adapter bound to it, version and role.
+ * restore may have changed it. First every candidate's detect and the server's facts in one round
+ * trip, then, with the adapter chosen and bound to its schema, version and role.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,32 +40,59 @@ try_later(struct store *s, enum store_state state, const struct err *e)
     store_plan(s);
 }
 
+/* Another system, or another schema: what is known of the old one is void. */
+static void
+begin_anew(struct store *s)
+{
+    int serial = adapter_serial(s->adapter);
+
+    if (s->adapter_serial && s->adapter_serial != serial)
+        store_feed_reset(s);
+    s->adapter_serial = serial;
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        bool has = adapter_has(s->adapter, topic_kinds[t].sections[0]);
+        s->slots[t].info.unavailable = has ? NULL : adapter_silence(s->adapter);
+    }
+}
+
+/* The role, seen in the light of the version. */
+static bool
+take_role(struct store *s, struct db_reply *reply, int at, struct err *e)
+{
+    struct rowset role = {0};
+
+    if (!record_decode(&record_role, db_take(reply, at), &role, e))
+        return false;
+    adapter_judge(s->adapter, s->version, role.n ? role.rows : NULL);
+    rowset_free(&s->role);
+    s->role = role;
+    return true;
+}
+
 static void
 opened(void *ctx, struct db_reply *reply)
 {
     struct store *s = ctx;
     struct err e = reply->err;
-    struct rowset role = {0};
     int at = adapter_has(s->adapter, SEC_VERSION);
 
     bool ok = e.kind == ERR_NONE;
     if (ok && at)
         store_tap(s, "version", &reply->results[0], 1, NULL);
-    if (ok && adapter_has(s->adapter, SEC_ROLE))
+    if (ok)
         store_tap(s, "role", &reply->results[at], 1, NULL);
     store_tap_done(s);
-    if (ok && at && result_rows(reply->results[0]) > 0) {
+    if (ok) {
         free(s->version);
-        s->version = xstrdup(result_text(reply->results[0], 0, 0));
+        s->version = xstrdup(
+            at && result_rows(reply->results[0]) > 0 ? result_text(reply->results[0], 0, 0) : "");
+        ok = take_role(s, reply, at, &e);
     }
-    if (ok && adapter_has(s->adapter, SEC_ROLE))
-        ok = record_decode(&record_role, db_take(reply, at), &role, &e);
     if (!ok) {
         try_later(s, s->state, &e);
         return;
     }
-    rowset_free(&s->role);
-    s->role = role;
+    begin_anew(s);
     s->opening = false;
     s->open = true;
     s->open_at_ms = 0;
@@ -88,14 +115,42 @@ ask_version(struct store *s)
         stmts[n] = adapter_bind(s->adapter, SEC_VERSION, NULL, none[n]);
         n++;
     }
-    if (adapter_has(s->adapter, SEC_ROLE)) {
-        stmts[n] = adapter_bind(s->adapter, SEC_ROLE, NULL, none[n]);
-        n++;
-    }
+    stmts[n] = adapter_bind(s->adapter, SEC_ROLE, NULL, none[n]);
+    n++;
     stmts[n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = stmts, .n = n};
     adapter_settings(s->adapter, &call);
     db_ask(s->db, &call, -1, opened, s);
+}
+
+/* For recordings: which system the answers that follow are from. */
+static void
+tell_adapter(struct store *s)
+{
+    static const char *const names[] = {"adapter", "title", "schema"};
+    const char *values[] = {adapter_name(s->adapter), adapter_title(s->adapter),
+                            adapter_schema(s->adapter)};
+    struct result *t = result_new(names, 3);
+
+    for (int i = 0; i < 3; i++)
+        result_put(t, 0, i, values[i], (int)strlen(values[i]));
+    store_tap(s, "adapter", &t, 1, NULL);
+    result_free(t);
+}
+
+static void ask_detects(struct store *s, bool again);
+
+/* A file of the user's own that can't look for its tables is no reason not to open the others. */
+static bool
+leave_out(struct store *s, const struct db_reply *reply)
+{
+    bool is_detect = reply->failed_at >= 0 && reply->failed_at < reply->n - 1;
+
+    if (!is_detect || reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH ||
+        !adapter_spoil(s->adapter, reply->failed_at, &reply->err))
+        return false;
+    ask_detects(s, false);
+    return true;
 }
 
 static void
@@ -104,13 +159,15 @@ detected(void *ctx, struct db_reply *reply)
     struct store *s = ctx;
     struct err e = reply->err;
     struct rowset server = {0};
+    int last = reply->n - 1;
 
     if (e.kind != ERR_NONE) {
-        try_later(s, s->state, &e);
+        if (!leave_out(s, reply))
+            try_later(s, s->state, &e);
         return;
     }
-    store_tap(s, "server", &reply->results[1], 1, NULL);
-    if (!record_decode(&record_server, db_take(reply, 1), &server, &e) || server.n != 1) {
+    store_tap(s, "server", &reply->results[last], 1, NULL);
+    if (!record_decode(&record_server, db_take(reply, last), &server, &e) || server.n != 1) {
         rowset_free(&server);
         try_later(s, s->state, &e);
         return;
@@ -118,24 +175,43 @@ detected(void *ctx, struct db_reply *reply)
     rowset_free(&s->server);
     s->server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
-    if (!adapter_choose(s->adapter, reply->results[0], s->schema, db_name(s->db), &e)) {
+    if (!adapter_choose(s->adapter, reply->results, s->schema, db_name(s->db), &e)) {
         try_later(s, STORE_MISSING, &e);
         return;
     }
+    tell_adapter(s);
     ask_version(s);
+}
+
+static void
+ask_detects(struct store *s, bool again)
+{
+    struct db_stmt stmts[ADAPTERS_MAX + 1];
+    int n = adapter_detects(s->adapter, again, stmts);
+
+    stmts[n++] = (struct db_stmt){.sql = console_sql("server")};
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, detected, s);
 }
 
 void
 store_begin_open(struct store *s)
 {
-    struct db_stmt stmts[2] = {{.sql = adapter_sql(s->adapter, SEC_DETECT)},
-                               {.sql = console_sql("server")}};
-
     if (s->opening)
         return;
     s->opening = true;
     s->open_at_ms = 0;
-    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = 2}, -1, detected, s);
+    ask_detects(s, true);
+}
+
+const char *
+store_warning(const struct store *s, int i)
+{
+    const struct role_row *role = store_role(s);
+    bool hidden = role && *role->warning;
+
+    if (hidden && i == 0)
+        return role->warning;
+    return adapter_complaint(s->adapter, i - hidden);
 }
 
 enum store_state

@@ -275,7 +275,10 @@ static bool
 take_common(struct cli *c, const struct cli_common *o, struct err *e)
 {
     c->dbname = o->dbname;
-    c->schema = o->schema;
+    c->schema = o->schema ? o->schema : "queues";
+    c->wish = o->schema;
+    c->adapter = o->adapter;
+    c->trust_version = o->trust_version;
     c->log_file = o->log_file;
     c->read_only = o->read_only;
     if (!*c->schema || strlen(c->schema) > 63)
@@ -286,7 +289,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
 bool
 cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help, struct err *e)
 {
-    struct cli_common common = {.schema = "queues"};
+    struct cli_common common = {0};
     struct parse p = {.c = c, .common = &common, .e = e};
     bool ok;
 

@@ -69,7 +69,10 @@ struct cli_verb {
 struct cli {
     const char *conninfo; /* the word with = or ://, NULL = none */
     const char *dbname;   /* -d */
-    const char *schema;   /* --schema, default "queues" */
+    const char *schema;   /* --schema, default "queues": of the native queue */
+    const char *wish;     /* --schema; NULL = not given: the adapter's, or the one that is found */
+    const char *adapter;  /* --adapter, a name or a file; NULL = whichever the database has */
+    bool trust_version;   /* --trust-version */
     const char *log_file; /* --log, already open */
     bool read_only;       /* --read-only */
     const struct cli_verb *verb;

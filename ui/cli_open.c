@@ -28,37 +28,100 @@ connect_to(struct cli *c, bool acts)
     return c->db;
 }
 
+/* All candidates in one call; one whose own statement fails is left out, and the rest asked again.
+ */
+static bool
+ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
+{
+    struct db_stmt stmts[ADAPTERS_MAX];
+    bool again = true;
+
+    for (;;) {
+        int n = adapter_detects(q->adapter, again, stmts);
+        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, reply, e))
+            return true;
+        bool conn = e->kind == ERR_CONN || e->kind == ERR_AUTH || reply->failed_at < 0;
+        if (conn || !adapter_spoil(q->adapter, reply->failed_at, e))
+            return false;
+        db_reply_done(reply);
+        again = false;
+    }
+}
+
 static bool
 detect(struct cli_queue *q, struct err *e)
 {
-    struct db_stmt stmts[] = {{.sql = adapter_sql(q->adapter, SEC_DETECT)}};
     struct db_reply reply;
+    struct cli *c = q->cli;
 
-    bool ok = db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = 1}, &reply, e);
+    bool ok = ask_detects(q, &reply, e);
     if (ok) {
-        ok = adapter_choose(q->adapter, reply.results[0], q->cli->schema, db_name(q->db), e);
+        ok = adapter_choose(q->adapter, reply.results, c->wish, db_name(q->db), e);
         if (!ok)
             e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
-        q->source = arena_printf(q->cli->mem, "%s/%s", db_host(q->db), db_name(q->db));
+        ok = ok && adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
+        q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
     }
     db_reply_done(&reply);
     return ok;
 }
 
+/* Version and role: what may be done here. */
+static bool
+ask_role(struct cli_queue *q, struct err *e)
+{
+    struct db_param none[2][ADAPTER_PARAMS];
+    bool has_version = adapter_has(q->adapter, SEC_VERSION);
+    struct db_stmt stmts[2] = {adapter_bind(q->adapter, SEC_ROLE, NULL, none[0])};
+    struct db_call call = {.stmts = stmts, .n = 1 + has_version};
+    struct db_reply reply;
+
+    if (has_version)
+        stmts[1] = adapter_bind(q->adapter, SEC_VERSION, NULL, none[1]);
+    adapter_settings(q->adapter, &call);
+    bool ok = db_do(q->db, q->cli->loop, &call, &reply, e) &&
+              record_decode(&record_role, db_take(&reply, 0), &q->role, e);
+    bool told = ok && has_version && result_rows(reply.results[1]) > 0;
+    if (ok)
+        adapter_judge(q->adapter, told ? result_text(reply.results[1], 0, 0) : "",
+                      q->role.n ? q->role.rows : NULL);
+    db_reply_done(&reply);
+    return ok;
+}
+
+static void
+warn(struct cli_queue *q)
+{
+    const struct role_row *role = cli_role(q);
+
+    for (int i = 0; adapter_complaint(q->adapter, i); i++)
+        cli_say(q->cli, "%s", adapter_complaint(q->adapter, i));
+    if (role && *role->warning)
+        cli_say(q->cli, "%s", role->warning);
+}
+
 bool
 cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
 {
-    enum section_id role = SEC_ROLE;
-
     *q = (struct cli_queue){.cli = c};
     if (acts && c->read_only)
         return fail(e, ERR_DENIED, "--read-only: nothing is changed");
-    q->adapter = adapter_load("native", e);
+    q->adapter = adapter_open(c->adapter, e);
     if (!q->adapter)
         return false;
+    if (c->trust_version)
+        adapter_trust(q->adapter);
     q->db = connect_to(c, acts);
-    if (detect(q, e) && (!acts || cli_ask(q, &role, 1, NULL, &q->role, e)))
+    bool foreign = false;
+    bool ok = detect(q, e);
+    if (ok) {
+        foreign = strcmp(adapter_name(q->adapter), "native") != 0;
+        ok = (!acts && !foreign) || ask_role(q, e);
+    }
+    if (ok) {
+        warn(q);
         return true;
+    }
     cli_close(q);
     return false;
 }

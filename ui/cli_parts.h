@@ -7,8 +7,8 @@
 #include "ui/cli.h"
 
 struct cli_common {
-    const char *dbname, *schema, *log_file;
-    bool read_only, help, version;
+    const char *dbname, *schema, *adapter, *log_file;
+    bool read_only, trust_version, help, version;
 };
 extern const struct cli_option cli_common_options[];
 

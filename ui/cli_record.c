@@ -90,7 +90,9 @@ run_recorder(struct cli *c, const void *opts)
     struct err e = {.kind = ERR_NONE};
     struct source_options so = {.conninfo = c->conninfo,
                                 .dbname = c->dbname,
-                                .schema = c->schema,
+                                .schema = c->wish,
+                                .adapter = c->adapter,
+                                .trust_version = c->trust_version,
                                 .interval_ms = (int)o->interval_ms,
                                 .read_only = true,
                                 .record = c->words[0]};

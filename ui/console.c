@@ -17,7 +17,7 @@
 
 struct console_options {
     int64_t interval_ms;
-    const char *color, *theme, *adapter, *record, *replay, *at;
+    const char *color, *theme, *record, *replay, *at;
     bool ascii, clipboard, production, utc, mouse, plain, demo, help_keys;
 };
 
@@ -163,7 +163,9 @@ open_console(struct cli *c, const struct console_options *o, struct settings *ke
     struct term *t;
     struct source_options so = {.conninfo = c->conninfo,
                                 .dbname = c->dbname,
-                                .schema = c->schema,
+                                .schema = c->wish,
+                                .adapter = c->adapter,
+                                .trust_version = c->trust_version,
                                 .interval_ms = (int)o->interval_ms,
                                 .read_only = c->read_only,
                                 .record = o->record,

@@ -59,10 +59,16 @@ add_common(const struct cli *c, const char **argv)
         argv[n++] = "-d";
         argv[n++] = c->dbname;
     }
-    if (c->schema) {
+    if (c->wish) {
         argv[n++] = "--schema";
-        argv[n++] = c->schema;
+        argv[n++] = c->wish;
     }
+    if (c->adapter) {
+        argv[n++] = "--adapter";
+        argv[n++] = c->adapter;
+    }
+    if (c->trust_version)
+        argv[n++] = "--trust-version";
     if (c->read_only)
         argv[n++] = "--read-only";
     return n;

@@ -444,7 +444,7 @@ test_no_queue_no_server(void **state)
     (void)state;
     snprintf(dsn, sizeof dsn, "%s", pg_newdb("nothing"));
     out = run(5, "queues");
-    has(errors(out), "no queue in schema queues of database nothing: queuetop install");
+    has(errors(out), "no queue in database nothing yet: queuetop install; ");
     free(out);
     out = run(5, "jobs --schema mine");
     has(errors(out), "schema mine");

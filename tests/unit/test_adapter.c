@@ -233,6 +233,206 @@ test_settings_of_a_call(void **state)
     adapter_free(a);
 }
 
+/* --- the choice ------------------------------------------------------------------------------ */
+
+/* What a DETECT answers: schemas, ended by NULL. */
+static struct result *
+schemas(const char *const *list)
+{
+    static const char *const names[] = {"schema"};
+    struct result *r = result_new(names, 1);
+
+    for (int i = 0; list[i]; i++)
+        result_put(r, i, 0, list[i], (int)strlen(list[i]));
+    return r;
+}
+
+struct answer {
+    const char *adapter;
+    const char *const *schemas;
+};
+
+/* As if the database had these. */
+static bool
+choose(struct adapter *a, const struct answer *answers, const char *wish, struct err *e)
+{
+    struct db_stmt stmts[ADAPTERS_MAX];
+    struct result *detected[ADAPTERS_MAX] = {NULL};
+    static const char *const none[] = {NULL};
+    int n = adapter_detects(a, true, stmts);
+
+    *e = (struct err){0};
+    for (int i = 0; i < n; i++) {
+        const char *const *list = none;
+        for (const struct answer *s = answers; s->adapter; s++) {
+            struct adapter *one = adapter_load(s->adapter, e);
+            assert_non_null(one);
+            if (!strcmp(stmts[i].sql, adapter_sql(one, SEC_DETECT)))
+                list = s->schemas;
+            adapter_free(one);
+        }
+        detected[i] = schemas(list);
+    }
+    bool ok = adapter_choose(a, detected, wish, "app", e);
+    for (int i = 0; i < n; i++)
+        result_free(detected[i]);
+    return ok;
+}
+
+static void
+is_chosen(const struct adapter *a, const char *name, const char *schema)
+{
+    assert_string_equal(adapter_name(a), name);
+    assert_string_equal(adapter_schema(a), schema);
+}
+
+static struct adapter *
+open_all(void)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_open(NULL, &e);
+
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_string_equal(adapter_name(a), "native");
+    assert_true(adapter_candidates(a) > 1);
+    return a;
+}
+
+static void
+test_choice(void **state)
+{
+    static const char *const queues[] = {"a", "queues", "b", NULL}, *const two[] = {"a", "b", NULL};
+    static const char *const here[] = {"public", NULL}, *const there[] = {"a", NULL};
+    const struct answer nothing[] =
+        {
+            {0}
+    },
+                        native[] = {{"native", queues}, {"minion", here}, {0}},
+                        natives[] = {{"native", two}, {0}},
+                        both[] = {{"minion", here}, {"native", there}, {0}},
+                        foreign[] = {{"minion", here}, {"pgboss", two}, {0}};
+    struct adapter *a = open_all();
+    struct err e;
+
+    (void)state;
+    assert_false(choose(a, nothing, NULL, &e));
+    assert_non_null(strstr(e.text, "no queue in database app yet: queuetop install; "));
+    assert_non_null(strstr(e.text, "other systems were looked for"));
+    assert_true(choose(a, native, NULL, &e));
+    is_chosen(a, "native", "queues");
+    assert_true(adapter_found(a, 0)->chosen);
+    assert_string_equal(adapter_found(a, 1)->schema, "a");
+    assert_string_equal(adapter_found(a, 3)->adapter, "minion");
+    assert_string_equal(adapter_found(a, 3)->title, "Minion (Perl)");
+    assert_false(adapter_found(a, 3)->chosen);
+    assert_null(adapter_found(a, 4));
+    assert_true(adapter_is_clear(a, NULL, "app", &e));
+    int serial = adapter_serial(a);
+    assert_true(choose(a, native, NULL, &e));
+    assert_int_equal(adapter_serial(a), serial);
+    const char *sql = adapter_sql(a, SEC_JOBS);
+    assert_true(choose(a, native, "public", &e));
+    is_chosen(a, "minion", "public");
+    assert_true(adapter_is_clear(a, "public", "app", &e));
+    assert_true(adapter_serial(a) > serial);
+    assert_non_null(strstr(sql, "\"queues\".")); /* what was bound stays */
+    assert_true(choose(a, both, NULL, &e));
+    is_chosen(a, "native", "a");
+    assert_false(adapter_is_clear(a, NULL, "app", &e)); /* not where it usually is */
+    assert_true(choose(a, foreign, NULL, &e));
+    assert_false(adapter_is_clear(a, NULL, "app", &e));
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_non_null(strstr(e.text, "minion in schema public"));
+    assert_false(choose(a, foreign, "c", &e));
+    assert_non_null(strstr(e.text, "--schema may be: "));
+    assert_true(choose(a, natives, NULL, &e));
+    adapter_free(a);
+    a = adapter_load("native", &e);
+    assert_false(choose(a, natives, NULL, &e));
+    assert_non_null(strstr(e.text, "--schema may be: a, b"));
+    adapter_free(a);
+    assert_null(adapter_open("nothing", &e));
+    assert_non_null(strstr(e.text, "queuetop adapter list"));
+    a = adapter_open("minion", &e);
+    assert_int_equal(adapter_candidates(a), 1);
+    assert_false(choose(a, nothing, NULL, &e));
+    assert_string_equal(e.text, "no tables of Minion (Perl) in database app");
+    adapter_free(a);
+}
+
+/* A candidate whose DETECT fails is left out, until the next time. */
+static void
+test_spoilt(void **state)
+{
+    struct adapter *a = open_all();
+    struct db_stmt stmts[ADAPTERS_MAX];
+    struct err why = {.kind = ERR_SQL, .text = "no such thing"};
+    int n = adapter_detects(a, true, stmts);
+    const char *second = stmts[1].sql;
+
+    (void)state;
+    assert_true(adapter_spoil(a, 1, &why));
+    assert_non_null(strstr(adapter_complaint(a, 0), "no such thing"));
+    assert_null(adapter_complaint(a, 1));
+    assert_int_equal(adapter_detects(a, false, stmts), n - 1);
+    assert_string_not_equal(stmts[1].sql, second);
+    for (int i = n - 1; i > 1; i--)
+        assert_true(adapter_spoil(a, 0, &why));
+    assert_false(adapter_spoil(a, 0, &why));
+    assert_int_equal(adapter_detects(a, true, stmts), n);
+    adapter_free(a);
+}
+
+/* --- versions -------------------------------------------------------------------------------- */
+
+static void
+judged(const char *header, const char *version, bool trust, const char *says)
+{
+    struct err e = {0};
+    struct role_row role = {.role = "operator", .can_act = 1, .why = "", .signals = 0};
+    char *text = xasprintf("%s%s%s-- name: version\nselect 1\n-- name: job\nselect 1\n"
+                           "-- name: pause\n-- requires: version >= 2.5\nselect 1\n"
+                           "-- name: terminate\n-- requires: pg_signal_backend\nselect 1\n",
+                           HEAD, header, NEEDED);
+    struct adapter *a = adapter_parse("x", text, &e);
+
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_true(adapter_use(a, "s", &e));
+    if (trust)
+        adapter_trust(a);
+    adapter_judge(a, version, &role);
+    assert_int_equal(role.can_act, says == NULL);
+    assert_true(!says || strstr(role.why, says));
+    assert_int_equal(adapter_has(a, SEC_PAUSE), strcmp(version, "3") >= 0);
+    assert_true(!adapter_lacks(a, SEC_PAUSE) == adapter_has(a, SEC_PAUSE));
+    assert_string_equal(adapter_lacks(a, SEC_TERMINATE), "needs the rights of pg_signal_backend");
+    assert_non_null(adapter_lacks(a, SEC_RESUME));
+    role.signals = 1;
+    adapter_judge(a, version, &role);
+    assert_null(adapter_lacks(a, SEC_TERMINATE));
+    adapter_free(a);
+    free(text);
+}
+
+static void
+test_versions(void **state)
+{
+    (void)state;
+    judged("", "9", false, NULL);
+    judged("-- tested-versions: 1.5-1.9 3\n", "1.5", false, NULL);
+    judged("-- tested-versions: 1.5-1.9 3\n", "1.9.2", false, NULL);
+    judged("-- tested-versions: 1.5-1.9 3\n", "1.10", false,
+           "version 1.10 here, tested is 1.5-1.9 3");
+    judged("-- tested-versions: 1.5-1.9 3\n", "1.10", true, NULL);
+    judged("-- tested-versions: 1.5-1.9 3\n", "3.4+", false, NULL);
+    judged("-- tested-versions: 1.5-1.9 3\n", "", false, "--trust-version");
+    judged("-- min-version: 2\n", "1.99", false, "the oldest that is known is 2");
+    judged("-- min-version: 2\n", "9", false, NULL);
+    judged("-- min-version: 2\n-- tested-versions: 2-4\n", "9", false, "tested is 2-4");
+}
+
 int
 main(void)
 {
@@ -244,6 +444,9 @@ main(void)
         cmocka_unit_test(test_console_files),
         cmocka_unit_test(test_raw_states),
         cmocka_unit_test(test_settings_of_a_call),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_versions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
