@@ -1,0 +1,466 @@
+-- adapter: pgqueue_lib
+-- title: pgqueue (Node.js)
+-- format: 2
+-- schema: queues
+-- id-type: uuid
+-- tables: queue queue_history work_queue queue_config schedules
+-- note: What ended is in queue_history, failed jobs too; requeue moves a failed one back, without a retry policy of its own, which the
+-- note: history does not keep. A month without a partition of queue_history makes every completion there fail.
+-- note: Row security shows a login the rows of its tenant only, none without one: use the owner or a member of queue_worker.
+-- note: queue_config has a column paused that no worker reads: nothing can be paused. A node ends a job by its id alone.
+-- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_catalog.pg_namespace n
+where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
+                and 10 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('key', 'varchar'), ('type', 'varchar'),
+                                ('state', 'varchar'), ('run_after', 'timestamp'), ('payload', 'bytea'), ('target', 'jsonb'),
+                                ('retry_policy', 'jsonb'), ('worker_data', 'jsonb')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+  and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
+                and 4 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('id', 'uuid'), ('tenant_id', 'varchar'), ('lock_key', 'varchar'),
+                                ('lock_timeout', 'timestamp')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+  and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'queue_history' and c.relkind in ('r', 'p')
+                and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('state', 'varchar'), ('scheduled', 'timestamp'),
+                                ('result', 'bytea')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+  and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'schedules' and c.relkind in ('r', 'p')
+                and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('id', 'uuid'), ('key', 'varchar'), ('schedule', 'varchar'), ('next_run', 'timestamp'),
+                                ('last_run', 'timestamp')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+  and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'queue_config' and c.relkind in ('r', 'p')
+                and 3 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('tenant_id', 'varchar'), ('paused', 'bool'), ('retry_policy', 'jsonb')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+order by 1
+
+-- name: queues
+-- of all tenants together: what is configured, what the statistics know, what waits for a node; counts bring the others
+select queue, null::boolean as paused,
+       case when bool_or(paused) then 'paused in queue_config, which no worker reads' else 'the scheduler decides' end as info
+from (select queue::text as queue, paused from {schema}.queue_config
+      union all
+      select unnest(most_common_vals::text::text[]), false from pg_catalog.pg_stats
+      where schemaname = {schema_lit} and tablename in ('queue', 'queue_history') and attname = 'queue'
+      union all
+      select q.queue::text, false from {schema}.work_queue w join {schema}.queue q on q.id = w.id) x
+group by queue
+
+-- name: counts
+-- queue holds live jobs only: of its first 100000 rows, approx where there are more. Failed ones by the index of each
+-- tenant in the history, of the newest 10000 of each
+with recursive tenants (tenant_id) as (
+    (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
+    union all
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    from tenants x where x.tenant_id is not null
+), q as materialized (
+    select q.id, q.queue, q.state, q.run_after, q.created from {schema}.queue q limit 100000
+), live as (
+    select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING' and q.run_after > now()) as scheduled,
+       count(*) filter (where w.id is not null and w.lock_key is null
+                              or w.id is null and q.state in ('PENDING', 'RETRY')
+                                 and (q.run_after is null or q.run_after <= now())) as ready,
+       count(*) filter (where w.id is null and q.state = 'RETRY' and q.run_after > now()) as retry,
+       count(w.lock_key) as running, 0 as failed,
+       {ms(min(coalesce(q.run_after, q.created)::timestamptz) filter (where w.id is not null and w.lock_key is null
+                or w.id is null and q.state in ('PENDING', 'RETRY')
+                   and (q.run_after is null or q.run_after <= now())))} as oldest_ms,
+       count(*) filter (where w.id is null and q.state = 'RUNNING') as blocked
+    from q left join {schema}.work_queue w on w.id = q.id group by 1
+), failed as (
+    select h.queue::text as queue, count(*) as failed, bool_or(h.nr = 10000) as many
+    from tenants x
+    cross join lateral (select h.queue, row_number() over () as nr
+                        from (select h.queue from {schema}.queue_history h where h.tenant_id = x.tenant_id and h.state = 'FAILED'
+                              order by h.created desc limit 10000) h) h
+    group by 1
+)
+select coalesce(live.queue, failed.queue) as queue, coalesce(scheduled, 0) as scheduled, coalesce(ready, 0) as ready, coalesce(retry, 0) as retry,
+       coalesce(running, 0) as running, coalesce(failed.failed, 0) as failed, oldest_ms, coalesce(blocked, 0) as blocked,
+       (select count(*) = 100000 from q) or coalesce(failed.many, false) as approx
+from live full join failed on failed.queue = live.queue
+
+-- name: counts_final
+-- cost: reads the whole history
+select queue::text, count(*) as completed, 0::bigint as cancelled from {schema}.queue_history where state = 'COMPLETED' group by 1
+
+-- name: jobs
+-- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
+-- live jobs by their ids, newest first; then what is in the history, the newest end first, by the index of each tenant. Kind,
+-- error and words are looked for in the newest n of the rows that all else leaves: a row without an id says where to go on
+with recursive tenants (tenant_id) as (
+    (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
+    union all
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    from tenants x where x.tenant_id is not null
+), live as materialized (
+    select 1 as arm, t.id, t.created as at, 'l' || t.id as cursor, t.queue::text as queue, t.type::text as kind,
+           case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
+                when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
+                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end else 'blocked' end as state,
+           t.tries, coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
+                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
+           {ms(t.created::timestamptz)} as created_ms,
+           {ms(t.run_after::timestamptz)} as run_after_ms,
+           {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
+           {ms(w.started::timestamptz)} as started_ms,
+           null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
+           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale
+    from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
+    left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
+    where ($14::text is null or $14::text like 'l%')
+      and ($1::text is null or t.queue = $1::text)
+      and ($2::text[] is null
+           or 'ready' = any($2::text[]) and (w.id is not null and w.lock_key is null
+                or w.id is null and t.state in ('PENDING', 'RETRY')
+                    and (t.run_after is null or t.run_after <= now()))
+           or 'scheduled' = any($2::text[]) and w.id is null and t.state = 'PENDING' and t.run_after > now()
+           or 'retry' = any($2::text[]) and w.id is null and t.state = 'RETRY' and t.run_after > now()
+           or 'running' = any($2::text[]) and w.lock_key is not null
+           or 'blocked' = any($2::text[]) and w.id is null and t.state not in ('PENDING', 'RETRY'))
+      and ($15::text is null or w.lock_key = $15::text)
+      and ($7::interval is null or t.created < now() - $7::interval)
+      and ($8::interval is null or t.created > now() - $8::interval)
+      and ($9::int is null or t.tries >= $9::int)
+      and ($10::int is null or t.tries <= $10::int)
+      and ($11::text[] is null or t.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($14::text is null or t.id < case when substr($14::text, 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' 
+                      then substr($14::text, 2)::uuid end)
+    order by t.id desc
+    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
+               else coalesce($12::int, 10000) end
+), ended as materialized (
+    select h.* from (select 'FAILED' as state where $2::text[] is null or 'failed' = any($2::text[])
+                     union all select 'COMPLETED' where $2::text[] is null or 'completed' = any($2::text[])) s
+    cross join tenants x
+    cross join lateral (
+        select 2 as arm, h.id, h.created as at, 'h' || h.created || '/' || h.id as cursor,
+               h.queue::text as queue, h.type::text as kind,
+               case h.state when 'FAILED' then 'failed' else 'completed' end as state,
+           h.tries, null::int as max_tries, {ms(h.scheduled::timestamptz)} as created_ms, null::bigint as run_after_ms,
+           {ms(h.created::timestamptz)} as changed_ms,
+           {ms(h.started::timestamptz)} as started_ms,
+           {ms(h.created::timestamptz)} as finished_ms, null::text as node, null::bigint as lease_until_ms,
+           coalesce(h.error, '')::text as error, false as stale
+        from {schema}.queue_history h
+        where h.tenant_id = x.tenant_id and h.state = s.state and $15::text is null
+          and ($1::text is null or h.queue = $1::text)
+          and ($7::interval is null or h.scheduled < now() - $7::interval)
+          and ($8::interval is null or h.scheduled > now() - $8::interval)
+          and ($9::int is null or h.tries >= $9::int)
+          and ($10::int is null or h.tries <= $10::int)
+          and ($11::text[] is null or h.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+          and (coalesce($14::text, 'l') like 'l%'
+               or (h.created, h.id) < (case when $14::text like 'h%/%' then split_part(substr($14::text, 2), '/', 1)::timestamp end,
+                                       case when split_part($14::text, '/', 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' 
+                                                       then split_part($14::text, '/', 2)::uuid end))
+        order by h.created desc, h.id desc
+        limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
+                     else coalesce($12::int, 10000) end) h
+), w as materialized (
+    select x.*, row_number() over (order by arm, case when arm = 1 then id end desc, at desc, id desc) as nr
+    from (select * from live union all select * from ended) x
+    order by nr
+    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
+               else coalesce($12::int, 10000) end
+), f as materialized (
+    select * from w
+    where ($3::text is null or kind = $3::text)
+      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+                                    else {error_key(error)} = {error_key($4::text)} end)
+      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
+                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
+      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
+                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
+    order by nr limit coalesce($13::int, 100)
+)
+select id::text, queue, kind, state, null::int as priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
+       node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select f.* from f
+      union all
+      (select w.arm, null, w.at, w.cursor, '', '', '', 0, null, null, null, null, null, null, null, null, '', null, w.nr
+       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       order by w.nr desc limit 1)) x
+order by nr, id nulls last
+
+-- name: job
+-- params: ids
+with j as (
+    select t.id, t.queue::text as queue, t.type::text as kind,
+           case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
+                when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
+                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end else 'blocked' end as state,
+           t.tries, coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
+                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
+           {ms(t.created::timestamptz)} as created_ms,
+           {ms(t.run_after::timestamptz)} as run_after_ms,
+           {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
+           {ms(w.started::timestamptz)} as started_ms,
+           null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
+           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale,
+           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result
+    from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
+    left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
+    where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    union all
+    select h.id, h.queue::text as queue, h.type::text as kind, case h.state when 'FAILED' then 'failed' else 'completed' end as state,
+           h.tries, null::int as max_tries, {ms(h.scheduled::timestamptz)} as created_ms, null::bigint as run_after_ms,
+           {ms(h.created::timestamptz)} as changed_ms,
+           {ms(h.started::timestamptz)} as started_ms,
+           {ms(h.created::timestamptz)} as finished_ms, null::text as node, null::bigint as lease_until_ms,
+           coalesce(h.error, '')::text as error, false as stale,
+           h.key::text, h.payload, h.payload_type::text, h.result
+    from {schema}.queue_history h
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    limit 1
+)
+select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.max_tries, j.created_ms, j.run_after_ms, j.changed_ms,
+       j.started_ms, j.finished_ms, j.node, j.lease_until_ms, j.error, j.stale, null::text as cursor, j.unique_key,
+       case when x.text is not null then x.text else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
+       case when j.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
+       j.payload_type, octet_length(j.payload)::bigint as payload_size, encode(substr(j.result, 1, 65536), 'escape') as result
+from j
+-- what is valid UTF-8 is shown as text
+cross join lateral (select case when octet_length(j.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
+                                     and encode(j.payload, 'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
+                                           'ed[89].[89ab].|f0[9ab].([89ab].){2}|f[1-3]([89ab].){3}|f48.([89ab].){2})*$'
+                                then convert_from(j.payload, 'UTF8') end as text) x
+
+-- name: attempts
+-- params: ids
+-- only the last is kept
+select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)} as started_ms,
+       case when w.lock_key is null then {ms(q.updated::timestamptz)} end as ended_ms,
+       case when w.lock_key is null then 'failed' else 'running' end as outcome, coalesce(q.error, '')::text as error
+from {schema}.queue q left join {schema}.work_queue w on w.id = q.id
+where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+  and (w.lock_key is not null or q.error is not null)
+union all
+select h.tries, null, {ms(h.started::timestamptz)},
+       {ms(h.created::timestamptz)}, lower(h.state), coalesce(h.error, '')
+from {schema}.queue_history h
+where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+
+-- name: nodes
+-- a node is known by what it holds; it never says that it lives
+select w.lock_key::text as node, 'unknown' as state, count(*) filter (where w.lock_timeout >= now()) as running, count(*) as leases,
+       count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
+       {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
+from {schema}.work_queue w join {schema}.queue q on q.id = w.id
+where w.lock_key is not null group by 1 order by 1
+
+-- name: leases
+-- params: node queue limit
+select w.lock_key::text as node, q.queue::text as queue, 1::bigint as jobs,
+       {ms(w.started::timestamptz)} as started_ms,
+       {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
+       w.version::bigint as version, w.id::text as job_ids, q.tries,
+       '→ ready' as effect
+from {schema}.work_queue w join {schema}.queue q on q.id = w.id
+where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text) and ($2::text is null or q.queue = $2::text)
+order by w.lock_timeout, w.id limit coalesce($3::int, 200)
+
+-- name: groups
+-- params: queue limit
+with recursive tenants (tenant_id) as (
+    (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
+    union all
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    from tenants x where x.tenant_id is not null
+), f as materialized (
+    select h.* from tenants x
+    cross join lateral (select h.id, h.queue::text as queue, h.created, coalesce(h.error, '')::text as error
+                        from {schema}.queue_history h
+                        where h.tenant_id = x.tenant_id and h.state = 'FAILED' and ($1::text is null or h.queue = $1::text)
+                        order by h.created desc limit 5000) h
+    order by h.created desc limit 5000
+)
+select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+       {ms(min(created)::timestamptz)} as first_ms,
+       {ms(max(created)::timestamptz)} as last_ms,
+       (array_agg(error order by created desc))[1] as sample, (array_agg(id::text order by created desc))[1] as sample_id
+from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: schedules
+-- params: schedule
+select case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as name,
+       coalesce(s.schedule, '')::text as cron, s.timezone::text as tz, s.queue::text as queue,
+       s.type::text as kind, case when s.paused then 'paused' else 'active' end as state,
+       {ms(s.last_run::timestamptz)} as last_run_ms, null::text as last_outcome,
+       {ms(s.next_run::timestamptz)} as next_run_ms,
+       encode(substr(s.payload, 1, 10000), 'escape') as payload, s.payload_type::text as payload_type, 'tenant ' || s.tenant_id as comment,
+       {ms(s.created::timestamptz)} as created_ms,
+       {ms(s.updated::timestamptz)} as changed_ms
+from {schema}.schedules s
+where $1::text is null or case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text
+order by 1
+
+-- name: requeue
+-- params: ids reset
+-- official: no (the history is never read again there)
+-- guard: failed, waiting for its time, or an orphan; not in work_queue, and no live job of its queue has its key
+with seen as materialized (
+    select q.id, q.state from {schema}.queue q
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and (q.state = 'RUNNING' or q.state in ('PENDING', 'RETRY') and q.run_after > now())
+      and not exists (select from {schema}.work_queue w where w.id = q.id)
+), pick as (
+    -- the state as it was seen, lest the scheduler handed it out in between
+    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
+), now_due as (
+    update {schema}.queue t set state = 'PENDING', run_after = null, version = t.version + 1, updated = now(),
+           tries = case when coalesce($2::boolean, false) then 0 else t.tries end
+    from pick where t.id = pick.id
+    returning t.id
+), ended as (
+    select h.* from {schema}.queue_history h
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and h.state = 'FAILED'
+    for update skip locked
+), back as (
+    insert into {schema}.queue (tenant_id, id, created, updated, key, schedule_id, type, tries, queue, state, delay, payload, payload_type,
+                                target, error, worker_data)
+    select tenant_id, id, scheduled, now(), key, schedule_id, type, case when coalesce($2::boolean, false) then 0 else tries end, queue,
+           'PENDING', delay, payload, payload_type, target, error, worker_data
+    from ended
+    on conflict do nothing
+    returning id
+), gone as (
+    delete from {schema}.queue_history h using back where h.id = back.id and h.state = 'FAILED' returning h.id
+)
+select id::text, 'ready' as state from now_due union all select id::text, 'ready' from gone
+
+-- name: rescue
+-- params: ids
+-- official: no (unlocking, of one job instead of a whole node)
+-- guard: a node holds it
+-- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = version + 1
+where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+  and lock_key is not null
+returning id::text, 'ready' as state
+
+-- name: release_where
+-- params: node expired_only
+-- official: unlockAllWorkItems
+-- confirm: If the node is alive, what it works on is done twice.
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null
+where lock_key = $1::text and (not coalesce($2::boolean, true) or lock_timeout < now())
+returning id::text, 'ready' as state
+
+-- name: extend
+-- params: ids by
+-- official: no (lock_timeout, as the claim sets it; never made shorter)
+-- guard: a node holds it
+update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
+where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+  and lock_key is not null and $2::interval > interval '0'
+returning id::text, 'extended' as state
+
+-- name: reschedule
+-- params: ids at
+-- official: no (run_after, which its scheduler looks at)
+-- guard: waits and is not in work_queue
+with seen as materialized (
+    select q.id, q.state from {schema}.queue q
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and q.state in ('PENDING', 'RETRY')
+      and not exists (select from {schema}.work_queue w where w.id = q.id)
+), pick as (
+    -- the state as it was seen, lest the scheduler handed it out in between
+    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
+)
+update {schema}.queue t set run_after = $2::timestamptz, version = t.version + 1, updated = now() from pick where t.id = pick.id
+returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
+
+-- name: delete
+-- params: ids
+-- official: QueueManager.delete, and from the history
+-- guard: no node holds it, or its time is over
+with free as materialized (
+    select id from {schema}.work_queue
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and (lock_key is null or lock_timeout < now()) for update skip locked
+), pick as (
+    select q.id from {schema}.queue q
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
+    for update of q skip locked
+), live as (
+    delete from {schema}.queue t using pick where t.id = pick.id returning t.id
+), ended as (
+    delete from {schema}.queue_history h
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    returning h.id
+)
+select id::text, 'deleted' as state from live union select id::text, 'deleted' from ended
+
+-- name: purge
+-- params: queue states before limit
+-- official: no (it keeps all; months are dropped as partitions)
+-- guard: completed; failed only where asked for
+-- cost: reads the history of a month
+with pick as (
+    select h.tableoid, h.ctid from {schema}.queue_history h
+    where h.state = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
+      and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
+    limit coalesce($4::int, 1000) for update skip locked
+)
+delete from {schema}.queue_history h using pick where h.tableoid = pick.tableoid and h.ctid = pick.ctid
+returning h.id::text, 'purged' as state
+
+-- name: purge_preview
+-- params: queue states before
+-- cost: reads the whole history
+select 'purged' as state, count(*) as n, lower(h.state) as why from {schema}.queue_history h
+where h.state = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
+      and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
+group by h.state
+
+-- name: cron_pause
+-- params: schedule
+-- official: schedules.paused
+update {schema}.schedules s set paused = true, updated = now(), version = version + 1
+where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'paused' as state
+
+-- name: cron_resume
+-- params: schedule
+-- official: no (the library also moves next_run on: a run that was missed comes once now)
+update {schema}.schedules s set paused = false, updated = now(), version = version + 1
+where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'active' as state
+
+-- name: cron_run
+-- params: schedule
+-- official: no (next_run is now; the schedule runner does the rest)
+-- guard: not paused
+-- mode: deferred
+update {schema}.schedules s set next_run = now(), updated = now(), version = version + 1
+where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'active' as state
+
+-- name: cron_remove
+-- params: schedule
+-- official: the schedule is deleted
+-- confirm: It is gone with its payload.
+delete from {schema}.schedules s where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'removed' as state

@@ -1,0 +1,122 @@
+-- adapter: seed_pkgsite
+-- title: queue_tasks table (pkgsite)
+-- format: 2
+-- schema: public
+-- id-type: bigint
+-- tables: queue_tasks
+-- note: A task is deleted when its worker ends, whatever came out: nothing is failed or finished here, and nothing tells who works.
+-- note: Five minutes after its start another worker may take a task; that limit stands in the workers, not in the table.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_catalog.pg_namespace n
+where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
+              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p')
+                and 4 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+                     join (values ('id', 'int8'), ('task_name', 'text'), ('created_at', 'timestamptz'),
+                                ('started_at', 'timestamptz')
+                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
+                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+  and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and a.attname in ('leased_until', 'priority') and not a.attisdropped)
+order by 1
+
+-- name: queues
+select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info
+
+-- name: counts
+-- by the index of the dequeue alone; a task whose worker stalled counts as running until another takes it
+select 'queue_tasks' as queue, 0::bigint as scheduled, count(*) filter (where started_at is null) as ready, 0::bigint as retry,
+       count(started_at) as running, 0::bigint as failed,
+       {ms(min(created_at) filter (where started_at is null))} as oldest_ms
+from {schema}.queue_tasks
+
+-- name: jobs
+-- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
+-- leaves: a row without an id says where to go on
+with w as materialized (
+    select t.id as key, t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
+           case when t.started_at is null then 'ready' else 'running' end as state, null::int as priority, 0 as tries,
+           null::int as max_tries, {ms(t.created_at)} as created_ms,
+           null::bigint as run_after_ms,
+           {ms(coalesce(t.started_at, t.created_at))} as changed_ms,
+           {ms(t.started_at)} as started_ms, null::bigint as finished_ms, null::text as node,
+           case when t.started_at is not null
+                then {ms(t.started_at + interval '5 minutes')} end as lease_until_ms,
+           '' as error, t.started_at is not null and t.started_at + interval '5 minutes' < now() as stale,
+           t.id::text as cursor
+    from {schema}.queue_tasks t
+    where ($1::text is null or $1::text = 'queue_tasks')
+      and ($2::text[] is null
+           or 'ready' = any($2::text[]) and t.started_at is null
+           or 'running' = any($2::text[]) and t.started_at is not null)
+      and ($7::interval is null or t.created_at < now() - $7::interval)
+      and ($8::interval is null or t.created_at > now() - $8::interval)
+      and ($9::int is null or 0 >= $9::int)
+      and ($10::int is null or 0 <= $10::int)
+      and ($11::text[] is null
+           or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($14::text is null
+           or t.id < case when $14::text ~ '^[0-9]{1,18}$' then $14::bigint end)
+    order by t.id desc
+    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
+               else coalesce($12::int, 10000) end
+), f as materialized (
+    select * from w
+    where ($3::text is null or kind = $3::text)
+      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+                                    else {error_key(error)} = {error_key($4::text)} end)
+      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
+                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
+      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
+                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
+    order by key desc limit coalesce($13::int, 100)
+)
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
+       node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from f
+      union all
+      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
+       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       order by w.key limit 1)) x
+order by part, key desc
+
+-- name: job
+-- params: ids
+select t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
+       case when t.started_at is null then 'ready' else 'running' end as state, null::int as priority, 0 as tries,
+       null::int as max_tries, {ms(t.created_at)} as created_ms, null::bigint as run_after_ms,
+       {ms(coalesce(t.started_at, t.created_at))} as changed_ms,
+       {ms(t.started_at)} as started_ms, null::bigint as finished_ms, null::text as node,
+       case when t.started_at is not null
+            then {ms(t.started_at + interval '5 minutes')} end as lease_until_ms,
+       '' as error, t.started_at is not null and t.started_at + interval '5 minutes' < now() as stale, null::text as cursor,
+       t.task_name as unique_key, left(p.payload::text, 1000000) as payload,
+       'json' as payload_format, octet_length(p.payload::text)::bigint as payload_size
+from {schema}.queue_tasks t
+cross join lateral (select to_jsonb(t) - array['id', 'task_name', 'created_at', 'started_at'] as payload) p
+where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+
+-- name: rescue
+-- params: ids
+-- official: no (the system waits until five minutes are over)
+-- guard: running
+-- confirm: Its worker may be alive: then the task is done twice. What the worker deletes when it ends is not the new start.
+update {schema}.queue_tasks set started_at = null
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and started_at is not null
+returning id::text, 'ready' as state
+
+-- name: delete
+-- params: ids
+-- official: no (what a worker does with a finished task)
+-- guard: waiting, or its worker has stalled
+with pick as (
+    select id from {schema}.queue_tasks
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and not coalesce(started_at is not null and started_at + interval '5 minutes' >= now(), false)
+    for update skip locked
+)
+delete from {schema}.queue_tasks t using pick where t.id = pick.id
+returning t.id::text, 'deleted' as state
