@@ -1,0 +1,499 @@
+-- adapter: good_job
+-- title: GoodJob (Rails)
+-- format: 2
+-- schema: public
+-- id-type: uuid
+-- tested-versions: 4.0-4.19
+-- min-version: 4.0
+-- timezone: UTC
+-- tables: good_jobs good_job_executions good_job_processes good_job_settings
+-- note: GoodJob keeps no version: 4.19 stands for tables with lock_type, 4.20 for newer ones.
+-- note: Acts take the job's advisory lock as GoodJob does (its hash md5); a job that is locked elsewhere is left alone. Ruby's callbacks and
+-- note: concurrency checks do not run. The next worker takes a job whose lock is free, so nothing needs to be taken back.
+-- note: Pauses hold only where the application sets enable_pauses. Cron lines stand in the application; here are those that have run.
+
+-- name: detect
+select n.nspname::text as schema
+from pg_namespace n
+where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
+              where c.relnamespace = n.oid and c.relname = 'good_jobs' and c.relkind in ('r', 'p') and a.attname = 'locked_by_id')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings')
+order by 1
+
+-- name: version
+select case when to_regclass(format('%I.good_job_concurrency_claims', {schema_lit})) is not null then '4.20'
+            when exists (select from pg_attribute where attrelid = format('%I.good_jobs', {schema_lit})::regclass and attname = 'lock_type') then '4.19'
+            else '4.0' end as version
+
+-- name: queues
+-- those that are paused or have unfinished jobs, found by hops through the index
+with recursive q as (
+    select min(queue_name) as queue from {schema}.good_jobs where finished_at is null
+    union all
+    select (select min(j.queue_name) from {schema}.good_jobs j where j.finished_at is null and j.queue_name > q.queue) from q where q.queue is not null
+), s as (
+    select value -> 'queues' as queues, updated_at from {schema}.good_job_settings where key = 'pauses' and jsonb_typeof(value -> 'queues') = 'array'
+), paused as (
+    select jsonb_array_elements_text(queues) as queue, updated_at from s
+)
+select coalesce(q.queue, p.queue) as queue, p.queue is not null as paused, null::text as info
+from (select queue from q where queue is not null) q full join (select distinct on (queue) * from paused order by queue) p on p.queue = q.queue
+order by 1
+
+-- name: counts
+-- unfinished jobs and failed ones, each by its partial index
+select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
+       sum(failed)::bigint as failed, (extract(epoch from min(oldest)) * 1000)::bigint as oldest_ms
+from (select coalesce(queue_name, '') as queue,
+             count(*) filter (where performed_at is null and scheduled_at > now() and error is null) as scheduled,
+             count(*) filter (where performed_at is null and coalesce(scheduled_at, created_at) <= now()) as ready,
+             count(*) filter (where performed_at is null and scheduled_at > now() and error is not null) as retry,
+             count(*) filter (where performed_at is not null) as running, 0 as failed,
+             min(scheduled_at) filter (where performed_at is null and scheduled_at <= now()) as oldest
+      from {schema}.good_jobs where finished_at is null group by 1
+      union all
+      select coalesce(queue_name, ''), 0, 0, 0, 0, count(*), null
+      from {schema}.good_jobs where finished_at is not null and error is not null group by 1) s
+group by 1
+
+-- name: counts_final
+-- cost: reads all finished jobs; of more than five million jobs a sample
+with size as materialized (
+    select greatest(reltuples, 1)::float8 as n from pg_class where oid = format('%I.good_jobs', {schema_lit})::regclass
+)
+select queue, sum(n)::bigint as completed, null::bigint as cancelled, bool_or(approx) as approx
+from (select coalesce(queue_name, '') as queue, count(*)::numeric as n, false as approx from {schema}.good_jobs
+      where finished_at is not null and error is null and (select n <= 5e6 from size) group by 1
+      union all
+      select coalesce(queue_name, ''), round(count(*) * (select n / 100000 from size)::numeric), true
+      from {schema}.good_jobs tablesample system ((select least(100, 1e7 / n) from size))
+      where finished_at is not null and error is null and (select n > 5e6 from size) group by 1) s
+group by 1
+
+-- name: jobs
+-- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
+-- Without states: what is not completed. Unfinished jobs by the time when they are due (those that run were due first), then failed ones, then
+-- completed ones, newest first. Each arm stops when it has found enough or has read n rows; a row without an id says where to go on.
+with p as not materialized (
+    select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
+           case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
+           case when $5::text not like '~%' then {error_key($5::text)} end as error_key,
+           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older, $10::interval as younger,
+           $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how, substr($13::text, 2) as inside, $14::text[] as path,
+           coalesce($15::int, 10000) as n, coalesce($16::int, 100) as top, nullif(split_part($17::text, '/', 1), '')::int as c_arm,
+           nullif(split_part($17::text, '/', 2), '')::uuid as c_id, substring($17::text from '^[^/]*/[^/]*/(.*)$')::timestamp as c_at,
+           case when $8::text[] is null and ($2::text[] is null or $2::text[] && '{running,ready,scheduled,retry}') then 1 end as arm1,
+           case when $8::text[] is null and ($2::text[] is null and $4::text is null or $2::text[] @> '{failed}') then 2 end as arm2,
+           case when $8::text[] is null and $2::text[] @> '{completed}' then 3 end as arm3,
+           $2::text[] is not null and $2::text[] <@ '{ready}' as due, $2::text[] is not null and $2::text[] <@ '{scheduled,retry}' as not_due
+), c1 as (
+    select j.*, 1 as arm, j.scheduled_at as at from p, {schema}.good_jobs j
+    where j.finished_at is null and p.arm1 = 1 and (p.queue is null or j.queue_name = p.queue) and coalesce(p.c_arm, 1) = 1
+      and (not p.due or j.scheduled_at <= now()) and (not p.not_due or j.scheduled_at > now())
+      and (p.c_id is null or (j.scheduled_at >= p.c_at and (j.scheduled_at, j.id) > (p.c_at, p.c_id)))
+    order by j.scheduled_at, j.id limit (select n from p)
+), c2 as (
+    select j.*, 2 as arm, j.finished_at as at from p, {schema}.good_jobs j
+    where j.finished_at is not null and j.error is not null and p.arm2 = 2 and coalesce(p.c_arm, 1) <= 2
+      and (p.c_arm is null or p.c_arm < 2 or (j.finished_at <= p.c_at and (j.finished_at, j.id) < (p.c_at, p.c_id)))
+    order by j.finished_at desc, j.id desc limit (select n from p)
+), c3 as (
+    select j.*, 3 as arm, j.finished_at as at from p, {schema}.good_jobs j
+    where j.finished_at is not null and p.arm3 = 3
+      and (p.c_arm is null or p.c_arm < 3 or (j.finished_at <= p.c_at and (j.finished_at, j.id) < (p.c_at, p.c_id)))
+    order by j.finished_at desc, j.id desc limit (select n from p)
+), c4 as (
+    select j.*, 4 as arm, j.created_at as at from p cross join {schema}.good_jobs j
+    where j.id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+), f1 as materialized (
+    select c.* from p, c1 c cross join lateral (
+        select case when c.performed_at is not null then 'running' when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
+                    when c.error is not null then 'retry' else 'scheduled' end as norm) e
+    where (p.states is null or e.norm = any(p.states)) and (p.kind is null or c.job_class = p.kind)
+      and (p.node is null or (c.locked_by_id::text = p.node and c.performed_at is not null))
+      and (p.error_key is null or {error_key(c.error)} = p.error_key) and (p.part is null or strpos(lower(c.error), p.part) > 0)
+      and (p.older is null or c.created_at < now() - p.older) and (p.younger is null or c.created_at > now() - p.younger)
+      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries) and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
+      and (p.words is null or not exists (select from unnest(p.words) w
+               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
+      and (p.not_words is null or not exists (select from unnest(p.not_words) w
+               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
+      and (p.inside is null or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)), lower(p.inside)) > 0
+                                    when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
+                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path), lower(p.inside)) > 0 end)
+    limit (select top from p)
+), s1 as materialized (
+    -- the search ended early: where it goes on
+    select * from (select id, arm, at from c1 offset (select n - 1 from p)) z where (select count(*) from f1) < (select top from p)
+), f2 as materialized (
+    select c.* from p, (select * from c2 union all select * from c3 union all select * from c4) c
+    where (p.queue is null or c.queue_name = p.queue)
+      and (p.states is null or case when c.finished_at is not null and c.error is not null then 'failed' when c.finished_at is not null then 'completed'
+                                    when c.performed_at is not null then 'running' when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
+                                    when c.error is not null then 'retry' else 'scheduled' end = any(p.states))
+      and (c.arm <> 3 or c.error is null) and (p.kind is null or c.job_class = p.kind)
+      and (p.node is null or c.locked_by_id::text = p.node)
+      and (p.error_key is null or {error_key(c.error)} = p.error_key) and (p.part is null or strpos(lower(c.error), p.part) > 0)
+      and (p.older is null or c.created_at < now() - p.older) and (p.younger is null or c.created_at > now() - p.younger)
+      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries) and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
+      and (p.words is null or not exists (select from unnest(p.words) w
+               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
+      and (p.not_words is null or not exists (select from unnest(p.not_words) w
+               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
+      and (p.inside is null or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)), lower(p.inside)) > 0
+                                    when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
+                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path), lower(p.inside)) > 0 end)
+      and (select count(*) from f1) < (select top from p) and not exists (select from s1)
+    limit (select top from p)
+), s2 as materialized (
+    select z.* from (select id, arm, at from c2 offset (select n - 1 from p)) z
+    where (select count(*) from f1) + (select count(*) from f2) < (select top from p) and not exists (select from s1)
+    union all
+    select z.* from (select id, arm, at from c3 offset (select n - 1 from p)) z
+    where (select count(*) from f1) + (select count(*) from f2) < (select top from p) and not exists (select from s1)
+), found as (
+    select *, row_number() over (order by arm, case when arm = 1 then at end, case when arm = 1 then id end, at desc, id desc) as place
+    from (select * from f1 union all select * from f2) f
+    where arm <= coalesce((select min(arm) from s2), 4)
+    order by place limit (select top from p)
+), locks as materialized (
+    select (classid::bigint << 32) | objid::bigint as key from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
+)
+select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms, z.started_ms,
+       z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
+from (
+    select f.id::text, coalesce(f.queue_name, '') as queue, coalesce(f.job_class, f.serialized_params ->> 'job_class', '') as kind,
+           case when f.finished_at is not null and f.error is not null then 'failed' when f.finished_at is not null then 'completed'
+                when f.performed_at is not null then 'running' when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
+                when f.error is not null then 'retry' else 'scheduled' end as state,
+           f.priority, coalesce(f.executions_count, 0) as tries, null::int as max_tries,
+           (extract(epoch from f.created_at) * 1000)::bigint as created_ms,
+           (extract(epoch from least(f.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
+           (extract(epoch from coalesce(f.finished_at, f.performed_at, f.updated_at)) * 1000)::bigint as changed_ms,
+           (extract(epoch from f.performed_at) * 1000)::bigint as started_ms, (extract(epoch from f.finished_at) * 1000)::bigint as finished_ms,
+           f.locked_by_id::text as node, null::bigint as lease_until_ms, left(f.error, 300) as error, f.arm || '/' || f.id || '/' || f.at as cursor,
+           f.finished_at is null and f.performed_at is not null
+               and ('x' || substr(md5('good_jobs-' || f.id::text), 1, 16))::bit(64)::bigint not in (select key from locks)
+               and not exists (select from {schema}.good_job_processes w where w.id = f.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
+           f.place, 0 as mark
+    from found f
+    union all
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '', s.arm || '/' || s.id || '/' || s.at, null, 1000000, 1
+    from (select * from (select * from s1 union all select * from s2) s order by arm limit 1) s, p where p.ids is null
+) z order by z.place, z.mark
+
+-- name: job
+-- params: ids
+select j.id::text, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, j.serialized_params ->> 'job_class', '') as kind,
+       case when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
+            when j.performed_at is not null then 'running' when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
+            when j.error is not null then 'retry' else 'scheduled' end as state,
+       j.priority, coalesce(j.executions_count, 0) as tries, null::int as max_tries, (extract(epoch from j.created_at) * 1000)::bigint as created_ms,
+       (extract(epoch from least(j.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
+       (extract(epoch from coalesce(j.finished_at, j.performed_at, j.updated_at)) * 1000)::bigint as changed_ms,
+       (extract(epoch from j.performed_at) * 1000)::bigint as started_ms, (extract(epoch from j.finished_at) * 1000)::bigint as finished_ms,
+       j.locked_by_id::text as node, null::bigint as lease_until_ms, j.error, null::text as cursor,
+       j.finished_at is null and j.performed_at is not null and not exists (
+           select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+             and l.database = (select oid from pg_database where datname = current_database())
+             and ((l.classid::bigint << 32) | l.objid::bigint) = ('x' || substr(md5('good_jobs-' || j.id::text), 1, 16))::bit(64)::bigint)
+           and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
+       j.concurrency_key as unique_key, left((j.serialized_params -> 'arguments')::text, 1000000) as payload,
+       case when j.serialized_params -> 'arguments' is null then '' else 'json' end as payload_format, 'application/json' as payload_type,
+       octet_length((j.serialized_params -> 'arguments')::text)::bigint as payload_size
+from {schema}.good_jobs j
+where j.id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
+
+-- name: attempts
+-- params: ids
+select row_number() over (order by e.created_at)::int as number, e.process_id::text as node, (extract(epoch from e.created_at) * 1000)::bigint as started_ms,
+       (extract(epoch from e.finished_at) * 1000)::bigint as ended_ms,
+       case when e.error is not null then 'failed' when e.finished_at is not null then 'completed' else 'running' end as outcome, e.error,
+       left(array_to_string(e.error_backtrace, e'\n'), 65536) as trace
+from {schema}.good_job_executions e
+where e.active_job_id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
+order by e.created_at desc limit 200
+
+-- name: nodes
+-- a process holds an advisory lock while it lives (or refreshes its row every half minute)
+with locks as materialized (
+    select (classid::bigint << 32) | objid::bigint as key from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
+), r as materialized (
+    select locked_by_id, count(*) as running, string_agg(distinct queue_name, ',' order by queue_name) as queues,
+           count(*) filter (where ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint not in (select key from locks)) as free
+    from {schema}.good_jobs where locked_by_id is not null and finished_at is null group by 1
+), w as (
+    select w.*, ('x' || substr(md5('good_job_processes-' || id::text), 1, 16))::bit(64)::bigint in (select key from locks) as locked
+    from {schema}.good_job_processes w
+)
+select coalesce(w.id, r.locked_by_id)::text as node,
+       case when w.id is null then 'dead' when w.locked or w.updated_at > now() - interval '1 min' then 'up'
+            when w.updated_at > now() - interval '5 min' then 'late' else 'dead' end as state,
+       w.state ->> 'hostname' as host, case when w.state ->> 'pid' ~ '^[0-9]{1,9}$' then (w.state ->> 'pid')::int end as pid,
+       (extract(epoch from w.created_at) * 1000)::bigint as started_ms, (extract(epoch from w.updated_at) * 1000)::bigint as heartbeat_ms,
+       coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
+       case when w.id is null or not w.locked and w.updated_at <= now() - interval '5 min' then coalesce(r.free, 0) else 0 end::bigint as expired,
+       coalesce(r.queues, '') as queues, case when w.locked then true when w.updated_at > now() - interval '5 min' then null else false end as session_alive
+from w full join r on r.locked_by_id = w.id
+order by 1
+
+-- name: groups
+-- params: queue limit
+with f as materialized (
+    select id, coalesce(queue_name, '') as queue, finished_at, left(error, 1000) as error
+    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit 5000
+), k as (
+    select f.*, {error_key(f.error)} as error_key from f where $1::text is null or f.queue = $1::text
+)
+select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+       (extract(epoch from min(finished_at)) * 1000)::bigint as first_ms, (extract(epoch from max(finished_at)) * 1000)::bigint as last_ms,
+       (array_agg(error order by finished_at desc))[1] as sample, (array_agg(id::text order by finished_at desc))[1] as sample_id
+from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: schedules
+-- params: schedule
+-- the keys that jobs came from, found by hops through the index, and those that are switched off
+with recursive k as (
+    select min(cron_key) as key from {schema}.good_jobs where cron_key is not null
+    union all
+    select (select min(j.cron_key) from {schema}.good_jobs j where j.cron_key > k.key) from k where k.key is not null
+), off as (
+    select jsonb_array_elements_text(value) as key from {schema}.good_job_settings where key = 'cron_keys_disabled' and jsonb_typeof(value) = 'array'
+), s as (
+    select coalesce(k.key, o.key) as name, o.key is not null as off
+    from (select key from k where key is not null) k full join (select distinct key from off) o on o.key = k.key
+)
+select s.name, '' as cron, '' as tz, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, '') as kind,
+       case when s.off then 'paused' else 'active' end as state, (extract(epoch from coalesce(j.cron_at, j.created_at)) * 1000)::bigint as last_run_ms,
+       case when j.id is null then null when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
+            when j.performed_at is not null then 'running' when j.scheduled_at <= now() then 'ready' else 'scheduled' end as last_outcome,
+       null::bigint as next_run_ms, j.id::text as last_job, left(j.error, 300) as last_error
+from s left join lateral (select * from {schema}.good_jobs j where j.cron_key = s.name order by j.cron_at desc nulls last limit 1) j on true
+where $1::text is null or s.name = $1::text
+order by 1
+
+-- name: requeue
+-- params: ids
+-- official: retry_job
+-- guard: only a failed job that no session has locked
+with c as materialized (
+    select id from {schema}.good_jobs
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and finished_at is not null and error is not null order by id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), u as (
+    update {schema}.good_jobs j
+    set scheduled_at = now(), performed_at = null, finished_at = null, locked_by_id = null, locked_at = null, error_event = 3, updated_at = now(),
+        serialized_params = jsonb_set(j.serialized_params, '{executions}',
+            to_jsonb(case when j.serialized_params ->> 'executions' ~ '^[0-9]{1,8}$' then (j.serialized_params ->> 'executions')::int else 0 end + 1))
+    from l where l.got and j.id = l.id and j.finished_at is not null and j.error is not null
+    returning j.id, j.queue_name
+), told as materialized (
+    select count(pg_notify('good_job', json_build_object('queue_name', queue_name)::text)) as n from (select distinct queue_name from u) q
+)
+select u.id::text, 'ready' as state, null::text as why from u, told where told.n > 0
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: discard
+-- params: ids reason
+-- official: discard_job
+-- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only GoodJob can close
+with c as materialized (
+    select id from {schema}.good_jobs
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and finished_at is null order by id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), u as (
+    update {schema}.good_jobs j
+    set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: ' || coalesce(nullif($2::text, ''), 'discarded by an operator'), error_event = 5,
+        locked_by_id = null, locked_at = null, updated_at = now()
+    from l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null and j.batch_callback_id is null
+      and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
+    returning j.id
+)
+select u.id::text, 'failed' as state, null::text as why from u
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: delete
+-- params: ids
+-- official: destroy_job
+-- guard: only a finished job that no session has locked
+-- confirm: The jobs and what is known of their runs are gone for good.
+with c as materialized (
+    select id from {schema}.good_jobs
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and finished_at is not null order by id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), d as (
+    delete from {schema}.good_jobs j using l where l.got and j.id = l.id and j.finished_at is not null returning j.id, j.active_job_id
+), e as (
+    delete from {schema}.good_job_executions x using d where x.active_job_id = coalesce(d.active_job_id, d.id)
+)
+select d.id::text, 'deleted' as state, null::text as why from d
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: priority
+-- params: ids n
+-- official: no
+-- guard: only a job that waits and that no session has locked
+with c as materialized (
+    select id from {schema}.good_jobs
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and finished_at is null and performed_at is null order by id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), u as (
+    update {schema}.good_jobs j set priority = $2::int, updated_at = now()
+    from l where l.got and j.id = l.id and j.finished_at is null and j.performed_at is null
+    returning j.id, j.scheduled_at, j.error
+)
+select id::text, case when scheduled_at is null or scheduled_at <= now() then 'ready' when error is not null then 'retry' else 'scheduled' end as state, null::text as why from u
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: reschedule
+-- params: ids at
+-- official: reschedule_job
+-- guard: only an unfinished job that no session has locked and no live process holds
+with c as materialized (
+    select id from {schema}.good_jobs
+    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and finished_at is null order by id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), u as (
+    update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
+    from l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
+      and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
+    returning j.id, j.scheduled_at, j.error, j.performed_at
+)
+select id::text, case when performed_at is not null then 'running' when scheduled_at <= now() then 'ready' when error is not null then 'retry' else 'scheduled' end as state,
+       null::text as why from u
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: release_where
+-- params: node
+-- official: Process.cleanup
+-- guard: only of a process that is gone: no row or five minutes silent, no lock of its own, none on the job
+with locks as materialized (
+    select (classid::bigint << 32) | objid::bigint as key from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
+), dead as materialized (
+    select case when $1::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $1::text::uuid end as id
+    where not exists (
+        select from {schema}.good_job_processes w where w.id::text = lower($1::text)
+          and (w.updated_at > now() - interval '5 min'
+               or ('x' || substr(md5('good_job_processes-' || w.id::text), 1, 16))::bit(64)::bigint in (select key from locks)))
+), c as materialized (
+    select j.id from {schema}.good_jobs j join dead d on d.id = j.locked_by_id where j.finished_at is null order by j.id
+), l as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+), u as (
+    update {schema}.good_jobs j set locked_by_id = null, locked_at = null, updated_at = now()
+    from l, dead where l.got and j.id = l.id and j.locked_by_id = dead.id and j.finished_at is null
+    returning j.id
+), w as (
+    delete from {schema}.good_job_processes w using dead where w.id = dead.id
+      and w.updated_at <= now() - interval '5 min' and not exists (select from l where not got)
+)
+select id::text, 'ready' as state, null::text as why from u
+union all
+select l.id::text, null, 'another session has locked it' from l where not l.got
+
+-- name: terminate
+-- params: node
+-- official: no
+-- guard: only sessions that hold the locks of this process' jobs, never a superuser's without being one
+-- confirm: The process' database sessions end. Everything that they do is rolled back, and its jobs run again elsewhere.
+-- requires: pg_signal_backend
+-- dry: no
+with k as materialized (
+    select ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint as key
+    from {schema}.good_jobs where locked_by_id::text = lower($1::text) and finished_at is null
+), s as materialized (
+    select distinct l.pid from pg_locks l join k on k.key = ((l.classid::bigint << 32) | l.objid::bigint)
+    where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid <> pg_backend_pid()
+      and l.database = (select oid from pg_database where datname = current_database())
+)
+select pid::text as id, 'terminated' as state from s where pg_terminate_backend(pid)
+
+-- name: pause
+-- params: queue
+-- official: GoodJob.pause(queue: ...)
+-- guard: a queue that is paused stays so
+insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
+select 'pauses', jsonb_build_object('queues', jsonb_build_array($1::text), 'job_classes', '[]'::jsonb, 'labels', '[]'::jsonb), now(), now()
+where $1::text is not null
+on conflict (key) do update set value = jsonb_set(s.value, '{queues}', coalesce(s.value -> 'queues', '[]') || to_jsonb($1::text)), updated_at = now()
+    where not coalesce(s.value -> 'queues', '[]') ? $1::text
+returning $1::text as id, 'paused' as state
+
+-- name: resume
+-- params: queue
+-- official: GoodJob.unpause(queue: ...)
+-- guard: only a queue that is paused
+update {schema}.good_job_settings s set value = jsonb_set(s.value, '{queues}', (s.value -> 'queues') - $1::text), updated_at = now()
+where key = 'pauses' and s.value -> 'queues' ? $1::text
+returning $1::text as id, 'active' as state
+
+-- name: cron_pause
+-- params: schedule
+-- official: CronEntry#disable
+-- guard: a schedule that is switched off stays so
+with e as (
+    update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
+    where s.key = 'cron_keys_enabled' and s.value ? $1::text
+)
+insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
+select 'cron_keys_disabled', jsonb_build_array($1::text), now(), now() where $1::text is not null
+on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now() where not s.value ? $1::text
+returning $1::text as id, 'paused' as state
+
+-- name: cron_resume
+-- params: schedule
+-- official: CronEntry#enable
+-- guard: only a schedule that is switched off
+with d as (
+    update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
+    where s.key = 'cron_keys_disabled' and s.value ? $1::text
+    returning 1
+), e as (
+    insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
+    select 'cron_keys_enabled', jsonb_build_array($1::text), now(), now() from d
+    on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now() where not s.value ? $1::text
+)
+select $1::text as id, 'active' as state from d
+
+-- name: purge
+-- params: queue states before limit
+-- official: GoodJob.cleanup_preserved_jobs
+-- guard: only finished jobs
+-- confirm: The jobs and what is known of their runs are gone for good.
+with d as (
+    delete from {schema}.good_jobs where id = any(array(
+        select id from {schema}.good_jobs
+        where finished_at is not null and finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or coalesce(queue_name, '') = $1::text)
+          and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}') or (error is not null and $2::text[] @> '{failed}'))
+        order by finished_at limit coalesce($4::int, 1000)))
+    returning id, active_job_id
+), e as (
+    delete from {schema}.good_job_executions x using d where x.active_job_id = coalesce(d.active_job_id, d.id)
+)
+select id::text, 'deleted' as state from d
+
+-- name: purge_preview
+-- params: queue states before
+select 'deleted' as state, count(*) as n, null::text as why from {schema}.good_jobs
+where finished_at is not null and finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or coalesce(queue_name, '') = $1::text)
+  and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}') or (error is not null and $2::text[] @> '{failed}'))
+having count(*) > 0
