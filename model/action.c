@@ -9,14 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 #include "model/action_parts.h"
 #include "model/clock.h"
 
 enum {
-    BATCH_IDS = 500,
-    BATCH_ROWS = 1000,
     TRIES_MOST = 6,      /* of a batch that met a lock or a deadlock */
     FIRST_WAIT_MS = 200, /* doubled */
     LOST_WAIT_MS = 500,
@@ -43,6 +40,8 @@ free_now(struct action *a)
     tally_clear(&a->outcome);
     rowset_free(&a->nodes);
     free(a->about);
+    free(a->busy);
+    free(a->notes);
     free(a->waits);
     free(a->what);
     free(a->where);
@@ -80,11 +79,11 @@ bool
 action_answered(struct action *a)
 {
     a->calls--;
-    if (!a->orphan)
-        return true;
-    if (a->calls == 0)
+    if (a->orphan && a->calls == 0) {
         free_now(a);
-    return false;
+        return false;
+    }
+    return !a->orphan && a->state != ACTION_STOPPED;
 }
 
 void
@@ -113,6 +112,13 @@ may_pass(const struct err *e)
     return e->kind == ERR_TIMEOUT || !strcmp(e->sqlstate, "40P01") || !strcmp(e->sqlstate, "40001");
 }
 
+/* Without a record on the server nothing tells a second run from the first. */
+static bool
+may_ask_again(const struct action *a)
+{
+    return a->audited || !a->in_doubt || a->act != ACT_CRON_RUN;
+}
+
 static void
 lost(struct action *a, const struct db_reply *reply)
 {
@@ -122,7 +128,7 @@ lost(struct action *a, const struct db_reply *reply)
     if (!a->lost_ms)
         a->lost_ms = now;
     a->error = reply->err;
-    if (a->stop || (a->give_up_ms && now - a->lost_ms >= a->give_up_ms)) {
+    if (a->stop || !may_ask_again(a) || (a->give_up_ms && now - a->lost_ms >= a->give_up_ms)) {
         action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, NULL);
         return;
     }
@@ -162,23 +168,74 @@ ask_holder(struct action *a)
                holder_came);
 }
 
+/* One row that can't change makes the whole statement fail: fewer at a time, down to the one that
+ * is in the way; that one is left alone. */
+static bool
+narrowed(struct action *a, const struct err *e)
+{
+    if (a->audited || !a->ids || strcmp(e->sqlstate, "23505") != 0)
+        return false;
+    a->tries = 0;
+    a->in_doubt = false; /* the batch whose answer was lost can't have been done either */
+    if (a->chunk > 1) {
+        a->clash = true;
+        a->narrow = a->chunk / 2;
+    } else {
+        action_add_duplicate(a, e);
+        a->at++;
+        a->narrow = 1;
+    }
+    return true;
+}
+
+static void
+next_batch(struct action *a, bool more, int64_t pause_ms)
+{
+    if (a->state == ACTION_PREVIEWING && !more) {
+        action_tried(a);
+    } else if (!more || a->stop) {
+        action_end(a, more ? ACTION_STOPPED : ACTION_DONE, NULL);
+    } else {
+        a->batch++;
+        again_in(a, pause_ms);
+        action_touch(a);
+    }
+}
+
 static void
 batch_failed(struct action *a, const struct db_reply *reply)
 {
     const struct err *e = &reply->err;
+    bool trying = a->state == ACTION_PREVIEWING;
 
-    if (e->kind == ERR_CONN) {
+    if (e->kind == ERR_CONN && !trying) {
         lost(a, reply);
     } else if (may_pass(e) && ++a->tries < TRIES_MOST && !a->stop) {
         again_in(a, (int64_t)FIRST_WAIT_MS << a->tries);
         if (!strcmp(e->sqlstate, "55P03"))
             ask_holder(a);
         action_touch(a);
+    } else if (narrowed(a, e)) {
+        next_batch(a, a->at < a->nids, 0);
     } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->batch == 1) {
         action_end(a, ACTION_REFUSED, e);
     } else {
         action_end(a, ACTION_FAILED, e);
     }
+}
+
+/* Where no cursor leads on: a full batch means that there may be more. */
+static bool
+was_full(const struct action *a, const struct rowset *rows)
+{
+    const struct change_row *row = rows->rows;
+    int changed = 0;
+
+    if (a->audited || !adapter_takes(a->adapter, a->section, PARAM_LIMIT))
+        return false;
+    for (int i = 0; i < rows->n; i++)
+        changed += *row[i].state != 0;
+    return changed > 0 && rows->n >= a->batch_size && a->state != ACTION_PREVIEWING;
 }
 
 /* The next batch starts where this one ended; false = there is none. */
@@ -191,10 +248,13 @@ move_on(struct action *a, const struct rowset *rows)
 
     if (a->ids) {
         a->at += a->chunk;
+        a->narrow = a->narrow * 2 >= a->batch_size ? 0 : a->narrow * 2;
         return a->at < a->nids;
     }
-    if (act_parts[a->act].once || !last || !*last->cursor)
+    if (act_parts[a->act].once || !last)
         return false;
+    if (!*last->cursor)
+        return was_full(a, rows);
     if (cursor && !strcmp(cursor, last->cursor) && tally_sum(&a->outcome, true) == 0)
         return false; /* an adapter that does not move would be asked for ever */
     params_set(&a->params, PARAM_CURSOR, last->cursor);
@@ -210,7 +270,8 @@ batch_came(void *ctx, struct db_reply *reply)
 
     if (!action_answered(a))
         return;
-    a->state = ACTION_RUNNING;
+    if (a->state == ACTION_WAITING)
+        a->state = ACTION_RUNNING;
     if (e.kind != ERR_NONE) {
         batch_failed(a, reply);
         return;
@@ -219,10 +280,7 @@ batch_came(void *ctx, struct db_reply *reply)
         action_end(a, ACTION_FAILED, &e);
         return;
     }
-    const struct change_row *row = rows.rows;
-    for (int i = 0; i < rows.n; i++)
-        if (row[i].n != 0) /* a batch that found nothing may still lead on */
-            tally_add(&a->outcome, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
+    action_count_rows(a, &rows);
     bool more = move_on(a, &rows);
     rowset_free(&rows);
     free(a->waits);
@@ -233,14 +291,8 @@ batch_came(void *ctx, struct db_reply *reply)
     a->lost_ms = 0;
     a->in_doubt = false;
     a->error = (struct err){0};
-    if (!more || a->stop) {
-        action_end(a, more ? ACTION_STOPPED : ACTION_DONE, NULL);
-        return;
-    }
-    a->batch++;
     /* deleting makes work for vacuum and replicas: as long a pause as the batch took */
-    again_in(a, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
-    action_touch(a);
+    next_batch(a, more, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
 }
 
 static void
@@ -248,6 +300,7 @@ ask_batch(void *ctx)
 {
     struct action *a = ctx;
     struct db_param storage[ADAPTER_PARAMS];
+    bool trying = a->state == ACTION_PREVIEWING;
 
     a->timer = 0;
     if (a->stop && !a->in_doubt && a->tries == 0) {
@@ -255,13 +308,24 @@ ask_batch(void *ctx)
         return;
     }
     if (a->ids) {
-        a->chunk = a->nids - a->at < a->batch_size ? a->nids - a->at : a->batch_size;
+        int most = a->narrow ? a->narrow : a->batch_size;
+        a->chunk = a->nids - a->at < most ? a->nids - a->at : most;
         params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids + a->at, a->chunk);
     }
     params_set_int(&a->params, PARAM_BATCH, a->batch);
     struct db_stmt stmt = adapter_bind(a->adapter, a->section, &a->params, storage);
-    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1}, RECONNECT_MS, batch_came);
+    if (trying)
+        action_is_busy(a, "trying it, to be rolled back", a->at, a->nids);
+    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = trying}, RECONNECT_MS,
+               batch_came);
     action_touch(a);
+}
+
+void
+action_try(struct action *a)
+{
+    a->batch = 1;
+    ask_batch(a);
 }
 
 bool
@@ -297,132 +361,30 @@ action_hold_count(struct action *a)
         params_set_int(&a->params, PARAM_EXPECTED, tally_sum(&a->effects, true));
 }
 
+static void
+forget_timer(struct action *a)
+{
+    if (a->timer)
+        loop_cancel(a->loop, a->timer);
+    a->timer = 0;
+}
+
 void
 action_stop(struct action *a)
 {
     a->stop = true;
     if (a->state == ACTION_PREVIEWING || a->state == ACTION_READY) {
+        forget_timer(a);
         action_end(a, ACTION_STOPPED, NULL);
     } else if (a->state == ACTION_WAITING && a->timer) {
-        loop_cancel(a->loop, a->timer);
-        a->timer = 0;
+        forget_timer(a);
         action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_STOPPED, NULL);
     }
     action_touch(a);
 }
 
-/* --- the wish
- * ------------------------------------------------------------------------------------- */
-
-/* A predicate with terms that the acting section does not know. */
-static bool
-needs_gathering(const struct adapter *a, enum section_id s, const struct params *where)
-{
-    if (s == SEC_COUNT || !adapter_has(a, s))
-        return true;
-    for (int i = 0; i < PARAM_TOTAL; i++)
-        if (where->value[i] && !adapter_takes(a, s, (enum param)i))
-            return true;
-    return false;
-}
-
-static void
-take_predicate(struct action *a, const struct intent *in)
-{
-    static const char *const failed[] = {"failed"}, *const finished[] = {"completed", "cancelled"};
-    const struct act_parts *parts = &act_parts[a->act];
-
-    if (in->where)
-        params_copy(&a->params, in->where);
-    if (in->queue)
-        params_set(&a->params, PARAM_QUEUE, in->queue);
-    if (a->act == ACT_REQUEUE && !a->params.value[PARAM_STATES])
-        params_set_list(&a->params, PARAM_STATES, failed, 1);
-    if (a->act == ACT_PURGE && !a->params.value[PARAM_STATES])
-        params_set_list(&a->params, PARAM_STATES, finished, 2);
-    a->section = parts->by_where;
-    if (in->where && needs_gathering(a->adapter, a->section, &a->params)) {
-        params_copy(&a->search, &a->params);
-        a->gather = true;
-        a->section = parts->by_ids;
-    }
-}
-
-static void
-take_options(struct action *a, const struct intent *in)
-{
-    struct params *p = &a->params;
-
-    if (in->node)
-        params_set(p, PARAM_NODE, in->node);
-    params_set(p, PARAM_SCHEDULE, in->schedule);
-    params_set(p, PARAM_N, in->pid);
-    params_set(p, PARAM_SETTINGS, in->settings);
-    params_set(p, PARAM_PAYLOAD, in->payload);
-    params_set(p, PARAM_OF, in->of);
-    if (a->act == ACT_PRIORITY)
-        params_set(p, PARAM_N, in->priority);
-    if (a->act == ACT_TIME && in->at_ms)
-        params_set_time(p, PARAM_AT, in->at_ms);
-    else if (in->by_ms && a->act != ACT_TIME)
-        params_set_interval(p, PARAM_BY, in->by_ms);
-    if (a->act == ACT_RELEASE) {
-        params_set_bool(p, PARAM_EXPIRED_ONLY, !in->all_leases);
-        params_set_bool(p, PARAM_FAIL, in->fail);
-        params_set_bool(p, PARAM_COUNT, !in->no_count);
-        params_set_bool(p, PARAM_FORCE, in->force);
-    }
-    if (a->act == ACT_PAUSE)
-        params_set_bool(p, PARAM_FORCE, in->force);
-    params_set_bool(p, PARAM_RESET, in->reset);
-    params_set(p, PARAM_ACTION, a->id);
-    params_set(p, PARAM_REASON, in->reason);
-    params_set_int(p, PARAM_LIMIT, a->batch_size);
-    if (in->expected >= 0)
-        params_set_int(p, PARAM_EXPECTED, in->expected);
-}
-
-struct action *
-action_new(struct loop *l, struct db *actor, const struct adapter *adapter, const struct intent *in)
-{
-    struct action *a = xcalloc(1, sizeof *a);
-    uuid_t id;
-
-    a->loop = l;
-    a->db = actor;
-    a->adapter = adapter;
-    a->act = in->act;
-    a->expected = in->expected;
-    a->give_up_ms = in->give_up_ms;
-    a->all_leases = in->all_leases;
-    a->typed = in->typed;
-    a->about = in->about ? xstrdup(in->about) : NULL;
-    a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
-    a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
-    a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
-    a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
-    uuid_generate_random(id);
-    uuid_unparse_lower(id, a->id);
-    if (in->ids) {
-        a->ids = xcalloc((size_t)in->nids + 1, sizeof *a->ids);
-        for (; a->nids < in->nids; a->nids++)
-            a->ids[a->nids] = xstrdup(in->ids[a->nids]);
-        a->section = act_parts[a->act].by_ids;
-    } else {
-        take_predicate(a, in);
-    }
-    take_options(a, in);
-    a->summary = xstrdup("");
-    if (a->section == SEC_COUNT || !adapter_has(adapter, a->section)) {
-        struct err e = {0};
-        fail(&e, ERR_REFUSED, "%s can't %s this way", adapter_title(adapter),
-             act_infos[a->act].name);
-        action_end(a, ACTION_REFUSED, &e);
-    } else {
-        action_preview(a);
-    }
-    return a;
-}
+/* --- what it is
+ * -------------------------------------------------------------------------------------- */
 
 uint64_t
 action_generation(const struct action *a)

@@ -3,7 +3,11 @@
  * Each batch is its own short transaction. An answer that was lost is asked again with the same
  * (action, batch): the server then repeats its words and changes nothing twice. The console and the
  * command line say the same sentences, because they come from here. No callbacks: the owner watches
- * action_generation after each turn of the loop. */
+ * action_generation after each turn of the loop.
+ *
+ * A foreign queue knows no (action, batch), keeps no record and has no previews: there the preview
+ * is the act itself, rolled back; an id that does not come back was left alone by the guard of its
+ * statement; and a batch that is asked again is harmless by the same guard. */
 #ifndef MODEL_ACTION_H
 #define MODEL_ACTION_H
 
@@ -14,6 +18,7 @@
 #include "model/db.h"
 #include "model/filter.h"
 #include "model/loop.h"
+#include "model/mem.h"
 #include "model/params.h"
 #include "model/record.h"
 
@@ -27,12 +32,14 @@ enum act {
     ACT_DELETE,
     ACT_PRIORITY,
     ACT_TIME,
+    ACT_REDRIVE, /* from the dead letters back */
     ACT_UNDO,
     ACT_EDIT, /* another payload, and requeue */
     ACT_PUSH, /* by hand */
     ACT_PAUSE,
     ACT_RESUME,
     ACT_DRAIN,
+    ACT_TERMINATE, /* the database sessions of a node */
     ACT_QUEUE_SET,
     ACT_CRON_SET,
     ACT_CRON_PAUSE,
@@ -69,7 +76,7 @@ struct intent { /* all borrowed for the call of action_new */
     bool typed;               /* must be typed, whatever the ladder says */
     int64_t by_ms;            /* extend; requeue: spread over it; time: from now, 0 = now */
     int64_t at_ms;            /* time: due then; 0 = by_ms counts */
-    const char *priority;     /* "0" (soonest) to "9" */
+    const char *priority;     /* a number that act_priority_fits */
     const char *of;           /* undo: the action */
     int64_t older_than_ms;    /* purge */
     bool all_leases;          /* release: also leases that have not expired */
@@ -152,6 +159,9 @@ const char *action_what(const struct action *a);
 const char *action_where(const struct action *a);
 const char *action_undo(const struct action *a);
 const char *action_about(const struct action *a); /* of the intent, "" = nothing */
+/* What must be known of this act here: dangers, whether it is official; lines, "! " = a warning. */
+const char *action_notes(const struct action *a);
+const char *action_busy(const struct action *a); /* what a preview is doing, for those who wait */
 const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
@@ -172,10 +182,16 @@ const char *action_waits(const struct action *a);
 const struct effect_row *action_outcome(const struct action *a, int *n);
 /* One sentence: "402 jobs requeued, 3 skipped: 2 running, 1 not found". */
 const char *action_summary(const struct action *a);
+/* The server keeps a record of it; else action_record says who did what for ours. */
+bool action_audited(const struct action *a);
+void action_record(const struct action *a, struct buf *out);
 /* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (DECISIONS 3.5). */
 int action_exit_code(const struct action *a);
 
 /* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
+/* Whether the text is a priority there. */
+bool act_priority_fits(const struct adapter *a, const char *text, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

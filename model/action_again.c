@@ -36,6 +36,7 @@ action_again(const struct action *old, const struct act_options *o)
                          .act = old->act,
                          .gather = old->gather,
                          .section = old->section,
+                         .audited = old->audited,
                          .expected = old->expected,
                          .give_up_ms = old->give_up_ms,
                          .batch_size = old->batch_size,

@@ -1,5 +1,7 @@
-/* The inside of an action, for its own files only: action.c (batches), action_preview.c (what would
- * happen), action_text.c (the words), action_tally.c (counts by outcome). */
+/* The inside of an action, for its own files only: action_wish.c (from the intent to a section and
+ * its parameters), action_preview.c (what would happen), action.c (batches), action_trial.c (what
+ * came of them where the server keeps no record), action_text.c and action_note.c (the words),
+ * action_tally.c (counts by outcome). */
 #ifndef MODEL_ACTION_PARTS_H
 #define MODEL_ACTION_PARTS_H
 
@@ -36,6 +38,7 @@ struct action {
     bool gather; /* the predicate is more than the section takes: ids are looked up first */
     struct params search; /* for that */
     enum section_id section;
+    bool audited; /* the server keeps a record, and knows a batch that is asked again */
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
@@ -56,10 +59,14 @@ struct action {
     struct tally effects;
     struct rowset nodes; /* evidence */
     const struct node_row *evidence;
-    char *what, *where, *sql, *summary, *challenge;
+    char *what, *where, *notes, *sql, *summary, *challenge;
+    char *busy; /* what the preview is doing; NULL = counting */
 
     int batch, at, tries; /* batch under way, first id of it, how often it was asked */
     int chunk;            /* ids in it */
+    int narrow;           /* ids at most in the next one, after a duplicate; 0 = batch_size */
+    bool clash;           /* jobs among them have the unique key of another */
+    bool was_lost;        /* an answer, and the batch was asked again */
     bool stop, in_doubt;
     char *waits; /* who is in the way of a batch; NULL = nobody */
     struct tally outcome;
@@ -74,6 +81,20 @@ bool action_answered(struct action *a);
 void action_end(struct action *a, enum action_state state, const struct err *e);
 
 void action_preview(struct action *a);
+void action_sort_ids(struct action *a);
+/* Where there is no preview section: the batches themselves, each rolled back. */
+void action_try(struct action *a);
+void action_tried(struct action *a);     /* the last of them was answered */
+void action_previewed(struct action *a); /* the effects are known */
+/* The preview goes on: words for those who wait, and how far it is (of = 0: no end is known). */
+void action_is_busy(struct action *a, const char *what, int n, int of);
+/* What a batch answered, into effects or outcome; ids that did not come back are left alone. */
+void action_count_rows(struct action *a, const struct rowset *rows);
+/* The one id of the batch is left alone: its unique key is taken. */
+void action_add_duplicate(struct action *a, const struct err *e);
+char *action_make_notes(const struct action *a);
+/* A note of the section in use, NULL = none. */
+const char *action_note(const struct action *a, const char *key);
 void action_make_texts(struct action *a);
 void action_make_summary(struct action *a);
 

@@ -1,14 +1,22 @@
 /*
  * What would happen. First the server's clock, which freezes the predicate; then, when a filter
  * says more than the acting section can take, the ids that match, page by page; then the preview
- * section, with the evidence about a node beside it. Nothing is written.
+ * section, with the evidence about a node beside it; where there is none, the act itself in
+ * transactions that are rolled back. Nothing stays written.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/action_parts.h"
 
-enum { GATHER_MOST = 10000, GATHER_PAGE = 2000, GATHER_SCAN = 100000, CONNECT_MS = 10000 };
+/* A filter of a foreign queue may match more: its acts know no predicate at all. */
+enum {
+    GATHER_MOST = 10000,
+    GATHER_FOREIGN = 100000,
+    GATHER_PAGE = 2000,
+    GATHER_SCAN = 100000,
+    CONNECT_MS = 10000
+};
 
 static void ask_page(struct action *a);
 
@@ -32,8 +40,8 @@ wants_evidence(const struct action *a)
     return a->params.value[PARAM_NODE] && adapter_has(a->adapter, SEC_NODES);
 }
 
-static void
-finish(struct action *a)
+void
+action_previewed(struct action *a)
 {
     int64_t n = tally_sum(&a->effects, true);
     struct err e = {0};
@@ -57,7 +65,27 @@ assume_effects(struct action *a)
 {
     const struct act_parts *parts = &act_parts[a->act];
 
-    tally_add(&a->effects, parts->becomes, "", a->ids ? a->nids : 1);
+    if (!a->ids || a->nids > 0)
+        tally_add(&a->effects, parts->becomes, "", a->ids ? a->nids : 1);
+}
+
+/* Nothing to go by: what the statement itself would change is what it will change. */
+static bool
+wants_trial(const struct action *a)
+{
+    return !a->audited && !action_note(a, "dry") && !(a->ids && a->nids == 0);
+}
+
+/* The rest of the preview, where no section answers for it. */
+static void
+preview_without(struct action *a)
+{
+    if (wants_trial(a)) {
+        action_try(a);
+        return;
+    }
+    assume_effects(a);
+    action_previewed(a);
 }
 
 static bool
@@ -80,7 +108,8 @@ has_preview(const struct action *a)
 {
     enum section_id s = act_parts[a->act].preview;
 
-    return s != SEC_COUNT && adapter_has(a->adapter, s);
+    return s != SEC_COUNT && adapter_has(a->adapter, s) &&
+           (!a->ids || adapter_takes(a->adapter, s, PARAM_IDS));
 }
 
 static void
@@ -95,16 +124,16 @@ previewed(void *ctx, struct db_reply *reply)
     bool ok = e.kind == ERR_NONE;
     if (ok && has_preview(a))
         ok = read_effects(a, db_take(reply, i++), &e);
-    else if (ok)
-        assume_effects(a);
     if (ok && wants_evidence(a)) {
         ok = record_decode(&record_node, db_take(reply, i), &a->nodes, &e);
         find_evidence(a);
     }
-    if (ok)
-        finish(a);
-    else
+    if (!ok)
         action_end(a, ACTION_FAILED, &e);
+    else if (has_preview(a))
+        action_previewed(a);
+    else
+        preview_without(a);
 }
 
 static void
@@ -125,8 +154,7 @@ ask_preview(struct action *a)
         n++;
     }
     if (n == 0) {
-        assume_effects(a);
-        finish(a);
+        preview_without(a);
         return;
     }
     action_ask(a, &(struct db_call){.stmts = stmts, .n = n, .dry = true}, CONNECT_MS, previewed);
@@ -143,6 +171,22 @@ add_id(struct action *a, const char *id)
         a->ids = xreallocarray(a->ids, (size_t)a->cap, sizeof *a->ids);
     }
     a->ids[a->nids++] = xstrdup(id);
+}
+
+static void
+refuse_so_many(struct action *a)
+{
+    struct err e = {0};
+
+    if (a->audited)
+        fail(&e, ERR_REFUSED,
+             "more than %d jobs match; narrow the filter, or use only queue: state: "
+             "kind: error:, which know no limit",
+             GATHER_MOST);
+    else
+        fail(&e, ERR_REFUSED, "more than %d jobs match, and %s takes them by id only: narrow it",
+             GATHER_FOREIGN, adapter_title(a->adapter));
+    action_end(a, ACTION_REFUSED, &e);
 }
 
 static void
@@ -166,15 +210,13 @@ page_came(void *ctx, struct db_reply *reply)
     if (more)
         params_set(&a->search, PARAM_CURSOR, row[rows.n - 1].cursor);
     rowset_free(&rows);
-    if (a->nids > GATHER_MOST) {
-        fail(&e, ERR_REFUSED,
-             "more than %d jobs match; narrow the filter, or use only queue: state: "
-             "kind: error:, which know no limit",
-             GATHER_MOST);
-        action_end(a, ACTION_REFUSED, &e);
+    if (a->nids > (a->audited ? GATHER_MOST : GATHER_FOREIGN)) {
+        refuse_so_many(a);
     } else if (more) {
         ask_page(a);
     } else {
+        if (!a->audited)
+            action_sort_ids(a);
         ask_preview(a);
     }
 }
@@ -187,6 +229,7 @@ ask_page(struct action *a)
     params_set_int(&a->search, PARAM_LIMIT, GATHER_PAGE);
     params_set_int(&a->search, PARAM_N, GATHER_SCAN);
     struct db_stmt stmt = adapter_bind(a->adapter, SEC_JOBS, &a->search, storage);
+    action_is_busy(a, "looking for the jobs that match", a->nids, 0);
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, page_came);
 }
 

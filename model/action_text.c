@@ -28,6 +28,8 @@ const struct act_info act_infos[ACT_COUNT] = {
      "Audit: u, for those that still have it",                                                                               true },
     {"reschedule",   "Set the time of jobs",     "Setting",    "job",
      "Audit: u, for those that have not started",                                                                            true },
+    {"redrive",      "Give dead letters back",   "Redriving",  "job",
+     "none: they are back where they came from",                                                                             true },
     {"undo",         "Undo an action",           "Undoing",    "row",       "none: do the action again",                     true },
     {"edit",         "Edit and requeue a job",   "Editing",    "job",
      "Audit: u brings the old payload back, while the job has not started",                                                  true },
@@ -36,6 +38,8 @@ const struct act_info act_infos[ACT_COUNT] = {
     {"resume",       "Resume a queue",           "Resuming",   "queue",     "pause",                                         true },
     {"drain",        "Drain a node",             "Draining",   "node",
      "none: the worker ends after its jobs; start it again",                                                                 true },
+    {"terminate",    "End a node's sessions",    "Ending",     "session",
+     "none: its transactions are rolled back and its connections closed",                                                    false},
     {"queue",        "Set a queue",              "Setting",    "queue",     "queue with what it was (the audit keeps it)",
      true                                                                                                                         },
     {"cron add",     "Set a schedule",           "Setting",    "schedule",
@@ -54,7 +58,7 @@ const struct act_info act_infos[ACT_COUNT] = {
 /* by ids, by predicate, preview, becomes, target, once; in the order of enum act */
 const struct act_parts act_parts[ACT_COUNT] = {
     {SEC_REQUEUE,  SEC_REQUEUE_WHERE,  SEC_REQUEUE_PREVIEW,   "ready",        PARAM_TOTAL,    false},
-    {SEC_COUNT,    SEC_RELEASE_WHERE,  SEC_RELEASE_PREVIEW,   "ready",        PARAM_NODE,     false},
+    {SEC_RESCUE,   SEC_RELEASE_WHERE,  SEC_RELEASE_PREVIEW,   "ready",        PARAM_NODE,     false},
     {SEC_EXTEND,   SEC_EXTEND_WHERE,   SEC_EXTEND_PREVIEW,    "extended",     PARAM_NODE,     true },
     {SEC_COUNT,    SEC_PURGE,          SEC_PURGE_PREVIEW,     "purged",       PARAM_QUEUE,    false},
     {SEC_CANCEL,   SEC_CANCEL_WHERE,   SEC_CANCEL_PREVIEW,    "cancelled",    PARAM_TOTAL,    false},
@@ -62,12 +66,14 @@ const struct act_parts act_parts[ACT_COUNT] = {
     {SEC_DELETE,   SEC_DELETE_WHERE,   SEC_DELETE_PREVIEW,    "deleted",      PARAM_TOTAL,    false},
     {SEC_PRIORITY, SEC_PRIORITY_WHERE, SEC_PRIORITY_PREVIEW,  "changed",      PARAM_TOTAL,    false},
     {SEC_TIME,     SEC_TIME_WHERE,     SEC_TIME_PREVIEW,      "scheduled",    PARAM_TOTAL,    false},
+    {SEC_REDRIVE,  SEC_COUNT,          SEC_COUNT,             "ready",        PARAM_TOTAL,    false},
     {SEC_COUNT,    SEC_UNDO,           SEC_UNDO_PREVIEW,      "undone",       PARAM_TOTAL,    false},
     {SEC_EDIT,     SEC_COUNT,          SEC_EDIT_PREVIEW,      "ready",        PARAM_TOTAL,    true },
     {SEC_COUNT,    SEC_PUSH,           SEC_PUSH_PREVIEW,      "ready",        PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_PAUSE,          SEC_PAUSE_PREVIEW,     "paused",       PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_RESUME,         SEC_COUNT,             "resumed",      PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_DRAIN,          SEC_COUNT,             "draining",     PARAM_NODE,     true },
+    {SEC_COUNT,    SEC_TERMINATE,      SEC_COUNT,             "ended",        PARAM_NODE,     true },
     {SEC_COUNT,    SEC_QUEUE_SET,      SEC_QUEUE_SET_PREVIEW, "set",          PARAM_QUEUE,    true },
     {SEC_COUNT,    SEC_CRON_SET,       SEC_CRON_SET_PREVIEW,  "set",          PARAM_SCHEDULE, true },
     {SEC_COUNT,    SEC_CRON_PAUSE,     SEC_COUNT,             "paused",       PARAM_SCHEDULE, true },
@@ -123,6 +129,8 @@ make_what(const struct action *a)
     if (a->no_node)
         buf_printf(&b, "no node is called \"%s\", and no lease is its",
                    a->params.value[PARAM_NODE]);
+    else if (b.len == 0 && !a->audited && action_note(a, "guard"))
+        buf_printf(&b, "nothing to change: guard: %s", action_note(a, "guard"));
     else if (b.len == 0)
         buf_str(&b, "nothing matches");
     return b.data;
@@ -205,7 +213,7 @@ make_where(const struct action *a)
     add_term(&b, a->act == ACT_REQUEUE ? "spread over" : "by", v[PARAM_BY]);
     if (a->act == ACT_PURGE)
         add_term(&b, "finished before", v[PARAM_BEFORE]);
-    if (a->act == ACT_RELEASE && b.len)
+    if (a->act == ACT_RELEASE && v[PARAM_NODE])
         buf_str(&b, a->all_leases ? ", all its leases" : ", expired leases only");
     add_clock(&b, a->now_ms);
     return b.data;
@@ -228,6 +236,7 @@ action_make_texts(struct action *a)
 {
     a->what = make_what(a);
     a->where = make_where(a);
+    a->notes = action_make_notes(a);
     a->sql = adapter_show(a->adapter, a->section, &a->params);
     a->challenge = make_challenge(a);
 }
@@ -251,15 +260,21 @@ sum_of_state(const struct tally *t, int i)
 }
 
 static void
-add_reasons(struct buf *b, const struct tally *t)
+add_reasons(struct buf *b, const struct action *a, const struct tally *t)
 {
+    int64_t skipped = tally_sum(t, false);
     const char *sign = ": ";
 
-    for (int i = 0; i < t->n; i++)
-        if (!*t->rows[i].state && *t->rows[i].why) {
-            buf_printf(b, "%s%" PRId64 " %s", sign, t->rows[i].n, t->rows[i].why);
-            sign = ", ";
-        }
+    for (int i = 0; i < t->n; i++) {
+        const struct effect_row *row = &t->rows[i];
+        if (*row->state || !*row->why)
+            continue;
+        if (!a->audited && row->n == skipped) /* a sentence by itself */
+            buf_printf(b, "%s%s", sign, row->why);
+        else
+            buf_printf(b, "%s%" PRId64 " %s", sign, row->n, row->why);
+        sign = ", ";
+    }
 }
 
 static void
@@ -288,7 +303,7 @@ add_outcome(struct buf *b, const struct action *a)
         buf_str(b, ", ");
         add_count(b, skipped, noun);
         buf_str(b, " left alone");
-        add_reasons(b, t);
+        add_reasons(b, a, t);
     }
 }
 
@@ -311,11 +326,11 @@ add_summary(struct buf *b, const struct action *a)
         add_outcome(b, a);
         break;
     case ACTION_STOPPED:
-        if (a->batch == 0)
+        if (!a->started_ms)
             buf_str(b, "nothing was done");
         else
             add_outcome(b, a);
-        buf_str(b, a->batch == 0 ? "" : "; stopped before the rest");
+        buf_str(b, a->started_ms ? "; stopped before the rest" : "");
         break;
     case ACTION_REFUSED:
         buf_printf(b, "refused: %s", a->error.text);
@@ -330,12 +345,29 @@ add_summary(struct buf *b, const struct action *a)
         }
         break;
     case ACTION_DOUBTFUL:
+        if (!a->audited) {
+            buf_str(b, "the connection was lost and the last answer with it: only the rows "
+                       "themselves tell whether the last batch was done");
+            break;
+        }
         buf_printf(b,
                    "the connection was lost and the last answer with it: whether batch %d was done "
                    "stands in the audit under %s",
                    a->batch, a->id);
         break;
     }
+}
+
+/* What the server does not keep must be said now. */
+static void
+add_footnotes(struct buf *b, const struct action *a)
+{
+    if (a->audited || !a->started_ms || a->state == ACTION_REFUSED)
+        return;
+    if (a->was_lost)
+        buf_str(b, "; an answer was lost and its batch done again: rows left alone there may have "
+                   "been changed by it");
+    buf_str(b, "; not audited by this system");
 }
 
 void
@@ -345,6 +377,7 @@ action_make_summary(struct action *a)
 
     buf_str(&b, "");
     add_summary(&b, a);
+    add_footnotes(&b, a);
     free(a->summary);
     a->summary = b.data;
 }
@@ -364,7 +397,7 @@ action_exit_code(const struct action *a)
     case ACTION_READY:
         return tally_sum(&a->effects, true) > 0 ? 0 : 1;
     case ACTION_DONE:
-        return some ? 0 : 1;
+        return some ? 0 : a->was_lost ? 6 : 1;
     case ACTION_REFUSED:
         return 3;
     case ACTION_FAILED:

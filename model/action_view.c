@@ -53,6 +53,8 @@ action_looks_alive(const struct action *a)
 
     if (a->act != ACT_RELEASE || !node)
         return false;
+    if (strcmp(node->state, "unknown") == 0 && node->leases == FIELD_NULL)
+        return a->all_leases && node->running != 0;
     if (strcmp(node->state, "unknown") == 0)
         return a->all_leases && node->leases > node->expired;
     return strcmp(node->state, "dead") != 0 || node->session_alive == 1;
@@ -90,12 +92,6 @@ action_where(const struct action *a)
 }
 
 const char *
-action_undo(const struct action *a)
-{
-    return act_infos[a->act].undo;
-}
-
-const char *
 action_about(const struct action *a)
 {
     return a->about ? a->about : "";
@@ -120,23 +116,10 @@ action_confirm(const struct action *a, bool production)
 
     if (n == 0)
         return CONFIRM_NOTHING;
-    if (n >= 100 || !act_infos[a->act].harmless || production || a->typed || action_looks_alive(a))
+    if (n >= 100 || !act_infos[a->act].harmless || production || a->typed ||
+        action_note(a, "confirm") || action_looks_alive(a))
         return CONFIRM_TYPE;
     if (a->act == ACT_BACKEND_CANCEL)
         return CONFIRM_DIALOG;
     return n == 1 ? CONFIRM_KEY : CONFIRM_DIALOG;
-}
-
-const char *
-act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
-{
-    const struct act_parts *parts = &act_parts[act];
-
-    bool has = (parts->by_ids != SEC_COUNT && adapter_has(a, parts->by_ids)) ||
-               (parts->by_where != SEC_COUNT && adapter_has(a, parts->by_where));
-    if (!has)
-        return "this queue system has no such action";
-    if (role && role->can_act != 1)
-        return *role->why ? role->why : "your role may only look";
-    return NULL;
 }

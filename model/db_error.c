@@ -90,6 +90,7 @@ void
 err_of_result(struct err *e, const PGresult *res)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *constraint = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
     bool has_state = state && strlen(state) == 5;
     struct buf b = {0};
 
@@ -97,6 +98,7 @@ err_of_result(struct err *e, const PGresult *res)
     fail(e, has_state ? err_kind_of(state) : ERR_DATA, "%s", b.data ? b.data : "unknown error");
     if (has_state)
         set_sqlstate(e, state);
+    snprintf(e->constraint, sizeof e->constraint, "%s", constraint ? constraint : "");
     buf_free(&b);
 }
 

@@ -21,7 +21,8 @@ enum err_kind {
 
 struct err {
     enum err_kind kind;
-    char sqlstate[6]; /* "" unless the server said it */
+    char sqlstate[6];    /* "" unless the server said it */
+    char constraint[64]; /* whose rule was broken, as the server names it; "" = none */
     char text[400];
 };
 

@@ -112,6 +112,8 @@ fake_fail(struct db *db, enum err_kind kind, const char *sqlstate, bool in_doubt
 {
     struct db_reply reply = {.failed_at = -1, .in_doubt = in_doubt, .err = {.kind = kind}};
 
+    if (!strcmp(sqlstate, "23505"))
+        snprintf(reply.err.constraint, sizeof reply.err.constraint, "live_key");
     snprintf(reply.err.sqlstate, sizeof reply.err.sqlstate, "%s", sqlstate);
     snprintf(reply.err.text, sizeof reply.err.text, "fake %s", sqlstate);
     fake_reply(db, &reply);
@@ -167,6 +169,13 @@ db_name(const struct db *db)
 {
     (void)db;
     return "fake";
+}
+
+const char *
+db_user(const struct db *db)
+{
+    (void)db;
+    return "anna";
 }
 
 const char *

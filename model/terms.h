@@ -1,0 +1,14 @@
+/* What a list can be narrowed by: the terms of a filter against the parameters of a section. */
+#ifndef MODEL_TERMS_H
+#define MODEL_TERMS_H
+
+#include "model/adapter.h"
+
+/* The first term of `where` that the section does not take, as it is typed in a filter ("error:",
+ * "age>"); NULL = it takes them all. */
+const char *terms_lacking(const struct adapter *a, enum section_id s, const struct params *where);
+/* A term that the section looks for in the newest rows only (it takes `n`); NULL = there is none.
+ */
+const char *terms_windowed(const struct adapter *a, enum section_id s, const struct params *where);
+
+#endif

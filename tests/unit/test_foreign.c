@@ -1,0 +1,393 @@
+/*
+ * Actions on a queue that is not ours: no previews, no audit, no batch numbers. What was changed is
+ * counted by the rows that come back, tried out before, and asked again without harm.
+ */
+#include "tests/unit/act_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char system_text[] =
+    "-- adapter: other\n-- title: Other\n-- format: 2\n-- schema: public\n-- id-type: bigint\n"
+    "-- states: ready=available failed=dead running=busy completed=done\n"
+    "-- name: detect\nselect 1\n"
+    "-- name: queues\nselect 1\n"
+    "-- name: counts\nselect 1\n"
+    "-- name: job\n-- params: ids\nselect $1\n"
+    "-- name: jobs\n-- params: queue raw_states ids limit cursor kind n\n"
+    "select $1, $2, $3, $4, $5, $6, $7\n"
+    "-- name: requeue\n-- params: ids\n-- official: no (plain SQL)\n-- guard: a running job\n"
+    "-- confirm: it may run twice\n-- mode: signal\nselect $1\n"
+    "-- name: rescue\n-- params: ids\nselect $1\n"
+    "-- name: redrive\n-- params: ids\n-- official: redrive()\nselect $1\n"
+    "-- name: release_where\n-- params: node\nselect $1\n"
+    "-- name: priority\n-- params: ids n\n-- range: 1..4\nselect $1, $2\n"
+    "-- name: terminate\n-- params: node\n-- requires: pg_signal_backend\n-- dry: no\nselect $1\n"
+    "-- name: pause\n-- params: queue\n-- guard: paused already\nselect $1\n"
+    "-- name: resume\n-- params: queue\nselect $1\n"
+    "-- name: cron_run\n-- params: schedule\nselect $1\n"
+    "-- name: schedules\n-- params: schedule\nselect $1\n"
+    "-- name: purge\n-- params: queue raw_states before limit\nselect $1, $2, $3, $4\n"
+    "-- name: purge_preview\n-- params: queue raw_states before\nselect $1, $2, $3\n";
+
+static const char *const ids[] = {"3", "1", "2", "1"};
+
+static int
+set_up(void **state)
+{
+    static struct fixture f;
+    struct err e = {0};
+
+    struct adapter *a = adapter_parse("other.sql", system_text, &e);
+    if (!a)
+        fail_msg("%s", e.text);
+    fixture_new(&f, a, "public");
+    *state = &f;
+    return 0;
+}
+
+#define CHANGES "id state"
+
+static void
+clock_only(struct fixture *f)
+{
+    struct result *clock[] = {fake_table("now_ms spent_us", "1763712000123|5", NULL)};
+
+    fake_answer(f->db, clock);
+}
+
+/* The act itself is the preview, rolled back; ids that do not come back are the guard's. */
+static void
+test_trial(void **state)
+{
+    struct fixture *f = *state;
+    struct buf record = {0};
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE,
+                              .ids = ids,
+                              .nids = 4,
+                              .expected = -1,
+                              .batch_size = 2,
+                              .reason = "fixed"});
+    clock_only(f);
+    assert_true(asked(f)->dry);
+    assert_string_equal(asked(f)->param[0][0], "{\"1\",\"2\"}"); /* each id once */
+    batch(f, fake_table(CHANGES, "1|available", NULL));
+    assert_int_equal(action_state(f->action), ACTION_PREVIEWING);
+    wait_asked(f);
+    assert_true(asked(f)->dry);
+    assert_string_equal(action_busy(f->action), "trying it, to be rolled back: 2 of 3");
+    batch(f, fake_table(CHANGES, "3|available", NULL));
+    assert_int_equal(action_state(f->action), ACTION_READY);
+    assert_string_equal(action_what(f->action),
+                        "2 jobs → available\n1 job left alone: guard: a running job");
+    assert_string_equal(action_notes(f->action),
+                        "! it may run twice\n! unofficial: Other has no call for this (plain SQL)\n"
+                        "takes effect when its workers see it");
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    assert_string_equal(action_challenge(f->action), "2");
+    assert_string_equal(action_undo(f->action),
+                        "none from here: this system keeps no record of it");
+    assert_false(action_audited(f->action));
+
+    action_start(f->action, false);
+    assert_false(asked(f)->dry);
+    batch(f, fake_table(CHANGES, "1|available", "2|available", NULL));
+    wait_asked(f);
+    assert_string_equal(asked(f)->param[0][0], "{\"3\"}");
+    batch(f, fake_table(CHANGES, NULL));
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+    assert_string_equal(action_summary(f->action),
+                        "2 jobs available, 1 job left alone: guard: a running job; "
+                        "not audited by this system");
+    assert_int_equal(action_exit_code(f->action), 0);
+    action_record(f->action, &record);
+    assert_string_equal(record.data,
+                        "requeue by anna on local/fake: 3 jobs by id; counted at 08:00:00 UTC: "
+                        "2 jobs available, 1 job left alone: guard: a running job; "
+                        "not audited by this system; reason: fixed");
+    buf_free(&record);
+}
+
+/* One statement that tries an act which concerns one thing; what can't be tried is assumed. */
+static void
+test_one_thing(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_PAUSE, .queue = "mail", .expected = -1});
+    clock_only(f);
+    assert_true(asked(f)->dry);
+    batch(f, fake_table(CHANGES, NULL));
+    assert_string_equal(action_what(f->action), "nothing to change: guard: paused already");
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_NOTHING);
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_TERMINATE, .node = "w1", .expected = -1});
+    clock_only(f);
+    assert_int_equal(action_state(f->action), ACTION_READY); /* no call more */
+    assert_string_equal(action_what(f->action), "1 session → ended");
+    assert_string_equal(action_notes(f->action),
+                        "! it can't be tried beforehand: what it changes is assumed");
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    assert_string_equal(action_challenge(f->action), "w1");
+    action_start(f->action, false);
+    batch(f, fake_table(CHANGES, "71|ended", "72|ended", NULL));
+    assert_string_equal(action_summary(f->action), "2 sessions ended; not audited by this system");
+}
+
+/* A unique index lets a whole batch fail: halves of it, down to the one that is in the way. */
+static void
+test_duplicates(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const four[] = {"1", "2", "3", "4"};
+
+    begin(f, &(struct intent){.act = ACT_REDRIVE, .ids = four, .nids = 4, .expected = -1});
+    clock_only(f);
+    batch(f, fake_table(CHANGES, "1|x", "2|x", "3|x", "4|x", NULL));
+    assert_string_equal(action_notes(f->action), "as the system's own: redrive()");
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_DIALOG);
+    action_start(f->action, false);
+    static const struct {
+        const char *asked, *row; /* row NULL = 23505 */
+    } story[] = {
+        {"{\"1\",\"2\",\"3\",\"4\"}", NULL },
+        {"{\"1\",\"2\"}",             NULL },
+        {"{\"1\"}",                   "1|x"},
+        {"{\"2\",\"3\"}",             NULL },
+        {"{\"2\"}",                   NULL }, /* this is the one */
+        {"{\"3\"}",                   "3|x"},
+        {"{\"4\"}",                   "4|x"},
+    };
+    for (size_t i = 0; i < sizeof story / sizeof *story; i++) {
+        wait_asked(f);
+        assert_string_equal(asked(f)->param[0][0], story[i].asked);
+        if (story[i].row)
+            batch(f, fake_table(CHANGES, story[i].row, NULL));
+        else
+            fake_fail(f->db, ERR_SQL, "23505", false);
+    }
+    assert_int_equal(action_state(f->action), ACTION_DONE);
+    assert_string_equal(action_summary(f->action),
+                        "3 jobs x, 1 job left alone: another live job has the same unique key "
+                        "(index live_key); not audited by this system");
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_REDRIVE, .ids = four, .nids = 2, .expected = -1});
+    clock_only(f);
+    fake_fail(f->db, ERR_SQL, "23505", false);
+    wait_asked(f);
+    batch(f, fake_table(CHANGES, "1|x", NULL));
+    wait_asked(f);
+    batch(f, fake_table(CHANGES, "2|x", NULL));
+    assert_string_equal(action_notes(f->action),
+                        "as the system's own: redrive()\n"
+                        "! of jobs that share a unique key only one changes");
+}
+
+/* Asked again after a lost answer: who did not come back may be the first batch's doing. */
+static void
+test_lost_answer(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REDRIVE, .ids = ids, .nids = 3, .expected = -1});
+    clock_only(f);
+    batch(f, fake_table(CHANGES, "1|x", "2|x", "3|x", NULL));
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_CONN, "", true);
+    assert_int_equal(action_state(f->action), ACTION_WAITING);
+    wait_asked(f);
+    assert_string_equal(asked(f)->param[0][0], "{\"1\",\"2\",\"3\"}");
+    batch(f, fake_table(CHANGES, NULL));
+    assert_string_equal(action_summary(f->action),
+                        "nothing changed, 3 jobs left alone: perhaps changed by the batch whose "
+                        "answer was lost; an answer was lost and its batch done again: rows left "
+                        "alone there may have been changed by it; not audited by this system");
+    assert_int_equal(action_exit_code(f->action), 6);
+    action_free(f->action);
+
+    /* lost before the end of the transaction: nothing of it was done */
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
+    clock_only(f);
+    batch(f, fake_table(CHANGES, "3|x", NULL));
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_CONN, "", false);
+    wait_asked(f);
+    batch(f, fake_table(CHANGES, NULL));
+    assert_string_equal(action_summary(f->action),
+                        "nothing changed: guard: a running job; not audited by this system");
+    assert_int_equal(action_exit_code(f->action), 1);
+    action_free(f->action);
+
+    /* what has no guard is not done twice */
+    begin(f, &(struct intent){.act = ACT_CRON_RUN, .schedule = "nightly", .expected = -1});
+    clock_only(f);
+    batch(f, fake_table(CHANGES, "nightly|run", NULL));
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_CONN, "", true);
+    assert_int_equal(action_state(f->action), ACTION_DOUBTFUL);
+    assert_null(strstr(action_summary(f->action), "audit under"));
+    assert_int_equal(action_exit_code(f->action), 6);
+}
+
+/* A predicate: the ids are looked for, by the terms that the list takes, in its own states. */
+static void
+test_gathering(void **state)
+{
+    struct fixture *f = *state;
+    struct params where = {0};
+
+    params_set(&where, PARAM_QUEUE, "mail");
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
+    clock_only(f);
+#define JOBS "id queue kind state tries created_ms error cursor"
+    assert_string_equal(asked(f)->param[0][0], "mail");
+    assert_string_equal(asked(f)->param[0][1], "{\"dead\"}");
+    struct result *page[] = {fake_table(JOBS, "7|mail||failed|1|1|x|c1", "||||0|0||c2", NULL)};
+    fake_answer(f->db, page);
+    assert_string_equal(action_busy(f->action), "looking for the jobs that match: 1 so far");
+    assert_string_equal(asked(f)->param[0][4], "c2");
+    struct result *more[] = {fake_table(JOBS, "5|mail||failed|1|1|x|c3", NULL)};
+    fake_answer(f->db, more);
+    assert_string_equal(asked(f)->param[0][0], "{\"5\",\"7\"}");
+    batch(f, fake_table(CHANGES, "5|x", "7|x", NULL));
+    assert_int_equal(action_state(f->action), ACTION_READY);
+    action_free(f->action);
+
+    /* release of jobs: those that run */
+    begin(f, &(struct intent){.act = ACT_RELEASE, .where = &where, .expected = -1});
+    clock_only(f);
+    assert_string_equal(asked(f)->param[0][1], "{\"busy\"}");
+    struct result *none[] = {fake_table(JOBS, NULL)};
+    fake_answer(f->db, none);
+    assert_string_equal(action_what(f->action), "nothing matches");
+    action_free(f->action);
+
+    params_set(&where, PARAM_KIND, "k");
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
+    clock_only(f);
+    struct result *one[] = {fake_table(JOBS, "7|mail||failed|1|1|x|c1", NULL)};
+    fake_answer(f->db, one);
+    batch(f, fake_table(CHANGES, "7|x", NULL));
+    assert_non_null(
+        strstr(action_notes(f->action), "! kind: was looked for among the newest jobs"));
+    action_free(f->action);
+
+    params_set(&where, PARAM_ERROR, "boom");
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
+    assert_string_equal(action_summary(f->action),
+                        "refused: jobs of Other can't be looked for by error:");
+    params_done(&where);
+}
+
+/* Finished jobs go by full batches, until one is not full. */
+static void
+test_purge(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_PURGE, .queue = "mail", .expected = -1, .batch_size = 2});
+    clock_only(f);
+    assert_string_equal(asked(f)->param[0][1], "{\"done\"}");
+    batch(f, fake_table("state n why", "purged|3|~", NULL));
+    assert_int_equal(action_confirm(f->action, false), CONFIRM_TYPE);
+    action_start(f->action, false);
+    assert_string_equal(asked(f)->param[0][3], "2");
+    batch(f, fake_table(CHANGES, "1|purged", "2|purged", NULL));
+    wait_asked(f);
+    batch(f, fake_table(CHANGES, "3|purged", NULL));
+    assert_string_equal(action_summary(f->action), "3 jobs purged; not audited by this system");
+}
+
+/* Release by node and by id are sections of their own; wishes that no parameter takes are refused.
+ */
+static void
+test_wishes(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_RELEASE, .ids = ids, .nids = 1, .expected = -1});
+    clock_only(f);
+    assert_string_equal(asked(f)->sql[0], adapter_sql(f->adapter, SEC_RESCUE));
+    batch(f, fake_table(CHANGES, "3|x", NULL));
+    assert_string_equal(action_where(f->action), "1 job by id; counted at 08:00:00 UTC");
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_RELEASE, .node = "w1", .expected = -1});
+    clock_only(f);
+    assert_string_equal(asked(f)->sql[0], adapter_sql(f->adapter, SEC_RELEASE_WHERE));
+    batch(f, fake_table(CHANGES, "1|x", NULL));
+    assert_string_equal(action_where(f->action),
+                        "node w1, all its leases; counted at 08:00:00 UTC");
+    assert_non_null(strstr(action_notes(f->action), "can't tell expired leases from others"));
+    action_free(f->action);
+
+    static const struct {
+        struct intent intent;
+        const char *said;
+    } refused[] = {
+        {{.act = ACT_REQUEUE, .reset = true},    "refused: Other can't start the tries of a job over"},
+        {{.act = ACT_REQUEUE, .by_ms = 1000},    "refused: Other can't spread a requeue over a time" },
+        {{.act = ACT_PRIORITY, .priority = "5"}, "refused: a priority is 1 to 4 here, not \"5\""     },
+        {{.act = ACT_CANCEL},                    "refused: Other can't cancel this way"              },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct intent in = refused[i].intent;
+        in.ids = ids;
+        in.nids = 1;
+        in.expected = -1;
+        begin(f, &in);
+        assert_string_equal(action_summary(f->action), refused[i].said);
+        assert_int_equal(action_exit_code(f->action), 3);
+        action_free(f->action);
+        f->action = NULL;
+    }
+}
+
+static void
+test_why_not(void **state)
+{
+    struct fixture *f = *state;
+    struct role_row role = {.role = "owner", .can_act = 1, .why = "", .signals = 0};
+
+    assert_string_equal(act_why_not(ACT_CANCEL, f->adapter, &role),
+                        "this queue system has no such action");
+    assert_null(act_why_not(ACT_REQUEUE, f->adapter, &role));
+    assert_non_null(strstr(act_why_not(ACT_TERMINATE, f->adapter, &role), "pg_signal_backend"));
+    role.signals = 1;
+    assert_null(act_why_not(ACT_TERMINATE, f->adapter, &role));
+}
+
+/* Stopped while it is being tried out: nothing was done, and the late answer changes nothing. */
+static void
+test_stopped_early(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
+    clock_only(f);
+    action_stop(f->action);
+    batch(f, fake_table(CHANGES, "3|x", NULL));
+    assert_int_equal(action_state(f->action), ACTION_STOPPED);
+    assert_string_equal(action_summary(f->action), "nothing was done");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_trial, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_thing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_duplicates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_gathering, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_purge, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_wishes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_why_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stopped_early, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
