@@ -40,7 +40,7 @@ from r left join s on true group by r.n, r.oldest
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves: a row without an id says where to go on
+-- leaves. A row without an id says where to go on
 with w as materialized (
     select t.id as key, t.id::text as id, 'simple_queue' as queue, '' as kind,
            case when t.processing_started_at is null then 'ready' when t.errors is null then 'running' else 'failed' end as state,

@@ -64,7 +64,7 @@ from {schema}.queue where state in ('COMPLETED', 'CANCELLED') group by 1
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves: a row without an id says where to go on
+-- leaves. A row without an id says where to go on
 with w as materialized (
     select t.id as key, t.id::text as id, t.queue::text as queue, '' as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'

@@ -34,7 +34,7 @@ from {schema}.queue_tasks
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves: a row without an id says where to go on
+-- leaves. A row without an id says where to go on
 with w as materialized (
     select t.id as key, t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
            case when t.started_at is null then 'ready' else 'running' end as state, null::int as priority, 0 as tries,

@@ -58,7 +58,7 @@ from {schema}.jobs where status = 'completed' group by 1
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves: a row without an id says where to go on
+-- leaves. A row without an id says where to go on
 with w as materialized (
     select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind, s.state as state,
            null::int as priority, t.attempts as tries, 4 as max_tries,

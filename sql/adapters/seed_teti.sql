@@ -48,7 +48,7 @@ from {schema}.tasks
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves: a row without an id says where to go on
+-- leaves. A row without an id says where to go on
 with w as materialized (
     select t.id as key, t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
            case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
