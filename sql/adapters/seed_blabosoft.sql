@@ -25,17 +25,21 @@ order by 1
 select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue; who pops decides' as info
 
 -- name: counts
--- waiting items by the index of the pop; for those popped there is none: of the first 100000 rows
-with r as materialized (
-    select count(*) as n, min(created_at) as oldest from {schema}.simple_queue where processing_started_at is null
-), s as materialized (
-    select processing_started_at as started, errors is not null as failed from {schema}.simple_queue limit 100000
+-- no index finds what was popped: of the first 100000 rows; more are estimated. The oldest by the index of the pop
+with s as (
+    select count(*) as n, count(*) filter (where started is null) as ready, count(*) filter (where started is not null and not failed) as running,
+           count(*) filter (where started is not null and failed) as failed
+    from (select processing_started_at as started, errors is not null as failed from {schema}.simple_queue limit 100001) x
 )
-select 'simple_queue' as queue, 0::bigint as scheduled, r.n as ready, 0::bigint as retry,
-       count(*) filter (where s.started is not null and not s.failed) as running,
-       count(*) filter (where s.started is not null and s.failed) as failed,
-       {ms(r.oldest::timestamptz)} as oldest_ms, count(*) = 100000 as approx
-from r left join s on true group by r.n, r.oldest
+select 'simple_queue' as queue, 0::bigint as scheduled,
+       case when s.n <= 100000 then s.ready
+            else greatest(s.ready, (select c.reltuples::bigint from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                                    where n.nspname = {schema_lit} and c.relname = 'simple_queue') - s.running - s.failed) end as ready,
+       0::bigint as retry, s.running, s.failed,
+       {ms((select t.created_at::timestamptz from {schema}.simple_queue t where t.processing_started_at is null
+            order by t.processing_started_at, t.created_at limit 1))} as oldest_ms,
+       s.n > 100000 as approx
+from s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor

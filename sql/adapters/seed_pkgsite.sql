@@ -25,11 +25,18 @@ order by 1
 select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info
 
 -- name: counts
--- by the index of the dequeue alone; a task whose worker stalled counts as running until another takes it
-select 'queue_tasks' as queue, 0::bigint as scheduled, count(*) filter (where started_at is null) as ready, 0::bigint as retry,
-       count(started_at) as running, 0::bigint as failed,
-       {ms(min(created_at) filter (where started_at is null))} as oldest_ms
-from {schema}.queue_tasks
+-- by the index of the dequeue; more than 100000 waiting tasks are estimated. A task whose worker stalled counts as running
+-- until another takes it
+with r as (select count(*) as n from (select from {schema}.queue_tasks where started_at is null limit 100001) x),
+     s as (select count(*) as n from {schema}.queue_tasks where started_at is not null)
+select 'queue_tasks' as queue, 0::bigint as scheduled,
+       case when r.n <= 100000 then r.n
+            else greatest(r.n, (select c.reltuples::bigint from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                                where n.nspname = {schema_lit} and c.relname = 'queue_tasks') - s.n) end as ready,
+       0::bigint as retry, s.n as running, 0::bigint as failed,
+       {ms((select t.created_at from {schema}.queue_tasks t where t.started_at is null order by t.started_at, t.created_at limit 1))} as oldest_ms,
+       r.n > 100000 as approx
+from r, s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor

@@ -75,7 +75,7 @@ with w as materialized (
                                     when not h.may_run then 'failed' when t.visibility_at > now() then 'scheduled'
                                     when t.status = 'in_transit' then 'running' else 'ready' end as state) s
     where ($1::text is null or (t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)'))
-      and ($2::text[] is null or s.state = any($2::text[]))
+      and ($2::text[] is null or s.state = any($2::text[]) and ('completed' = any($2::text[]) or t.status <> 'completed'))
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.attempts >= $9::int)

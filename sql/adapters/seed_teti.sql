@@ -30,13 +30,17 @@ select 'tasks' as queue, null::boolean as paused, 'one table is one queue; who t
 
 -- name: counts
 -- no index has the status: of the newest ids, so that the cost is bounded; approx where there are more
-with t as materialized (select status, created_at from {schema}.tasks order by id desc limit 100000)
-select 'tasks' as queue, 0::bigint as scheduled, count(*) filter (where status = 'pending') as ready, 0::bigint as retry,
-       count(*) filter (where status = 'in_progress') as running, count(*) filter (where status = 'failed') as failed,
-       {ms(min(created_at) filter (where status = 'pending'))} as oldest_ms,
-       count(*) filter (where status not in ('pending', 'in_progress', 'failed', 'completed',
-                                                'cancelled', 'canceled')) as blocked,
-       count(*) = 100000 as approx
+with t as (
+    select status, count(*) as n, min(created_at) as oldest
+    from (select status, created_at from {schema}.tasks order by id desc limit 100001) x group by status
+)
+select 'tasks' as queue, 0::bigint as scheduled, coalesce(sum(n) filter (where status = 'pending'), 0)::bigint as ready,
+       0::bigint as retry, coalesce(sum(n) filter (where status = 'in_progress'), 0)::bigint as running,
+       coalesce(sum(n) filter (where status = 'failed'), 0)::bigint as failed,
+       {ms(min(oldest) filter (where status = 'pending'))} as oldest_ms,
+       coalesce(sum(n) filter (where status not in ('pending', 'in_progress', 'failed', 'completed', 'cancelled', 'canceled')), 0)::bigint
+           as blocked,
+       coalesce(sum(n) > 100000, false) as approx
 from t
 
 -- name: counts_final
