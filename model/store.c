@@ -45,6 +45,8 @@ make(struct loop *l, struct db *watcher, struct adapter *a, const char *schema, 
                                    .pause_reason = "",
                                    .info = "",
                                    .oldest_ms = FIELD_NULL,
+                                   .kept_completed = FIELD_NULL,
+                                   .kept_cancelled = FIELD_NULL,
                                    .pushed_per_s = (double)NAN,
                                    .done_per_s = (double)NAN,
                                    .failed_per_s = (double)NAN};

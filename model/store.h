@@ -20,9 +20,10 @@
 
 enum topic {
     TOPIC_QUEUES, /* queues, counts, rates, totals */
-    TOPIC_TIMES,  /* how long jobs of each queue waited and ran; joined to the queues */
-    TOPIC_JOBS,   /* the window of the jobs list, by store_ask_jobs */
-    TOPIC_JOB,    /* one job and its attempts, by store_ask_job */
+    TOPIC_FINAL, /* finished jobs that are kept; joined to the queues, asked as long as these are */
+    TOPIC_TIMES, /* how long jobs of each queue waited and ran; joined to the queues */
+    TOPIC_JOBS,  /* the window of the jobs list, by store_ask_jobs */
+    TOPIC_JOB,   /* one job and its attempts, by store_ask_job */
     TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
     TOPIC_NODES,
     TOPIC_LEASES, /* of one node or queue, by store_ask_leases */

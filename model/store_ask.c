@@ -20,6 +20,8 @@ enum {
     SLOW_US = 200000,
     QUICK_US = 100000,
     HEALTH_TIMEOUT_MS = 1000, /* the server's own views; somebody's lock may be in the way */
+    COSTLY_WAIT_MS = 60000,   /* between two times that a costly section is asked */
+    COSTLY_TIMEOUT_MS = 3000,
     STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
 };
 
@@ -43,12 +45,27 @@ struct statements {
 
 static void run_due(void *ctx);
 
-/* Topics that never share a pipeline, with a limit of their own. */
+/* The adapter says that it is slow ("-- cost:"). */
 static bool
-is_apart(const struct store *s, enum topic t)
+is_costly(const struct store *s, enum topic t)
 {
-    return t == TOPIC_HEALTH || t == TOPIC_TABLES ||
-           (t == TOPIC_JOBS && store_jobs_timeout_ms(s) > 0);
+    if (t == TOPIC_FINAL)
+        return true;
+    for (int i = 0; i < topic_kinds[t].nsections; i++)
+        if (adapter_note(s->adapter, topic_kinds[t].sections[i], "cost"))
+            return true;
+    return false;
+}
+
+/* The limit of a topic that never shares a pipeline; 0 = it does. */
+static int
+own_timeout_ms(const struct store *s, enum topic t)
+{
+    if (t == TOPIC_HEALTH || t == TOPIC_TABLES)
+        return HEALTH_TIMEOUT_MS;
+    if (t == TOPIC_JOBS && store_jobs_timeout_ms(s) > 0)
+        return store_jobs_timeout_ms(s);
+    return is_costly(s, t) ? COSTLY_TIMEOUT_MS : 0;
 }
 
 int64_t
@@ -61,6 +78,8 @@ store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
         wait < ERROR_WAIT_MS)
         wait = ERROR_WAIT_MS;
+    if (!s->still.on && wait < COSTLY_WAIT_MS && is_costly(s, t))
+        wait = COSTLY_WAIT_MS;
     return wait > cost ? wait : cost;
 }
 
@@ -214,9 +233,7 @@ ask_topics(struct store *s, const bool *set)
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = st->list, .n = st->n};
     adapter_settings(s->adapter, &call);
-    if (is_apart(s, ask->parts[0].topic))
-        call.statement_timeout_ms =
-            ask->parts[0].topic == TOPIC_JOBS ? store_jobs_timeout_ms(s) : HEALTH_TIMEOUT_MS;
+    call.statement_timeout_ms = own_timeout_ms(s, ask->parts[0].topic);
     db_ask(s->db, &call, -1, answer, ask);
     free(st);
 }
@@ -229,7 +246,8 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
 {
     const struct slot *slot = &s->slots[t];
 
-    bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0;
+    bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0 ||
+                     (t == TOPIC_FINAL && s->slots[TOPIC_QUEUES].info.wanted);
 
     if (!asked_for || !slot->chosen || slot->info.unavailable || slot->info.asking)
         return -1;
@@ -273,7 +291,7 @@ ask_due(struct store *s, int64_t now, int64_t wait)
 
     for (int t = 0; t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
-        bool alone = s->slots[t].alone || is_apart(s, (enum topic)t);
+        bool alone = s->slots[t].alone || own_timeout_ms(s, (enum topic)t) > 0;
         if (due < 0 || due > now + (alone ? 0 : s->interval_ms / 4))
             continue;
         if (alone) {

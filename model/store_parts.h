@@ -1,6 +1,7 @@
 /* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
- * (which queue is there), store_take.c (answers -> snapshots), store_jobs.c (the window of the jobs
- * list), store_schedules.c, store_health.c, store_tap.c and store_feed.c (recordings). */
+ * (which queue is there), store_take.c, store_queues.c (answers -> snapshots), store_jobs.c (the
+ * window of the jobs list), store_schedules.c, store_health.c, store_tap.c and store_feed.c
+ * (recordings). */
 #ifndef MODEL_STORE_PARTS_H
 #define MODEL_STORE_PARTS_H
 
@@ -103,7 +104,7 @@ struct store {
     char *version;
     struct slot slots[TOPIC_COUNT];
 
-    struct rowset queues, counts, times;
+    struct rowset queues, counts, finals, times;
     struct queue_row *merged;
     int nmerged;
     struct queue_row totals;
@@ -142,6 +143,16 @@ void store_lost(struct store *s, const struct err *e); /* the connection broke *
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
 
+void store_replace(struct rowset *old, struct rowset *with);
+/* One section into one snapshot. */
+bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
+                    struct err *e);
+bool store_take_queues(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_queues(struct store *s);
+bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_times(struct store *s);
+bool store_take_finals(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_finals(struct store *s);
 bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_jobs(struct store *s);
 /* The section that the next question is, and its own time limit (0 = the usual one). */

@@ -15,7 +15,7 @@
 #include "model/mem.h"
 #include "tests/harness.h"
 
-enum { FAKE_CALLS = 200, FAKE_STMTS = 5, FAKE_PARAMS = 32 };
+enum { FAKE_CALLS = 200, FAKE_STMTS = 40, FAKE_PARAMS = 32 };
 
 struct fake_call {
     const char *sql[FAKE_STMTS];

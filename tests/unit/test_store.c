@@ -170,6 +170,157 @@ test_missing(void **state)
     assert_string_equal(adapter_schema(f->adapter), "mine");
 }
 
+/* --- other queue systems --------------------------------------------------------------------- */
+
+#define FOREIGN                                                                          \
+    "-- adapter: x\n-- title: X\n-- format: 2\n-- schema: public\n-- tables: t\n"        \
+    "-- tested-versions: 1\n-- name: detect\nselect 'd'\n-- name: version\nselect 'v'\n" \
+    "-- name: queues\nselect 'q'\n-- name: counts\nselect 'c'\n"                         \
+    "-- name: counts_final\n-- cost: all of it is read\nselect 'f'\n"                    \
+    "-- name: jobs\nselect 'j'\n-- name: job\nselect 'k'\n"
+
+static void
+use_adapter(struct fixture *f, struct adapter *a)
+{
+    assert_non_null(a);
+    tear_down((void **)&f);
+    *f = (struct fixture){.loop = loop_new(), .db = db_new(NULL, NULL), .adapter = a};
+    f->store = store_new(f->loop, f->db, a, NULL, 100);
+}
+
+static void
+open_foreign(struct fixture *f, const char *version, const char *role)
+{
+    struct result *tables[] = {fake_table("version", version, NULL),
+                               fake_table("role can_act why warning signals", role, NULL),
+                               spent(10)};
+
+    detect(f, fake_table("schema", "public", NULL));
+    assert_non_null(strstr(asked(f)->sql[1], "row_security_active"));
+    assert_string_equal(asked(f)->param[1][0], "{\"t\"}");
+    fake_answer(f->db, tables);
+    assert_int_equal(store_state(f->store), STORE_OPEN);
+}
+
+/* Finished jobs that are kept: asked alone, rarely, and shown beside the live numbers. */
+static void
+test_finals(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+    int n;
+
+    use_adapter(f, adapter_parse("x", FOREIGN, &e));
+    open_foreign(f, "1", "operator|t|~|~|f");
+    assert_non_null(store_topic(f->store, TOPIC_NODES)->unavailable);
+    assert_string_equal(store_topic(f->store, TOPIC_NODES)->unavailable, "X does not tell");
+    assert_null(store_topic(f->store, TOPIC_FINAL)->unavailable);
+    store_want(f->store, TOPIC_QUEUES, true);
+    for (int i = 0; i < 2; i++) {
+        bool final = !strcmp(asked(f)->sql[0], "select 'f'");
+        assert_int_equal(asked(f)->n, final ? 2 : 3);
+        if (final) {
+            struct result *tables[] = {
+                fake_table("queue completed cancelled approx", "a|70|2|t", "c|5|~|f", NULL),
+                spent(90000)};
+            fake_answer(f->db, tables);
+        } else {
+            struct result *tables[] = {
+                fake_table(QUEUES, "a|f", "b|f", NULL),
+                fake_table("queue scheduled ready retry running failed oldest_ms approx",
+                           "a|0|3|0|0|0|~|t", "c|0|1|0|0|0|~|f", NULL),
+                spent(100)};
+            fake_answer(f->db, tables);
+        }
+    }
+    const struct queue_row *q = store_queues(f->store, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(q[0].kept_completed, 70);
+    assert_int_equal(q[0].kept_cancelled, 2);
+    assert_int_equal(q[0].kept_approx, 1);
+    assert_int_equal(q[0].approx, 1);
+    assert_int_equal(q[1].kept_completed, 0);
+    assert_int_equal(q[1].approx, 0);
+    assert_int_equal(q[2].kept_completed, 5);
+    assert_int_equal(store_totals(f->store)->kept_completed, 75);
+    assert_int_equal(store_totals(f->store)->approx, 1);
+    assert_in_range(store_topic(f->store, TOPIC_FINAL)->next_ms - clock_ms(), 59000, 60000);
+    assert_int_equal(asked(f)->n, 3); /* the live numbers go on without them */
+    fake_fail(f->db, ERR_CONN, "", false);
+    asked(f);
+    fake_fail(f->db, ERR_CONN, "", false);
+}
+
+/* What the version and row security mean for the user is said, and nothing can be changed. */
+static void
+test_untested(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+
+    use_adapter(f, adapter_parse("x", FOREIGN, &e));
+    open_foreign(f, "2", "operator|t|~|rows may be hidden|f");
+    assert_int_equal(store_role(f->store)->can_act, 0);
+    assert_non_null(strstr(store_role(f->store)->why, "X is version 2 here, tested is 1"));
+    assert_string_equal(store_warning(f->store, 0), "rows may be hidden");
+    assert_null(store_warning(f->store, 1));
+}
+
+/* One row for the adapters of that name, none for the others. */
+static void
+detect_one(struct fixture *f, const char *name)
+{
+    struct result *tables[FAKE_STMTS];
+    int n = asked(f)->n - 1;
+
+    assert_true(n > 2);
+    for (int i = 0; i < n; i++) {
+        struct err e;
+        struct adapter *one = adapter_load(name, &e);
+        bool is_it = !strcmp(asked(f)->sql[i], adapter_sql(one, SEC_DETECT));
+        tables[i] = is_it ? fake_table("schema", adapter_default_schema(one), NULL)
+                          : fake_table("schema", NULL);
+        adapter_free(one);
+    }
+    tables[n] = fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL);
+    fake_answer(f->db, tables);
+}
+
+/* After a reconnection it may be another system: nothing of the old one stays on the screen. */
+static void
+test_becomes(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+    struct adapter *all = adapter_open(NULL, &e);
+    int n;
+
+    use_adapter(f, all);
+    fake_fail_at(f->db, 2, ERR_SQL, "42P01"); /* somebody's detect is wrong: the others go on */
+    assert_non_null(store_warning(f->store, 0));
+    detect_one(f, "native");
+    struct result *native[] = {fake_table("version", "1", NULL),
+                               fake_table("role can_act why", "operator|t|~", NULL), spent(10)};
+    fake_answer(f->db, native);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 100);
+    store_queues(f->store, &n);
+    assert_int_equal(n, 4);
+    asked(f);
+    fake_fail(f->db, ERR_CONN, "", false);
+    detect_one(f, "minion");
+    struct result *foreign[] = {
+        fake_table("version", "25", NULL),
+        fake_table("role can_act why warning signals", "operator|t|~|~|f", NULL), spent(10)};
+    fake_answer(f->db, foreign);
+    assert_string_equal(adapter_name(all), "minion");
+    assert_int_equal(store_state(f->store), STORE_OPEN);
+    store_queues(f->store, &n);
+    assert_int_equal(n, 0);
+    assert_non_null(strstr(store_topic(f->store, TOPIC_AUDIT)->unavailable, "does not tell"));
+    assert_null(store_topic(f->store, TOPIC_QUEUES)->unavailable);
+}
+
 /* What was there stays, with the error beside it; afterwards the server is asked what it is. */
 static void
 test_lost(void **state)
@@ -498,6 +649,9 @@ main(void)
         cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_finals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_untested, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_becomes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
