@@ -444,6 +444,34 @@ filter_with(const char *text, const char *key, const char *value)
     return b.data;
 }
 
+static bool
+is_taken(const struct term *t, bool (*takes)(const void *ctx, enum param p), const void *ctx)
+{
+    if (t->key == KEY_NONE && t->negated)
+        return takes(ctx, PARAM_NOT_WORDS);
+    if (t->key == KEY_TRIES && !strchr("<>", t->op))
+        return takes(ctx, PARAM_MIN_TRIES) && takes(ctx, PARAM_TOP_TRIES);
+    return takes(ctx, param_of(t)) && (!t->path_len || takes(ctx, PARAM_PATH));
+}
+
+const char *
+filter_untaken(const char *text, bool (*takes)(const void *ctx, enum param p), const void *ctx,
+               struct filter_mark *mark)
+{
+    struct err e;
+    struct parser p = {.text = text, .mark = mark, .e = &e};
+    struct term t;
+    int at = 0;
+
+    while (strlen(text) <= FILTER_MAX && next_term(&p, &at, &t) && t.len > 0) {
+        if (is_taken(&t, takes, ctx))
+            continue;
+        *mark = (struct filter_mark){t.start, t.len};
+        return t.key == KEY_NONE ? "words" : keys[t.key].name;
+    }
+    return NULL;
+}
+
 bool
 filter_reads_payloads(const struct filter *f)
 {

@@ -12,12 +12,13 @@
 struct source {
     struct loop *loop;
     char *conninfo, *dbname, *name, *password;
+    char *wish;                 /* the adapter that the user named, NULL = none */
     struct db *watcher, *actor; /* actor: NULL until first used */
     struct adapter *adapter;
     struct store *store;
     struct recorder *recorder; /* or NULL */
     struct replay *replay;     /* or NULL; owns the store then */
-    bool read_only;
+    bool read_only, trusts;
     int interval_ms;
 };
 
@@ -79,6 +80,8 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->loop = l;
     s->conninfo = copy(o->conninfo);
     s->dbname = copy(o->dbname);
+    s->wish = copy(o->adapter);
+    s->trusts = o->trust_version;
     s->name = xstrdup("");
     s->read_only = o->read_only;
     s->adapter = a;
@@ -96,7 +99,8 @@ source_new_beside(const struct source *first, const char *adapter, const char *s
     struct source_options o = {.conninfo = first->conninfo,
                                .dbname = first->dbname,
                                .schema = schema,
-                               .adapter = adapter,
+                               .adapter = first->wish ? first->wish : adapter,
+                               .trust_version = first->trusts,
                                .interval_ms = first->interval_ms,
                                .read_only = first->read_only};
     struct source *s = source_new(first->loop, &o, e);
@@ -131,6 +135,7 @@ source_free(struct source *s)
     wipe(s);
     free(s->conninfo);
     free(s->dbname);
+    free(s->wish);
     free(s->name);
     free(s);
 }

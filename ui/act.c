@@ -38,6 +38,7 @@ app_action_run(struct app *a, struct action *act, bool force)
     if (a->action)
         action_free(a->action);
     a->action = act;
+    a->action_at = a->at;
     a->action_ended = a->action_stopping = a->action_shown = false;
     a->action_started_ms = clock_ms();
     a->action_seen = action_generation(act);
@@ -86,10 +87,11 @@ action_over(struct app *a, enum severity how)
     struct view *v = app_view(a);
 
     a->action_ended = true;
-    app_say(a, how, "%s: %s", act_infos[action_act(a->action)].name, action_summary(a->action));
-    if (how == SAY_GOOD && v->ops->unmark)
+    app_say(a, how, "%s%s: %s", act_infos[action_act(a->action)].name,
+            app_of_source(a, a->action_at), action_summary(a->action));
+    if (how == SAY_GOOD && v->ops->unmark && a->at == a->action_at)
         v->ops->unmark(v);
-    store_refresh_all(a->store);
+    store_refresh_all(source_store(sources_peek(a->sources, a->action_at)));
     if (a->quit_when_done)
         a->quit = true;
     bool shown = false;

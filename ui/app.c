@@ -171,15 +171,14 @@ take_signals(struct app *a)
 void
 app_sync(struct app *a)
 {
-    uint64_t seen = store_generation(a->store);
+    app_watch_sources(a);
+    uint64_t seen = sources_generation(a->sources);
     int64_t now = store_now_ms(a->store);
 
     if (!store_is_frozen(a->store) || a->now_ms == 0)
         a->now_ms = now > 0 && !a->clock_stands ? now : clock_wall_ms();
     app_action_update(a);
     recording_watch(a);
-    if (!a->password_refused && db_needs_password(store_db(a->store)))
-        box_password(a);
     if (seen != a->seen) {
         a->seen = seen;
         a->stale = true;
@@ -306,15 +305,18 @@ app_before_wait(void *ctx)
 /* --- beginning and end ----------------------------------------------------------------------- */
 
 struct app *
-app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o)
+app_new(struct loop *l, struct term *t, struct sources *ss, const struct app_options *o)
 {
     struct app *a = xcalloc(1, sizeof *a);
     int w, h;
 
     a->loop = l;
     a->term = t;
-    a->source = s;
-    a->store = source_store(s);
+    a->sources = ss;
+    a->source = sources_peek(ss, 0);
+    a->store = source_store(a->source);
+    a->asks_at = -1;
+    a->told_of = sources_n(ss);
     a->options = *o;
     a->frame = arena_new();
     a->clock_stands = getenv("QUEUETOP_NOW") != NULL;
@@ -324,6 +326,8 @@ app_new(struct loop *l, struct term *t, struct source *s, const struct app_optio
     take_signals(a);
     loop_before_wait(l, app_before_wait, a);
     app_open(a, "queues", NULL);
+    if (sources_n(ss) > 1)
+        app_push(a, "overview", NULL);
     recording_begin(a);
     app_sync(a);
     return a;

@@ -9,7 +9,7 @@
 
 #include "model/action.h"
 #include "model/loop.h"
-#include "model/source.h"
+#include "model/sources.h"
 #include "ui/complete.h"
 #include "ui/grid.h"
 #include "ui/prompt.h"
@@ -45,6 +45,11 @@ struct messages { /* newest last; the oldest fall out */
 
 struct settings;
 
+struct desk { /* the screens of one source: filters, order and cursors stay with it */
+    struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
+    bool password_refused;             /* the user closed the password's box */
+};
+
 struct app_options {
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
@@ -58,12 +63,14 @@ struct app {
     struct term *term;
     struct grid *grid;
     struct arena *frame; /* scratch, reset at the start of each frame */
+    struct sources *sources;
+    int at; /* the source on the screen, and what belongs to it: */
     struct source *source;
     struct store *store;
     struct app_options options;
 
-    struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
-    struct view *stack[APP_DEPTH];     /* stack[0] is one of the screens */
+    struct desk desks[SOURCES_MAX];
+    struct view *stack[APP_DEPTH]; /* stack[0] is one of the screens */
     int depth;
     struct view *boxes[APP_BOXES]; /* the last one is in front */
     int nboxes;
@@ -76,36 +83,40 @@ struct app {
     struct names kinds; /* that passed by, for the filter */
 
     struct action *action; /* the running one, NULL = none */
+    int action_at;         /* its source */
     bool action_ended;     /* its outcome was said */
     bool action_stopping;  /* the user has asked to stop it */
     bool action_shown;     /* its box was opened by itself once */
     int64_t action_started_ms;
     uint64_t action_seen;
 
-    uint64_t seen;  /* generation of the store that the views have taken */
+    uint64_t seen;  /* generation of the sources that the views have taken */
+    int asks_at;    /* the source that was told that it is in front; -1 = none yet */
+    bool asks_all;  /* and the others, that their queues are shown */
+    int told_of;    /* sources that there were when it was said */
     int64_t now_ms; /* the server's clock, for ages; stands still while frozen */
     int64_t frozen_ms;
-    int64_t drawn_ms;      /* monotonic, of the last frame */
-    int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
-    int64_t wake_ms;       /* monotonic, of one that a view has asked for; 0 = none */
-    int64_t stale_ms;      /* monotonic, since when a frame is due; 0 = none is */
-    int frames;            /* drawn so far */
-    bool ticked;           /* the coming frame is the tick's */
-    int timer;             /* for it, 0 = none */
-    int tty;               /* handle of the terminal in the loop */
-    bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
-    bool stale;            /* something has changed since the last frame */
-    bool keyed;            /* and a key was part of it: the frame does not wait */
-    bool unsent;           /* the terminal has not taken the last frame yet */
-    bool password_refused; /* the user closed the password's box */
-    bool record_begun;     /* what there is to say of a recording at the start was said */
-    bool record_ended;     /* that it had to end too */
-    bool quit_when_done;   /* leave when the running action has stopped */
+    int64_t drawn_ms;    /* monotonic, of the last frame */
+    int64_t tick_ms;     /* monotonic, of the next frame that comes by itself */
+    int64_t wake_ms;     /* monotonic, of one that a view has asked for; 0 = none */
+    int64_t stale_ms;    /* monotonic, since when a frame is due; 0 = none is */
+    int frames;          /* drawn so far */
+    bool ticked;         /* the coming frame is the tick's */
+    int timer;           /* for it, 0 = none */
+    int tty;             /* handle of the terminal in the loop */
+    bool clock_stands;   /* QUEUETOP_NOW: nothing on the screen may depend on time */
+    bool stale;          /* something has changed since the last frame */
+    bool keyed;          /* and a key was part of it: the frame does not wait */
+    bool unsent;         /* the terminal has not taken the last frame yet */
+    bool record_begun;   /* what there is to say of a recording at the start was said */
+    bool record_ended;   /* that it had to end too */
+    bool quit_when_done; /* leave when the running action has stopped */
     bool quit;
     int signo; /* that ended us */
 };
 
-struct app *app_new(struct loop *l, struct term *t, struct source *s, const struct app_options *o);
+struct app *app_new(struct loop *l, struct term *t, struct sources *ss,
+                    const struct app_options *o);
 void app_free(struct app *a);
 
 /* --- events (ui/app.c) ----------------------------------------------------------------------- */
@@ -125,14 +136,32 @@ unsigned app_scope(const struct app *a);
 void app_open(struct app *a, const char *name, const char *arg);
 /* A screen's view in front of where we are, so that Esc comes back ("jobs" of a queue). */
 void app_push(struct app *a, const char *name, const char *arg);
+/* The jobs that a filter finds; says so where the queue system can't filter so. */
+void app_push_jobs(struct app *a, const char *filter);
 void app_back(struct app *a); /* one view off the stack */
 /* A box in front of all; it owns itself until app_close_box, which also closes those before it. */
 struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
 void app_close_box(struct app *a, struct view *box);
 void app_drop_views(struct app *a); /* all of them, at the end */
+/* Another source, on the same screen. False: it was said why not. */
+bool app_switch(struct app *a, int source);
 void app_run(struct app *a, const struct command *c);
 /* Why the command can't run now; NULL = it can. */
 const char *app_why_not(const struct app *a, const struct command *c);
+
+/* --- several sources (ui/app_sources.c) --------------------------------------------------------
+ */
+void
+app_watch_sources(struct app *a); /* each turn: who is asked, who is new, who wants a password */
+/* " of shop:river" where there are several, for messages; else "". Valid until the next frame. */
+const char *app_of_source(const struct app *a, int source);
+
+bool app_is_foreign(const struct app *a); /* another system's queue, not our own */
+/* False: a term that the queue system can't filter its jobs by. */
+bool app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark,
+                      struct err *e);
+/* By name or the beginning of one; says so when there is none. */
+void app_source_named(struct app *a, const char *name);
 
 /* --- saying ------------------------------------------------------------------------------------
  */

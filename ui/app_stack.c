@@ -97,9 +97,10 @@ app_open(struct app *a, const char *name, const char *arg)
     if (a->depth > 0)
         leave_view(a);
     drop_stack(a);
-    if (!a->screens[ops->screen])
-        a->screens[ops->screen] = view_new(a, ops, arg);
-    a->stack[a->depth++] = a->screens[ops->screen];
+    struct view **screen = &a->desks[a->at].screens[ops->screen];
+    if (!*screen)
+        *screen = view_new(a, ops, arg);
+    a->stack[a->depth++] = *screen;
     enter_view(a);
 }
 
@@ -120,6 +121,17 @@ app_push(struct app *a, const char *name, const char *arg)
 }
 
 void
+app_push_jobs(struct app *a, const char *filter)
+{
+    struct err e;
+
+    if (app_takes_filter(a, filter, NULL, &e))
+        app_push(a, "jobs", filter);
+    else
+        app_say(a, SAY_INFO, "%s", e.text);
+}
+
+void
 app_back(struct app *a)
 {
     if (a->depth < 2)
@@ -128,6 +140,31 @@ app_back(struct app *a)
     leave_view(a);
     view_free(a->stack[--a->depth]);
     enter_view(a);
+}
+
+bool
+app_switch(struct app *a, int source)
+{
+    const char *screen = a->stack[0]->ops->name;
+    struct err e;
+
+    if (source == a->at)
+        return true;
+    struct source *s = sources_at(a->sources, source, &e);
+    if (!s) {
+        app_say(a, SAY_BAD, "%s: %s", sources_name(a->sources, source), e.text);
+        return false;
+    }
+    trail_note(a);
+    leave_view(a);
+    drop_stack(a);
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        store_want(a->store, (enum topic)t, false);
+    a->at = source;
+    a->source = s;
+    a->store = source_store(s);
+    app_open(a, screen, NULL);
+    return true;
 }
 
 struct view *
@@ -160,6 +197,7 @@ app_drop_views(struct app *a)
     while (a->nboxes > 0)
         app_close_box(a, a->boxes[a->nboxes - 1]);
     drop_stack(a);
-    for (int i = 0; i < APP_SCREENS; i++)
-        view_free(a->screens[i]);
+    for (int i = 1; i <= SOURCES_MAX; i++) /* what is on the screen last: its columns are kept */
+        for (int k = 0; k < APP_SCREENS; k++)
+            view_free(a->desks[(a->at + i) % SOURCES_MAX].screens[k]);
 }

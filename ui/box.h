@@ -26,7 +26,10 @@ extern const struct view_ops quit_ops;
 void box_progress(struct app *a);
 
 /* --- the password that the server wants (ui/box_password.c) --- */
-void box_password(struct app *a);
+void box_password(struct app *a, int source);
+
+/* --- the menu of sources (ui/box_source.c) --- */
+void box_sources(struct app *a);
 
 /* --- the question before an action (ui/box_confirm.c) --- */
 /* Takes act over; job: the full id when it is for one job, else NULL. */

@@ -9,6 +9,7 @@
 #include "model/clock.h"
 #include "ui/box.h"
 #include "ui/complete.h"
+#include "ui/handler.h"
 
 enum { REST_MS = 150, CANDIDATES = 8 };
 
@@ -223,16 +224,20 @@ static void
 palette_run(struct palette *p)
 {
     struct app *a = p->view.app;
-    char word[64];
+    char word[64], arg[LINE_MAX_BYTES + 1];
+    size_t len = strcspn(p->line.text, " ");
 
-    snprintf(word, sizeof word, "%.60s", p->line.text);
+    snprintf(word, sizeof word, "%.*s", len < 60 ? (int)len : 60, p->line.text);
+    snprintf(arg, sizeof arg, "%s", p->line.text + len + strspn(p->line.text + len, " "));
     if (!strcmp(word, "q"))
         snprintf(word, sizeof word, "quit");
     const struct command *c = command_named(app_scope(a), word);
     if (!c && p->n > 0 && *word)
         c = p->found[p->at];
     app_close_box(a, &p->view);
-    if (c)
+    if (c && *arg && c->run == on_source)
+        app_source_named(a, arg);
+    else if (c)
         app_run(a, c);
     else if (*word)
         app_say(a, SAY_INFO, "no command is called %s; ? lists them", word);

@@ -9,6 +9,7 @@
 struct password_box {
     struct view view;
     struct line line;
+    int source;
 };
 
 static void
@@ -38,12 +39,13 @@ password_key(struct view *v, const struct key *k)
 
     switch (line_key(&p->line, k)) {
     case LINE_DONE:
-        source_password(a->source, p->line.text);
+        sources_password(a->sources, p->source, p->line.text);
         app_close_box(a, v);
         break;
     case LINE_CANCEL:
-        a->password_refused = true;
-        app_say(a, SAY_WARN, "no password: there is no data without it; :reconnect asks again");
+        a->desks[p->source].password_refused = true;
+        app_say(a, SAY_WARN, "no password: there is no data%s without it; :reconnect asks again",
+                app_of_source(a, p->source));
         app_close_box(a, v);
         break;
     case LINE_CHANGED:
@@ -63,7 +65,8 @@ password_draw(struct view *v, struct grid *g, struct rect screen)
 
     grid_paint(g, screen, ROLE_SHADE);
     grid_fill(g, box, ROLE_TEXT);
-    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, "Password"), 2, 1);
+    const char *title = arena_printf(v->app->frame, "Password%s", app_of_source(v->app, p->source));
+    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, title), 2, 1);
     grid_fill(g, rect_row(in, 0), ROLE_INPUT);
     line_draw(&p->line, g, rect_row(in, 0),
               &(struct line_look){.label = "Password: ", .label_role = ROLE_STRONG});
@@ -87,10 +90,11 @@ static const struct view_ops password_ops = {
 };
 
 void
-box_password(struct app *a)
+box_password(struct app *a, int source)
 {
     for (int i = 0; i < a->nboxes; i++)
         if (a->boxes[i]->ops == &password_ops)
             return;
-    app_box(a, &password_ops, NULL);
+    struct password_box *p = (struct password_box *)app_box(a, &password_ops, NULL);
+    p->source = source;
 }

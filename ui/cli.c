@@ -157,6 +157,9 @@ set_option(struct parse *p, int at, const char *text)
         return true;
     case CLI_LIST:
         return list_split(p->c->mem, field, o, text, p->e);
+    case CLI_EACH:
+        list_add(p->c->mem, field, text, strlen(text));
+        return true;
     case CLI_INT:
         if (!parse_number(o, text, &value, p->e))
             return false;
@@ -215,10 +218,7 @@ take_word(struct parse *p, char *word)
     bool in_verb = c->verb && *c->verb->name;
 
     if (strchr(word, '=') || strstr(word, "://")) {
-        if (c->conninfo)
-            return fail(p->e, ERR_USAGE, "two connection strings: '%s' and '%s'", c->conninfo,
-                        word);
-        c->conninfo = word;
+        list_add(c->mem, &c->conninfos, word, strlen(word));
         return true;
     }
     if (!in_verb) {
@@ -271,10 +271,35 @@ parse_all(struct parse *p, int argc, char **argv)
     return true;
 }
 
+/* Databases side by side are the console's. */
+static bool
+check_places(const struct cli *c, struct err *e)
+{
+    const struct cli_list *conn = &c->conninfos, *names = &c->dbnames;
+    bool console = c->verb && !*c->verb->name;
+
+    for (int i = 0; i < conn->n; i++)
+        if (!cli_check_secrets(conn->items[i], e))
+            return false;
+    for (int i = 0; i < names->n; i++)
+        if (!cli_check_secrets(names->items[i], e))
+            return false;
+    if (conn->n > 1 && !console)
+        return fail(e, ERR_USAGE, "two connection strings: '%s' and '%s'", conn->items[0],
+                    conn->items[1]);
+    if (names->n > 1 && !console)
+        return fail(e, ERR_USAGE, "two databases: '%s' and '%s'", names->items[0], names->items[1]);
+    if (conn->n > 1 && names->n > 0)
+        return fail(e, ERR_USAGE, "-d goes with one connection string, not with %d", conn->n);
+    return true;
+}
+
 static bool
 take_common(struct cli *c, const struct cli_common *o, struct err *e)
 {
-    c->dbname = o->dbname;
+    c->dbnames = o->dbnames;
+    c->dbname = o->dbnames.n ? o->dbnames.items[0] : NULL;
+    c->conninfo = c->conninfos.n ? c->conninfos.items[0] : NULL;
     c->schema = o->schema ? o->schema : "queues";
     c->wish = o->schema;
     c->adapter = o->adapter;
@@ -283,7 +308,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
     c->read_only = o->read_only;
     if (!*c->schema || strlen(c->schema) > 63)
         return fail(e, ERR_USAGE, "--schema takes a name of 1 to 63 bytes");
-    return cli_check_secrets(c->conninfo, e) && cli_check_secrets(c->dbname, e);
+    return check_places(c, e);
 }
 
 bool

@@ -31,6 +31,7 @@ enum cli_kind {
     CLI_FLAG, /* bool: true when given */
     CLI_TEXT, /* const char * */
     CLI_LIST, /* struct cli_list: split at commas; given again adds to it */
+    CLI_EACH, /* struct cli_list: not split; given again adds to it */
     CLI_INT,  /* int, within min and max */
     CLI_BIG,  /* int64_t, within min and max */
     CLI_TIME  /* int64_t milliseconds, by duration_parse ("5m"), within min and max (ms) */
@@ -67,9 +68,10 @@ struct cli_verb {
 };
 
 struct cli {
-    const char *conninfo; /* the word with = or ://, NULL = none */
-    const char *dbname;   /* -d */
-    const char *schema;   /* --schema, default "queues": of the native queue */
+    const char *conninfo;               /* the word with = or ://, NULL = none */
+    const char *dbname;                 /* -d */
+    struct cli_list conninfos, dbnames; /* all of them: more than one for the console only */
+    const char *schema;                 /* --schema, default "queues": of the native queue */
     const char *wish;     /* --schema; NULL = not given: the adapter's, or the one that is found */
     const char *adapter;  /* --adapter, a name or a file; NULL = whichever the database has */
     bool trust_version;   /* --trust-version */

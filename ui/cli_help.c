@@ -18,9 +18,9 @@
 #define F(field) offsetof(struct cli_common, field)
 /* name, letter, value, kind, offset, help, min, max */
 const struct cli_option cli_common_options[] = {
-    {"dbname",                                 'd', "NAME", CLI_TEXT, F(dbname), "database (or a connection string)", 0, 0},
+    {"dbname",                                 'd', "NAME", CLI_EACH, F(dbnames), "database (or a connection string)", 0, 0},
     {"schema",                                  0, "S", CLI_TEXT, F(schema), "schema of the queue (default: queues)", 0, 0},
-    {"adapter",                               0, "NAME", CLI_TEXT, F(adapter),
+    {"adapter",                              0, "NAME", CLI_TEXT, F(adapter),
      "queue system, or a FILE that describes it (default: found)", 0, 0},
     {"trust-version",                                       0, NULL, CLI_FLAG, F(trust_version),
      "allow changes in a version that was never tested", 0, 0},
@@ -79,7 +79,7 @@ cli_help(const struct cli *c)
     bool program = !v || !*v->name;
 
     if (program)
-        printf("usage: queuetop [options] [CONNINFO]         the console\n"
+        printf("usage: queuetop [options] [CONNINFO ...]     the console\n"
                "       queuetop VERB [options] [CONNINFO]    see queuetop VERB --help\n");
     else
         printf("usage: queuetop %s [options] [CONNINFO]%s%s\n%s.\n", v->name, *v->words ? " " : "",
@@ -90,6 +90,8 @@ cli_help(const struct cli *c)
     print_options("options of every verb", cli_common_options);
     printf("\nCONNINFO is a word with = or :// in it (host=db1 dbname=app, postgres://db1/app). "
            "What it\nleaves out comes from libpq's environment, service file and ~/.pgpass.\n");
+    if (program)
+        printf("Several of them, or -d several times, put their databases side by side.\n");
     if (v && v->more)
         printf("\n%s\n", v->more);
     if (program)

@@ -7,7 +7,8 @@
 #include "ui/cli.h"
 
 struct cli_common {
-    const char *dbname, *schema, *adapter, *log_file;
+    struct cli_list dbnames;
+    const char *schema, *adapter, *log_file;
     bool read_only, trust_version, help, version;
 };
 extern const struct cli_option cli_common_options[];

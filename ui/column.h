@@ -41,6 +41,7 @@ struct cell_ctx {
     bool utc;
     void *ctx;           /* list_def.ctx */
     struct buf *scratch; /* for the text of a cell; NULL = made and freed each time */
+    bool approx;         /* the row's counts are estimates */
 };
 
 /* For columns whose kind does not say everything; any part may be absent (NULL, K_CUSTOM). */
@@ -69,6 +70,7 @@ struct column {
 /* Total order of two rows by a column, ascending: NULLs last whatever `desc` says. Ages compare by
  * age: the younger is less. */
 int column_compare(const struct column *c, const void *a, const void *b, bool desc);
+bool column_is_null(const struct column *c, const void *row); /* unknown kinds never are */
 bool column_sortable(const struct column *c);
 bool column_right(const struct column *c);      /* numbers and times stand at the right */
 bool column_desc_first(const struct column *c); /* counts and ages sort largest first */

@@ -23,10 +23,11 @@ enum scope { /* bits: the screens where a command stands */
              IN_HELP = 128,
              IN_SCHEDULES = 256,
              IN_DATABASE = 512,
+             IN_OVERVIEW = 1024,
              IN_REPLAY = 32768, /* besides the screen's own, while a recording is shown */
              IN_DIALOG = 65536, /* boxes that ask: shown in help, keyed by the box itself */
              IN_TABLES = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT |
-                         IN_DATABASE | IN_MESSAGES,
+                         IN_DATABASE | IN_MESSAGES | IN_OVERVIEW,
              IN_ALL = IN_TABLES | IN_JOB | IN_HELP
 };
 

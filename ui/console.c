@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "model/log.h"
-#include "model/source.h"
+#include "model/sources.h"
 #include "ui/app.h"
 #include "ui/demo.h"
 #include "ui/plain.h"
@@ -21,7 +21,7 @@ struct console_options {
     bool ascii, clipboard, production, utc, mouse, plain, demo, help_keys;
 };
 
-enum { INTERVAL_MS = 1000, SECTION_NAMES = 12 };
+enum { INTERVAL_MS = 1000, SECTION_NAMES = 64 };
 
 #define O(f) offsetof(struct console_options, f)
 
@@ -61,22 +61,24 @@ static const struct setting file_keys[] = {
 };
 /* clang-format on */
 
-/* The names under which a section of the file speaks of this database: its service or its name. */
+/* The names under which sections of the file speak of these databases: their services or names. */
 static void
 names_of(const struct cli *c, const char **names)
 {
-    char *words = arena_printf(c->mem, "%s", c->conninfo ? c->conninfo : ""), *word;
     int n = 0;
 
     if (getenv("PGSERVICE"))
         names[n++] = getenv("PGSERVICE");
-    if (c->dbname)
-        names[n++] = c->dbname;
-    else if (getenv("PGDATABASE"))
+    for (int i = 0; i < c->dbnames.n && n < SECTION_NAMES; i++)
+        names[n++] = c->dbnames.items[i];
+    if (!c->dbname && getenv("PGDATABASE"))
         names[n++] = getenv("PGDATABASE");
-    while (n < SECTION_NAMES && (word = strsep(&words, " ")))
-        if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
-            names[n++] = strchr(word, '=') + 1;
+    for (int i = 0; i < c->conninfos.n; i++) {
+        char *words = arena_printf(c->mem, "%s", c->conninfos.items[i]), *word;
+        while (n < SECTION_NAMES && (word = strsep(&words, " ")))
+            if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
+                names[n++] = strchr(word, '=') + 1;
+    }
     names[n] = NULL;
 }
 
@@ -130,7 +132,7 @@ print_keys(const struct cli *c)
 
 /* The loop, until the user or a signal ends it. */
 static int
-run_app(struct cli *c, struct term *t, struct source *s, const struct console_options *o,
+run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_options *o,
         struct settings *kept)
 {
     struct app_options ao = {.clipboard = o->clipboard,
@@ -138,15 +140,17 @@ run_app(struct cli *c, struct term *t, struct source *s, const struct console_op
                              .utc = o->utc,
                              .at = o->at,
                              .settings = kept};
-    struct app *a = app_new(c->loop, t, s, &ao);
+    struct app *a = app_new(c->loop, t, ss, &ao);
     struct err e = {.kind = ERR_NONE};
 
+    if (o->record && sources_n(ss) > 1)
+        app_say(a, SAY_INFO, "only %s is recorded", sources_name(ss, 0));
     for (int i = 0; settings_complaint(kept, i); i++)
         app_say(a, SAY_WARN, "%s", settings_complaint(kept, i));
     bool ok = loop_run(c->loop, &e);
     int code = a->signo ? 128 + a->signo : CLI_DONE;
     app_free(a);
-    source_free(s);
+    sources_free(ss);
     term_close(t);
     log_quiet(false);
     struct err unkept;
@@ -155,34 +159,47 @@ run_app(struct cli *c, struct term *t, struct source *s, const struct console_op
     return ok ? code : cli_fail(c, &e);
 }
 
+/* One for each connection string, or for each -d. What is recorded or shown again is one. */
+static struct sources *
+open_sources(const struct cli *c, const struct console_options *o, struct err *e)
+{
+    int n = c->conninfos.n > c->dbnames.n ? c->conninfos.n : c->dbnames.n;
+    struct source_options *each = arena_alloc(c->mem, sizeof *each * (size_t)(n + 1));
+
+    n = o->replay || n < 1 ? 1 : n;
+    for (int i = 0; i < n; i++)
+        each[i] = (struct source_options){
+            .conninfo = c->conninfos.n > 1 ? c->conninfos.items[i] : c->conninfo,
+            .dbname = c->dbnames.n > 1 ? c->dbnames.items[i] : c->dbname,
+            .schema = c->wish,
+            .adapter = c->adapter,
+            .trust_version = c->trust_version,
+            .interval_ms = (int)o->interval_ms,
+            .read_only = c->read_only,
+            .record = i == 0 ? o->record : NULL,
+            .replay = o->replay,
+        };
+    return sources_new(c->loop, each, n, e);
+}
+
 static int
 open_console(struct cli *c, const struct console_options *o, struct settings *kept)
 {
     struct term_options to = {.theme = o->theme, .ascii = o->ascii, .mouse = o->mouse};
     struct err e = {.kind = ERR_NONE};
     struct term *t;
-    struct source_options so = {.conninfo = c->conninfo,
-                                .dbname = c->dbname,
-                                .schema = c->wish,
-                                .adapter = c->adapter,
-                                .trust_version = c->trust_version,
-                                .interval_ms = (int)o->interval_ms,
-                                .read_only = c->read_only,
-                                .record = o->record,
-                                .replay = o->replay};
-
     if (!color_of(o->color, &to.color))
         return cli_usage(c, "--color is auto, always or never, not %s", o->color);
     if (!term_open(&t, &to, &e))
         return cli_fail(c, &e);
     log_quiet(true);
-    struct source *s = source_new(c->loop, &so, &e);
-    if (!s) {
+    struct sources *ss = open_sources(c, o, &e);
+    if (!ss) {
         term_close(t);
         log_quiet(false);
         return cli_fail(c, &e);
     }
-    return run_app(c, t, s, o, kept);
+    return run_app(c, t, ss, o, kept);
 }
 
 static int

@@ -1,6 +1,7 @@
 /* Numbers and times as text. Every function prints into a struct that it returns by value. */
 #include "ui/fmt.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -228,12 +229,44 @@ fmt_iso(int64_t ms)
 /* --- words -------------------------------------------------------------------------------------
  */
 
+enum { UUID_LEN = 36, ID_HEAD = 8, ID_TAIL = 11, ID_MOST = ID_HEAD + 1 + ID_TAIL };
+
+bool
+fmt_id_is_uuid(const char *id)
+{
+    size_t len = strlen(id);
+
+    if (len < UUID_LEN)
+        return false;
+    id += len - UUID_LEN;
+    for (int i = 0; i < UUID_LEN; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? id[i] != '-' : !isxdigit((unsigned char)id[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Not into the middle of a character. */
+static size_t
+whole(const char *id, size_t at, int step)
+{
+    while (at > 0 && ((unsigned char)id[at] & 0xc0) == 0x80)
+        at += step < 0 ? (size_t)-1 : 1;
+    return at;
+}
+
 struct fmt
 fmt_id_tail(const char *id)
 {
     size_t len = strlen(id);
 
-    return make("%.8s", id + (len > 8 ? len - 8 : 0));
+    if (fmt_id_is_uuid(id))
+        return make("%.8s", id + len - 8);
+    if (len <= ID_MOST)
+        return make("%s", id);
+    return make("%.*s…%.*s", (int)whole(id, ID_HEAD, -1), id, ID_TAIL,
+                id + whole(id, len - ID_TAIL, 1));
 }
 
 struct fmt

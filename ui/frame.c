@@ -99,11 +99,30 @@ say_connection(const struct app *a, struct buf *out)
     return false;
 }
 
+/* Of all of them: how many can't be reached. */
+static bool
+say_sources(const struct app *a, struct buf *out)
+{
+    struct source_line l;
+    int lost = 0;
+
+    for (int i = 0; i < sources_n(a->sources); i++) {
+        sources_line(a->sources, i, &l);
+        lost += l.state == SOURCE_LOST;
+    }
+    if (lost)
+        buf_printf(out, "%d unreachable", lost);
+    return lost > 0;
+}
+
 static bool
 say_state(const struct app *a, struct buf *out)
 {
     bool ascii = grid_ascii(a->grid), bad = true;
     int64_t age = data_age(a);
+
+    if (app_view(a)->ops->all_sources && say_sources(a, out))
+        return true;
 
     if (app_replays(a)) {
         recording_state(a, out);
@@ -127,7 +146,8 @@ say_state(const struct app *a, struct buf *out)
     } else if (data_is_stale(a) && age >= 0) {
         buf_printf(out, "STALE %s", fmt_duration(age).s);
     } else {
-        buf_printf(out, "%s live %gs%s", ascii ? "*" : "●", (double)store_interval(a->store) / 1000,
+        buf_printf(out, "%s live %gs%s", ascii ? "*" : "●",
+                   (double)sources_interval(a->sources) / 1000,
                    store_is_slowed(a->store) ? " slowed" : "");
         bad = false;
     }
@@ -166,22 +186,37 @@ enum {
     PARTS
 };
 
+/* Where there are several sources always which one this is. */
+static void
+say_place(const struct app *a, struct buf *out)
+{
+    const struct db *db = store_db(a->store);
+    const char *host = db_host(db), *name = sources_name(a->sources, a->at);
+    int n = sources_n(a->sources);
+
+    host = *host == '/' || !*host ? "local" : host;
+    if (app_view(a)->ops->all_sources)
+        buf_printf(out, "%d sources", n);
+    else if (app_replays(a))
+        buf_str(out, source_name(a->source));
+    else if (n > 1)
+        buf_printf(out, "%s%s%s %d/%d", strchr(name, '/') ? "" : host, strchr(name, '/') ? "" : "/",
+                   name, a->at + 1, n);
+    else if (*db_name(db))
+        buf_printf(out, "%s/%s", host, db_name(db));
+}
+
 static void
 fill_parts(const struct app *a, struct part *p, bool *bad)
 {
-    const struct db *db = store_db(a->store);
     const struct server_row *srv = store_server(a->store);
     const struct role_row *rr = store_role(a->store);
-    const char *host = db_host(db), *z = a->options.utc ? "Z" : "";
+    const char *z = a->options.utc ? "Z" : "";
     int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
 
     buf_str(&p[PART_NAME].text, "queuetop");
-    if (app_replays(a))
-        buf_str(&p[PART_PLACE].text, source_name(a->source));
-    else if (*db_name(db))
-        buf_printf(&p[PART_PLACE].text, "%s/%s", *host == '/' || !*host ? "local" : host,
-                   db_name(db));
-    if (srv) {
+    say_place(a, &p[PART_PLACE].text);
+    if (srv && !app_view(a)->ops->all_sources) {
         buf_printf(&p[PART_SERVER].text, "pg%.*s", (int)strcspn(srv->server_version, " "),
                    srv->server_version);
         buf_printf(&p[PART_USER].text, "%s%s%s", srv->user, rr && *rr->role ? ":" : "",
@@ -189,7 +224,8 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     }
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);
-    if (age >= 0 && !*bad && store_state(a->store) == STORE_OPEN) {
+    bool one = !app_view(a)->ops->all_sources;
+    if (one && age >= 0 && !*bad && store_state(a->store) == STORE_OPEN) {
         if (!app_replays(a))
             buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
                        a->clock_stands ? 0 : 100 * store_load(a->store));

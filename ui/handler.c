@@ -112,9 +112,7 @@ on_freeze(struct app *a, int arg)
     bool on = !store_is_frozen(a->store);
 
     (void)arg;
-    store_freeze(a->store, on);
-    if (!on)
-        store_refresh_all(a->store);
+    sources_freeze(a->sources, on);
     app_say(a, SAY_INFO, on ? "frozen: nothing is asked until z" : "live again");
 }
 
@@ -123,14 +121,14 @@ on_interval(struct app *a, int step)
 {
     static const int steps[] = {100,   250,   500,   1000,   2000,   5000,
                                 10000, 30000, 60000, 300000, 600000, 3600000};
-    int n = (int)(sizeof steps / sizeof *steps), now = store_interval(a->store), i = 0;
+    int n = (int)(sizeof steps / sizeof *steps), now = sources_interval(a->sources), i = 0;
 
     while (i < n - 1 && steps[i] < now)
         i++;
     i += step;
     if (i < 0 || i >= n)
         return;
-    store_set_interval(a->store, steps[i]);
+    sources_set_interval(a->sources, steps[i]);
     app_say(a, SAY_INFO, "refresh each %s", fmt_duration(steps[i]).s);
 }
 
@@ -187,7 +185,7 @@ void
 on_reconnect(struct app *a, int arg)
 {
     (void)arg;
-    a->password_refused = false;
+    a->desks[a->at].password_refused = false;
     db_retry_now(source_watcher(a->source));
     store_refresh_all(a->store);
     app_say(a, SAY_INFO, "asked the server again");

@@ -13,6 +13,8 @@ void on_back(struct app *a, int arg);
 void on_trail(struct app *a, int step); /* ui/trail.c */
 void on_step(struct app *a, int dir);
 void on_box(struct app *a, int which);
+void on_source(struct app *a, int arg);   /* ui/app_sources.c */
+void on_overview(struct app *a, int arg); /* ui/app_sources.c */
 void on_freeze(struct app *a, int arg);
 void on_interval(struct app *a, int step);
 void on_zone(struct app *a, int arg);

@@ -17,11 +17,14 @@ static void
 draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
-    int tries = j->tries + !strcmp(j->state, "running"); /* this try is not among those so far */
+    bool running = !strcmp(j->state, "running"); /* this try is not among those so far */
+    int tries = j->tries == INT_MIN ? 0 : j->tries + running;
     char text[40];
 
     (void)c;
-    if (j->max_tries == INT_MIN)
+    if (j->tries == INT_MIN)
+        snprintf(text, sizeof text, "—");
+    else if (j->max_tries == INT_MIN)
         snprintf(text, sizeof text, "%d", tries);
     else
         snprintf(text, sizeof text, "%d/%d", tries, j->max_tries);
@@ -47,6 +50,10 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
     int64_t due = due_of(j), late = due == FIELD_NULL ? 0 : c->now_ms - due;
     bool running = !strcmp(j->state, "running");
 
+    if (j->stale == 1) {
+        grid_right(g, r, ROLE_BAD, "stale");
+        return;
+    }
     if (due == FIELD_NULL)
         return;
     grid_right(g, r,
@@ -54,6 +61,18 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
                : late > 0          ? ROLE_WARN
                                    : ROLE_DIM,
                late > 0 && running ? "expired" : fmt_age_short(late).s);
+}
+
+/* Its worker seems gone. */
+static void
+draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct job_row *j = row;
+    bool stale = j->stale == 1;
+
+    (void)c;
+    grid_printf(g, r, stale ? ROLE_WARN : state_role(j->state), "%s %s",
+                stale ? "▲" : state_glyph(j->state), j->state);
 }
 
 static enum role
@@ -64,8 +83,10 @@ role_dim(const void *row, const struct cell_ctx *c)
     return ROLE_DIM;
 }
 
-static const struct column_special tries_special = {draw_tries, NULL, K_CUSTOM, true};
-static const struct column_special due_special = {draw_due, NULL, K_CUSTOM, true};
+/* They sort as numbers so that one sees whether there are any; the server gives the order. */
+static const struct column_special tries_special = {draw_tries, NULL, K_INT, true};
+static const struct column_special due_special = {draw_due, NULL, K_BIG, true};
+static const struct column_special state_special = {draw_state, NULL, K_STATE, false};
 static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
 
 /* clang-format off */
@@ -73,7 +94,7 @@ static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, fals
 static const struct column columns[] = {
     {"id", "ID", "Last digits of the id", K_UUID, F(id), 8, 8, 0, NULL},
     {"queue", "QUEUE", "Queue of the job", K_TEXT, F(queue), 8, 16, 6, NULL},
-    {"state", "STATE", "What it is now", K_STATE, F(state), 11, 11, 0, NULL},
+    {"state", "STATE", "What it is now", K_CUSTOM, F(state), 11, 11, 0, &state_special},
     {"tries", "TRY", "Tries so far, of how many", K_CUSTOM, F(tries), 5, 5, 3, &tries_special},
     {"priority", "PRI", "0 is first, 9 is last", K_INT, F(priority), 3, 3, 9, NULL},
     {"age", "AGE", "Time since it was pushed", K_AGE, F(created_ms), 7, 7, 2, NULL},
@@ -92,3 +113,19 @@ const struct list_def jobs_def = {
     .id_offset = F(id),
     .server_order = true,
 };
+
+enum { ID_COLUMN = 0, ID_LEAST = 8, ID_MOST = 20 };
+
+void
+jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign)
+{
+    int w = ID_LEAST;
+
+    for (int i = 0; i < n && foreign; i++) {
+        struct fmt id = fmt_id_tail(rows[i].id);
+        int need = text_width(id.s, strlen(id.s), TEXT_LINE);
+        w = need > w ? need : w;
+    }
+    list_hide_empty(l, foreign);
+    list_column_width(l, ID_COLUMN, w < ID_MOST ? w : ID_MOST, w < ID_MOST ? w : ID_MOST);
+}

@@ -2,9 +2,13 @@
 #ifndef UI_JOBS_COLUMNS_H
 #define UI_JOBS_COLUMNS_H
 
+#include "model/record.h"
 #include "ui/list.h"
 
 extern const struct list_def jobs_def;
 enum { JOBS_QUEUE_COLUMN = 1 }; /* hidden while the filter names one queue */
+
+/* Before rows are set: as wide as their ids need; of a foreign queue the columns that it fills. */
+void jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign);
 
 #endif

@@ -145,7 +145,7 @@ write_uuid(const struct column *c, const void *row, const struct cell_ctx *x, in
     const char *id = text_of(c, row);
 
     (void)x;
-    if (w <= 0 || (int)strlen(id) <= w)
+    if (w <= 0)
         buf_str(out, id);
     else
         buf_str(out, fmt_id_tail(id).s);
@@ -170,9 +170,10 @@ write_count(const struct column *c, const void *row, const struct cell_ctx *x, i
             struct buf *out)
 {
     int64_t n = big_of(c, row);
+    bool about = x->approx && n != FIELD_NULL;
 
-    (void)x;
-    buf_str(out, w > 0 ? fmt_count_fit(n, w).s : fmt_count(n).s);
+    buf_printf(out, "%s%s", about ? "~" : "",
+               w > 0 ? fmt_count_fit(n, w - about).s : fmt_count(n).s);
 }
 
 static void
@@ -334,6 +335,18 @@ static enum kind
 sort_kind(const struct column *c)
 {
     return c->kind == K_CUSTOM && c->special ? c->special->sort_as : c->kind;
+}
+
+bool
+column_is_null(const struct column *c, const void *row)
+{
+    bool nulls = false;
+    compare_fn *compare = kinds[sort_kind(c)].compare;
+
+    if (!compare)
+        return false;
+    compare(c, row, row, &nulls);
+    return nulls;
 }
 
 bool

@@ -26,6 +26,7 @@ list_new(const struct list_def *def)
     l->ctx = def->ctx;
     l->page_h = 1;
     l->sort = -1;
+    memcpy(l->own, def->columns, sizeof *l->own * (size_t)def->ncolumns);
     for (int i = 1; i < def->ncolumns; i++)
         l->hidden[i] = def->columns[i].keep >= 100;
     if (def->sort)
@@ -182,6 +183,7 @@ list_set_rows(struct list *l, const void *rows, int n)
     assert(n >= 0 && (rows || n == 0));
     l->rows = rows;
     l->n = n;
+    list_note_filled(l);
     list_rebuild(l);
 }
 

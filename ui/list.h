@@ -30,7 +30,9 @@ struct list_def {
     const char *sort;  /* name of the first sort column; NULL = as given */
     bool desc;
     struct lead (*lead)(const void *row, const struct cell_ctx *c); /* or NULL */
-    void *ctx; /* handed to column_special and lead */
+    bool (*stale)(const void *row);  /* this row's data is old; or NULL */
+    bool (*approx)(const void *row); /* its counts are estimates; or NULL */
+    void *ctx;                       /* handed to column_special and lead */
 };
 
 struct list *list_new(const struct list_def *def); /* def is borrowed for the list's life */
@@ -82,6 +84,11 @@ int list_columns(const struct list *l);
 const struct column *list_column(const struct list *l, int i);
 bool list_column_on(const struct list *l, int i);
 void list_column_show(struct list *l, int i, bool on); /* the first column always stays */
+/* From now on a column in which no row has ever had a value is not shown: its source has none. The
+ * first one always is. */
+void list_hide_empty(struct list *l, bool on);
+/* Another width for a column of this list. */
+void list_column_width(struct list *l, int i, int min_w, int max_w);
 /* Sort and columns as one line for the state file ("sort=ready desc hide=eta,cap show=p50"), and
  * back; unknown names are ignored. */
 void list_save(const struct list *l, struct buf *out);

@@ -39,6 +39,12 @@ list_sort_by(struct list *l, const char *name, bool desc)
     return sort_by(l, find_column(l, name, strlen(name)), desc);
 }
 
+static bool
+is_off(const struct list *l, int i)
+{
+    return l->hidden[i] || (l->hide_empty && l->n > 0 && !l->filled[i]);
+}
+
 void
 list_sort_step(struct list *l, int step)
 {
@@ -49,7 +55,7 @@ list_sort_step(struct list *l, int step)
     for (int tries = 0; tries < n; tries++) {
         at = (at + (step < 0 ? n - 1 : 1)) % n;
         const struct column *c = &l->def->columns[at];
-        if (!l->hidden[at] && column_sortable(c)) {
+        if (!is_off(l, at) && column_sortable(c)) {
             sort_by(l, at, column_desc_first(c));
             return;
         }
@@ -79,6 +85,38 @@ bool
 list_column_on(const struct list *l, int i)
 {
     return !l->hidden[i];
+}
+
+void
+list_hide_empty(struct list *l, bool on)
+{
+    l->hide_empty = on;
+}
+
+void
+list_column_width(struct list *l, int i, int min_w, int max_w)
+{
+    l->own[i].min_w = min_w;
+    l->own[i].max_w = max_w;
+}
+
+void
+list_note_filled(struct list *l)
+{
+    for (int i = 0; l->hide_empty && i < l->def->ncolumns; i++)
+        for (int row = 0; row < l->n && !l->filled[i]; row++)
+            l->filled[i] =
+                !column_is_null(&l->def->columns[i], l->rows + (size_t)row * l->def->row_size);
+}
+
+void
+list_widths(const struct list *l, int w, int *widths)
+{
+    bool off[LIST_COLUMNS];
+
+    for (int i = 0; i < l->def->ncolumns; i++)
+        off[i] = is_off(l, i);
+    column_layout(l->own, l->def->ncolumns, off, w, widths);
 }
 
 void

@@ -59,13 +59,14 @@ draw_lead(const struct frame *f, struct rect r, const void *row, bool marked)
 }
 
 static void
-draw_row(const struct frame *f, struct rect line, int i)
+draw_row(struct frame *f, struct rect line, int i)
 {
     const struct list *l = f->l;
     const void *row = list_row(l, i);
     bool marked = l->nmarks > 0 && list_is_marked(l, list_id(l, i));
     struct rect r = line, first = {0, 0, 0, 0};
 
+    f->cell.approx = l->def->approx && l->def->approx(row);
     draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked);
     for (int k = 0; k < l->def->ncolumns; k++) {
         if (f->widths[k] <= 0)
@@ -76,7 +77,7 @@ draw_row(const struct frame *f, struct rect line, int i)
         if (k == 0)
             first = cell;
     }
-    if (f->look->stale)
+    if (f->look->stale || (l->def->stale && l->def->stale(row)))
         grid_paint(f->g, line, ROLE_STALE);
     if (marked)
         grid_paint(f->g, first, ROLE_MARK);
@@ -130,12 +131,12 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
         .l = l,
         .g = g,
         .look = look,
-        .cell = {look->now_ms, look->utc, l->ctx, &l->scratch},
+        .cell = {look->now_ms, look->utc, l->ctx, &l->scratch, false},
     };
 
     if (r.w <= 0 || r.h <= 0)
         return;
-    column_layout(l->def->columns, l->def->ncolumns, l->hidden, r.w - LEAD_W, f.widths);
+    list_widths(l, r.w - LEAD_W, f.widths);
     memcpy(l->widths, f.widths, sizeof l->widths);
     l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
     if (r.h > 1)

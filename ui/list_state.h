@@ -35,11 +35,18 @@ struct list {
 
     int sort; /* column number, -1 = as given */
     bool desc;
-    bool hidden[LIST_COLUMNS];
+    bool hidden[LIST_COLUMNS]; /* by the user or the screen */
+    bool hide_empty;           /* and where no row has had a value yet: */
+    bool filled[LIST_COLUMNS];
+    struct column own[LIST_COLUMNS]; /* the columns, with the widths of this list */
     bool more_above, more_below;
     struct buf scratch;
 };
 
+/* Looks which columns have values in these rows. */
+void list_note_filled(struct list *l);
+/* How wide each column is in w cells; 0 = not shown. */
+void list_widths(const struct list *l, int w, int *widths);
 /* Makes the order anew from rows, filter and sort, and finds the cursor again. */
 void list_rebuild(struct list *l);
 /* The id of the row at a place of the order. */

@@ -129,10 +129,14 @@ run_line(const struct cli *c, const char *line)
 int
 plain_run(struct cli *c)
 {
-    char *line = NULL, *last = xstrdup("queues");
+    char *line = NULL, *last;
     bool asks = isatty(STDIN_FILENO);
     int code = CLI_DONE;
     size_t cap = 0;
+
+    if (c->conninfos.n > 1 || c->dbnames.n > 1)
+        return cli_usage(c, "--plain speaks to one database");
+    last = xstrdup("queues");
 
     fputs(asks ? intro : "", stdout);
     for (;;) {

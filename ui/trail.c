@@ -52,6 +52,7 @@ place_take(struct place *p, const struct app *a)
         p->id[i] = xstrdup(v->ops->list ? list_selected_id(v->ops->list(v)) : "");
     }
     p->depth = a->depth;
+    p->source = a->at;
 }
 
 static void
@@ -104,6 +105,8 @@ put_back(struct view *v, const char *arg, const char *id)
 static void
 place_show(const struct place *p, struct app *a)
 {
+    if (!app_switch(a, p->source))
+        return;
     for (int i = 0; i < p->depth; i++) {
         if (i == 0)
             app_open(a, p->name[i], NULL);

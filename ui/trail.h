@@ -10,6 +10,7 @@
 enum { TRAIL_PLACES = 32, TRAIL_DEPTH = 12 };
 
 struct place {
+    int source;
     int depth;
     char *name[TRAIL_DEPTH], *arg[TRAIL_DEPTH], *id[TRAIL_DEPTH]; /* id: of the selected row */
 };

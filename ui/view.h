@@ -67,6 +67,7 @@ struct view_ops {
     unsigned topics;   /* bits of enum topic that it shows: only these are asked */
     size_t size;
     bool fixed_order; /* the server gives the order: no sorting */
+    bool all_sources; /* it shows the queues of all of them */
     void (*init)(struct view *, const char *arg);
     void (*done)(struct view *);
     void (*show)(struct view *);   /* it came to the front: ask the store for what it needs */

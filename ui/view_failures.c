@@ -318,7 +318,7 @@ failures_open(struct view *view)
                 : v->by == BY_KIND              ? xstrdup(one)
                                                 : filter_with(one, "error", l->g.error_key);
 
-    app_push(view->app, "jobs", two);
+    app_push_jobs(view->app, two);
     free(one);
     free(two);
 }

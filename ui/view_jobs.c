@@ -12,6 +12,7 @@
 #include "ui/jobpage.h"
 #include "ui/jobs_columns.h"
 #include "ui/jobs_marks.h"
+#include "ui/jobs_place.h"
 #include "ui/views.h"
 
 enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
@@ -42,6 +43,18 @@ is_ours(const struct jobs *v)
     return f && f->text && !strcmp(f->text, v->filter.text ? v->filter.text : "");
 }
 
+/* The filter, if the language and the queue system take it; else it is empty. */
+static bool
+read_filter(const struct app *a, const char *text, struct filter *f, struct filter_mark *mark,
+            struct err *e)
+{
+    if (filter_parse(text, f, mark, e) && app_takes_filter(a, text, mark, e))
+        return true;
+    filter_done(f);
+    (void)!filter_parse("", f, NULL, &(struct err){0});
+    return false;
+}
+
 static void
 jobs_init(struct view *view, const char *arg)
 {
@@ -49,7 +62,7 @@ jobs_init(struct view *view, const char *arg)
     struct err e;
 
     v->list = list_new(&jobs_def);
-    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
+    if (!read_filter(view->app, arg ? arg : "", &v->filter, NULL, &e))
         app_say(view->app, SAY_BAD, "%s", e.text);
     v->home = xstrdup(v->filter.text);
     list_column_show(v->list, JOBS_QUEUE_COLUMN, !v->filter.terms.value[PARAM_QUEUE]);
@@ -100,6 +113,7 @@ jobs_update(struct view *view)
     for (int i = 0; rows && i < n; i++)
         if (i == 0 || strcmp(rows[i].kind, rows[i - 1].kind) != 0)
             names_add(&view->app->kinds, rows[i].kind);
+    jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app));
     list_set_rows(v->list, rows, rows ? n : 0);
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all)
@@ -162,54 +176,6 @@ jobs_drawn(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* How many match, where the maintained counters know it: a filter of queue and states only.
- * -1 = unknown. */
-static int64_t
-exact_count(const struct jobs *v)
-{
-    const struct store *s = v->view.app->store;
-    const struct params *p = &v->filter.terms;
-    const char *queue = p->value[PARAM_QUEUE];
-    const struct queue_row *q = queue ? store_queue(s, queue) : store_totals(s);
-
-    for (int i = 0; i < PARAM_TOTAL; i++)
-        if (p->value[i] && i != PARAM_QUEUE && i != PARAM_STATES)
-            return -1;
-    if (!q || !p->value[PARAM_STATES] || filter_has_state(&v->filter, "completed") ||
-        filter_has_state(&v->filter, "cancelled"))
-        return -1;
-    int64_t n = 0;
-    n += filter_has_state(&v->filter, "scheduled") ? q->scheduled : 0;
-    n += filter_has_state(&v->filter, "ready") ? q->ready : 0;
-    n += filter_has_state(&v->filter, "running") ? q->running : 0;
-    n += filter_has_state(&v->filter, "retry") ? q->retry : 0;
-    n += filter_has_state(&v->filter, "failed") ? q->failed : 0;
-    return n;
-}
-
-/* "12 of 345", as far as it is known. */
-static void
-say_place(const struct jobs *v, const struct jobs_place *place, struct buf *out)
-{
-    int index = list_index(v->list), count = list_count(v->list);
-    int64_t exact = exact_count(v), seen = place->before + count;
-
-    if (index < 0)
-        return;
-    if (place->before >= 0)
-        buf_printf(out, "%s of %s%s", fmt_count(place->before + index + 1).s,
-                   fmt_count(exact >= seen ? exact : seen).s,
-                   exact >= seen || place->at_end ? "" : "+");
-    else if (place->at_end && exact >= count) /* counted from the end */
-        buf_printf(out, "%s of %s", fmt_count(exact - count + index + 1).s, fmt_count(exact).s);
-    else if (place->at_end && index == count - 1)
-        buf_str(out, "the last");
-    else if (place->at_end)
-        buf_printf(out, "%s before the end", fmt_count(count - index - 1).s);
-    else
-        buf_str(out, "near the end");
-}
-
 static void
 draw_summary(struct jobs *v, struct grid *g, struct rect r)
 {
@@ -219,7 +185,7 @@ draw_summary(struct jobs *v, struct grid *g, struct rect r)
     int marks;
 
     list_marks(v->list, &marks);
-    say_place(v, &place, &right);
+    jobs_say_place(s, &v->filter, v->list, &right);
     if (place.searching)
         buf_printf(&right, "%s%s looked at", right.len ? " · " : "", fmt_count(place.looked).s);
     if (v->all)
@@ -396,7 +362,7 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     struct jobs *v = (struct jobs *)view;
     struct filter f;
 
-    if (!filter_parse(text, &f, mark, e)) {
+    if (!read_filter(view->app, text, &f, mark, e)) {
         filter_done(&f);
         return false;
     }

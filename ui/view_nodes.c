@@ -405,7 +405,7 @@ nodes_open(struct view *view)
 {
     char *text = filter_with("state:running", "node", list_selected_id(table_list(view)));
 
-    app_push(view->app, "jobs", text);
+    app_push_jobs(view->app, text);
     free(text);
 }
 

@@ -230,7 +230,7 @@ queues_open(struct view *view)
     struct queues *v = (struct queues *)view;
     char *text = filter_with("", "queue", list_selected_id(v->table.list));
 
-    app_push(view->app, "jobs", text);
+    app_push_jobs(view->app, text);
     free(text);
 }
 

@@ -321,7 +321,7 @@ schedules_open(struct view *view)
     if (!s)
         return;
     char *text = filter_with("", "queue", s->queue);
-    app_push(view->app, "jobs", text);
+    app_push_jobs(view->app, text);
     free(text);
 }
 

@@ -69,6 +69,12 @@ everywhere(void **state)
     vt_want(&vt, "vacuum");
     press(&vt, "messages");
     vt_want(&vt, "in this session");
+    press(&vt, "overview");
+    vt_want(&vt, "all sources");
+    press(&vt, "source");
+    vt_want(&vt, "SYSTEM");
+    vt_keys(&vt, "esc esc 8");
+    vt_want(&vt, "in this session");
     press(&vt, "next");
     vt_want(&vt, "all queues");
     press(&vt, "previous");

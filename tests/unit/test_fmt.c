@@ -164,6 +164,10 @@ test_words(void **state)
     (void)state;
     is(fmt_id_tail("019392a1-0000-7000-8000-0123456789ab"), "456789ab");
     is(fmt_id_tail("42"), "42");
+    is(fmt_id_tail("9223372036854775807"), "9223372036854775807");
+    is(fmt_id_tail("mail:019392a1-0000-7000-8000-0123456789ab"), "456789ab");
+    is(fmt_id_tail("a-very-long-identity-of-a-job-17"), "a-very-l…of-a-job-17");
+    is(fmt_id_tail("abcdefgé-längere-identität-è2345678910"), "abcdefg…2345678910");
     is(fmt_plural(1, "job"), "1 job");
     is(fmt_plural(1204, "job"), "1,204 jobs");
     is(fmt_plural(0, "row"), "0 rows");
