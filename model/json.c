@@ -168,8 +168,8 @@ next_part(struct reader *r, struct part *p)
     return true;
 }
 
-static bool
-is_json(const char *s, size_t len)
+bool
+json_check(const char *s, size_t len, int *line, int *column)
 {
     struct reader r = {.s = s, .len = len};
     struct part p;
@@ -177,7 +177,21 @@ is_json(const char *s, size_t len)
     while (next_part(&r, &p))
         ;
     buf_free(&r.open);
+    *line = *column = 1;
+    for (size_t i = 0; i < r.at; i++) {
+        bool is_more = ((unsigned char)s[i] & 0xC0) == 0x80; /* of a character */
+        *column = s[i] == '\n' ? 1 : *column + !is_more;
+        *line += s[i] == '\n';
+    }
     return r.expect == NOTHING && r.at == len;
+}
+
+static bool
+is_json(const char *s, size_t len)
+{
+    int line, column;
+
+    return json_check(s, len, &line, &column);
 }
 
 /* Does the bracket at s close soon, with nothing nested in it? Counted as it will be printed. */
@@ -284,6 +298,21 @@ json_pretty(struct buf *out, const char *s, size_t len)
     }
     while (next_part(&r, &p))
         print_part(out, &r, p, &flat);
+    buf_free(&r.open);
+}
+
+void
+json_compact(struct buf *out, const char *s, size_t len)
+{
+    struct reader r = {.s = s, .len = len};
+    struct part p;
+
+    if (!is_json(s, len)) {
+        buf_add(out, s, len);
+        return;
+    }
+    while (next_part(&r, &p))
+        buf_add(out, p.s, p.len);
     buf_free(&r.open);
 }
 

@@ -56,6 +56,10 @@ bool utf8_valid(const char *s, size_t len);
  * of plain values on one line); input that is not JSON comes out unchanged. Nesting beyond 200
  * levels stays on one line. */
 void json_pretty(struct buf *out, const char *s, size_t len);
+/* The same to the letter without any white space between its parts. */
+void json_compact(struct buf *out, const char *s, size_t len);
+/* Is it JSON? If not, line and column (from 1, in characters) say where that was seen. */
+bool json_check(const char *s, size_t len, int *line, int *column);
 /* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD, characters that are not
  * text_is_plain become \uNNNN. */
 void json_string(struct buf *out, const char *s, size_t len);

@@ -94,7 +94,7 @@ static const struct form_field fields[] = {
     {"zone",         FIELD_TEXT,   "",   NULL,      "by the clock of this zone: UTC, Europe/Berlin"        },
     {"queue",        FIELD_TEXT,   "",   NULL,      "where its jobs go"                                    },
     {"kind",         FIELD_TEXT,   "",   NULL,      "what sort of job it is; may be empty"                 },
-    {"payload",      FIELD_TEXT,   "",   NULL,      "JSON, unless the payload type says else; may be empty"},
+    {"payload",      FIELD_DOC,    "",   NULL,      "JSON, unless the payload type says else; may be empty; F5: editor"},
     {"payload type", FIELD_TEXT,   "",   NULL,      "empty: JSON; text/plain: the payload is a text"       },
     {"priority",     FIELD_TEXT,   "",   NULL,      "0 (soonest) to 9"                                     },
     {"catch up",     FIELD_CHOICE, NULL, catch_ups, "which of the runs that were missed follow later"      },

@@ -141,6 +141,8 @@ on_command_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
+    if (a->away && signo == SIGINT) /* meant for the editor */
+        return;
     app_run(a, command_named(app_scope(a), signo == SIGINT ? "stop" : "suspend"));
 }
 
@@ -149,6 +151,8 @@ on_size_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
+    if (a->away)
+        return;
     if (signo == SIGCONT)
         term_enter(a->term);
     term_resized(a->term);
@@ -278,7 +282,7 @@ next_turn(const struct app *a)
 {
     int64_t at = a->tick_ms;
 
-    if (a->stale && !a->unsent)
+    if (a->stale && !a->unsent && !a->away)
         at = frame_due(a);
     return a->wake_ms && a->wake_ms < at ? a->wake_ms : at;
 }
@@ -295,7 +299,7 @@ app_before_wait(void *ctx)
         return;
     }
     take_ticks(a, now);
-    if (a->stale && !a->unsent && now >= frame_due(a))
+    if (a->stale && !a->unsent && !a->away && now >= frame_due(a))
         draw_frame(a, now);
     if (a->timer)
         loop_cancel(a->loop, a->timer);
@@ -340,6 +344,7 @@ app_free(struct app *a)
     loop_unwatch(a->loop, a->tty);
     if (a->timer)
         loop_cancel(a->loop, a->timer);
+    editor_free(a->editor);
     app_drop_views(a);
     if (a->action)
         action_free(a->action);

@@ -11,6 +11,7 @@
 #include "model/loop.h"
 #include "model/sources.h"
 #include "ui/complete.h"
+#include "ui/editor.h"
 #include "ui/grid.h"
 #include "ui/prompt.h"
 #include "ui/term.h"
@@ -96,17 +97,21 @@ struct app {
     int told_of;    /* sources that there were when it was said */
     int64_t now_ms; /* the server's clock, for ages; stands still while frozen */
     int64_t frozen_ms;
-    int64_t drawn_ms;    /* monotonic, of the last frame */
-    int64_t tick_ms;     /* monotonic, of the next frame that comes by itself */
-    int64_t wake_ms;     /* monotonic, of one that a view has asked for; 0 = none */
-    int64_t stale_ms;    /* monotonic, since when a frame is due; 0 = none is */
-    int frames;          /* drawn so far */
-    bool ticked;         /* the coming frame is the tick's */
-    int timer;           /* for it, 0 = none */
-    int tty;             /* handle of the terminal in the loop */
-    bool clock_stands;   /* QUEUETOP_NOW: nothing on the screen may depend on time */
-    bool stale;          /* something has changed since the last frame */
-    bool keyed;          /* and a key was part of it: the frame does not wait */
+    int64_t drawn_ms;      /* monotonic, of the last frame */
+    int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
+    int64_t wake_ms;       /* monotonic, of one that a view has asked for; 0 = none */
+    int64_t stale_ms;      /* monotonic, since when a frame is due; 0 = none is */
+    int frames;            /* drawn so far */
+    bool ticked;           /* the coming frame is the tick's */
+    int timer;             /* for it, 0 = none */
+    int tty;               /* handle of the terminal in the loop */
+    bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
+    bool stale;            /* something has changed since the last frame */
+    bool keyed;            /* and a key was part of it: the frame does not wait */
+    bool away;             /* the terminal is lent to an editor */
+    struct editor *editor; /* that runs then */
+    editor_fn *edited;     /* told of its end */
+    void *edited_ctx;
     bool unsent;         /* the terminal has not taken the last frame yet */
     bool record_begun;   /* what there is to say of a recording at the start was said */
     bool record_ended;   /* that it had to end too */
@@ -177,6 +182,15 @@ void app_action_update(struct app *a); /* after each turn */
 void app_action_stop(struct app *a);
 
 void app_mouse(struct app *a, const struct key *k); /* (ui/mouse.c) */
+
+struct app_text {
+    const char *suffix; /* ".json" */
+    const char *text;
+    size_t len;
+};
+/* Gives a text to the user's editor, and the terminal with it. fn is told what came of it when the
+ * terminal is back; false: there is no editor, which was said. (ui/away.c) */
+bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx);
 
 struct rect app_line(const struct app *a); /* the row above the footer */
 struct rect app_body(const struct app *a); /* between tabs and that row */

@@ -35,8 +35,11 @@ void box_sources(struct app *a);
 /* Takes act over; job: the full id when it is for one job, else NULL. */
 void box_confirm(struct app *a, struct action *act, const char *job);
 
+/* --- another payload for a job (ui/box_edit.c) --- */
+void box_edit(struct app *a, const char *id);
+
 /* --- a form of a few fields before the question (ui/box_form.c) --- */
-enum field_kind { FIELD_TEXT, FIELD_TIME, FIELD_CHOICE };
+enum field_kind { FIELD_TEXT, FIELD_TIME, FIELD_CHOICE, FIELD_DOC /* one: F5 opens the editor */ };
 struct form_field {
     const char *label;
     enum field_kind kind;

@@ -85,17 +85,29 @@ ask_ladder(struct confirm_box *c)
     }
 }
 
-/* Who it is for, as it was shown; a warning where a line begins with "! ". */
-static void
-say_about(struct ask *ask, const char *text)
+static enum role
+about_role(enum act act, const char *text)
 {
-    const char *label = !strncmp(text, "! ", 2) ? "note" : "who";
+    if (act == ACT_EDIT && *text == '-')
+        return ROLE_BAD;
+    if (act == ACT_EDIT && *text == '+')
+        return ROLE_GOOD;
+    return !strncmp(text, "! ", 2) ? ROLE_WARN : ROLE_TEXT;
+}
+
+/* Who it is for, as it was shown, or the payload; a warning where a line begins with "! ". */
+static void
+say_about(struct ask *ask, enum act act, const char *text)
+{
+    const char *label = act == ACT_EDIT           ? "payload"
+                        : act == ACT_PUSH         ? "job"
+                        : !strncmp(text, "! ", 2) ? "note"
+                                                  : "who";
 
     for (; *text; label = "") {
         size_t len = strcspn(text, "\n");
         bool warns = !strncmp(text, "! ", 2);
-        ask_say(ask, warns ? ROLE_WARN : ROLE_TEXT, label, "%.*s", (int)len - 2 * warns,
-                text + 2 * warns);
+        ask_say(ask, about_role(act, text), label, "%.*s", (int)len - 2 * warns, text + 2 * warns);
         text += len + (text[len] == '\n');
     }
 }
@@ -115,7 +127,7 @@ fill(struct confirm_box *c)
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
     if (*c->job)
         ask_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
-    say_about(&c->ask, action_about(c->action));
+    say_about(&c->ask, action_act(c->action), action_about(c->action));
     say_evidence(c);
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));

@@ -1,13 +1,15 @@
 /*
  * A form of a few fields that comes before the question: how long to extend, what to purge, which
  * leases to release, what a schedule is. Enter goes on to the preview, Tab and the arrows move,
- * Space changes a choice.
+ * Space changes a choice, F5 opens the editor for a text that may have many lines.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/clock.h"
+#include "model/text.h"
 #include "ui/box.h"
 
 struct form {
@@ -20,6 +22,7 @@ struct form {
     int choice[FORM_FIELDS], chosen[FORM_FIELDS];
     int at, top;
     int64_t stamp;
+    char *doc;             /* of the FIELD_DOC: what no line can hold; NULL = the line counts */
     struct action *action; /* form_ask: its preview is under way */
     char note[400];
 };
@@ -35,7 +38,7 @@ form_subject(const struct form *f)
 const char *
 form_text(const struct form *f, int field)
 {
-    return f->lines[field].text;
+    return f->doc && f->spec->fields[field].kind == FIELD_DOC ? f->doc : f->lines[field].text;
 }
 
 int
@@ -57,7 +60,7 @@ bool
 form_changed(const struct form *f, int field)
 {
     return f->choice[field] != f->chosen[field] ||
-           strcmp(f->lines[field].text, f->filled[field]) != 0;
+           strcmp(form_text(f, field), f->filled[field]) != 0;
 }
 
 int64_t
@@ -83,6 +86,7 @@ form_free(struct view *v)
     }
     if (f->action)
         action_free(f->action);
+    free(f->doc);
     free(f->subject);
     free(f->facts);
 }
@@ -187,6 +191,85 @@ form_go(struct form *f, int step)
     f->at = (f->at + step + f->spec->n) % f->spec->n;
 }
 
+/* Whether a line would show the text as it is. */
+static bool
+fits_line(const char *text)
+{
+    for (const char *s = text; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return false;
+    return strlen(text) <= LINE_MAX_BYTES;
+}
+
+/* Takes text over. */
+static void
+set_doc(struct form *f, int field, char *text)
+{
+    bool fits = fits_line(text);
+
+    line_set(&f->lines[field], fits ? text : "");
+    free(f->doc);
+    f->doc = fits ? NULL : text;
+    if (fits)
+        free(text);
+}
+
+/* JSON of one line was spread out for the editor: what was not changed stays as it was. */
+static void
+doc_came(void *ctx, const char *text, size_t len, const struct err *e)
+{
+    struct form *f = ctx;
+    struct buf was = {0}, is = {0};
+
+    if (!text || strlen(text) != len || !utf8_valid(text, len)) {
+        snprintf(f->note, sizeof f->note, "%.390s", text ? "this is no text in UTF-8" : e->text);
+        return;
+    }
+    json_compact(&was, form_text(f, f->at), strlen(form_text(f, f->at)));
+    json_compact(&is, text, len);
+    len -= len > 0 && text[len - 1] == '\n';
+    if (was.len != is.len || (is.len > 0 && memcmp(was.data, is.data, is.len) != 0))
+        set_doc(f, f->at, xstrndup(text, len));
+    buf_free(&was);
+    buf_free(&is);
+}
+
+static void
+edit_doc(struct form *f)
+{
+    struct buf b = {0};
+    const char *text = form_text(f, f->at);
+
+    buf_str(&b, "");
+    if (strchr(text, '\n'))
+        buf_str(&b, text);
+    else
+        json_pretty(&b, text, strlen(text));
+    if (b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_str(&b, "\n");
+    app_edit(f->view.app, &(struct app_text){".json", b.data, b.len}, doc_came, f);
+    buf_free(&b);
+}
+
+/* A text of many lines can't be typed at, only opened or dropped. */
+static bool
+doc_key(struct form *f, const struct key *k)
+{
+    if (f->spec->fields[f->at].kind != FIELD_DOC)
+        return false;
+    if (key_is(k, "F5")) {
+        edit_doc(f);
+        return true;
+    }
+    if (!f->doc)
+        return false;
+    if (key_in(k, "C-u Backspace Del"))
+        set_doc(f, f->at, xstrdup(""));
+    else
+        snprintf(f->note, sizeof f->note, "F5 opens it in the editor, Backspace drops it");
+    return true;
+}
+
 static bool
 form_key(struct view *v, const struct key *k)
 {
@@ -209,7 +292,7 @@ form_key(struct view *v, const struct key *k)
         form_choose(f, 1);
     } else if (choice && key_is(k, "Left")) {
         form_choose(f, -1);
-    } else if (!choice) {
+    } else if (!choice && !doc_key(f, k)) {
         line_key(&f->lines[f->at], k);
     }
     return true;
@@ -243,7 +326,12 @@ draw_typed(const struct form *f, struct grid *g, struct rect row, int i)
     if (field->kind == FIELD_TIME)
         box.w = box.w < 10 ? box.w : 10;
     grid_fill(g, box, ROLE_INPUT);
-    if (f->at == i)
+    if (f->doc && field->kind == FIELD_DOC) {
+        grid_printf(g, box, ROLE_INPUT, "%s in %s", fmt_bytes((int64_t)strlen(f->doc)).s,
+                    fmt_plural(grid_count_lines(f->doc, strlen(f->doc), INT_MAX), "line").s);
+        if (f->at == i)
+            grid_cursor(g, box.x, box.y);
+    } else if (f->at == i)
         line_draw(&f->lines[i], g, box, &(struct line_look){.label = ""});
     else
         grid_str(g, box, ROLE_INPUT, f->lines[i].text);
@@ -291,7 +379,7 @@ draw_note(const struct form *f, struct grid *g, struct rect r)
     struct text_area area = {.wrap = true};
     const char *help = form_left_out(f, f->at)
                            ? "no line can hold it: it stays as it is unless you type here"
-                       : f->spec->n > ROOMY || field->kind == FIELD_TEXT ? field->help
+                       : f->spec->n > ROOMY || field->kind != FIELD_TIME ? field->help
                                                                          : NULL;
 
     if (f->action)
@@ -331,6 +419,8 @@ form_footer(struct view *v, struct buf *out)
 
     buf_str(out, f->spec->fields[f->at].kind == FIELD_CHOICE
                      ? "Space change   Tab next   Enter preview   Esc cancel (nothing happens)"
+                 : f->spec->fields[f->at].kind == FIELD_DOC
+                     ? "F5 editor   Enter preview   Tab next   Esc cancel (nothing happens)"
                      : "Enter preview   Tab next   Esc cancel (nothing happens)");
 }
 
@@ -344,29 +434,23 @@ static const struct view_ops form_ops = {
     .footer = form_footer,
 };
 
-/* Whether a line would show the text as it is. */
-static bool
-fits_line(const char *text)
-{
-    for (const char *s = text; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return false;
-    return strlen(text) <= LINE_MAX_BYTES;
-}
-
 static void
 fill_field(struct form *f, int i, const char *value)
 {
     const struct form_field *field = &f->spec->fields[i];
 
-    f->left_out[i] = value && !fits_line(value);
+    bool is_doc = field->kind == FIELD_DOC && value && strcmp(value, "\n") != 0;
+
+    f->left_out[i] = value && !is_doc && !fits_line(value);
+    if (is_doc && !fits_line(value))
+        f->doc = xstrdup(value);
     if (field->kind == FIELD_CHOICE)
         for (int c = 0; value && field->choice[c]; c++)
             if (!strcmp(field->choice[c], value))
                 f->choice[i] = f->chosen[i] = c;
     line_init(&f->lines[i], NULL,
-              field->kind == FIELD_CHOICE || !value || f->left_out[i] ? "" : value);
-    f->filled[i] = xstrdup(f->lines[i].text);
+              field->kind == FIELD_CHOICE || !value || !fits_line(value) ? "" : value);
+    f->filled[i] = xstrdup(form_text(f, i));
 }
 
 static struct form *

@@ -47,6 +47,11 @@ void on_delete(struct app *a, int arg);
 void on_priority(struct app *a, int arg);
 void on_time(struct app *a, int arg);
 void on_undo(struct app *a, int arg);
+/* --- payloads (ui/act_payload.c) --- */
+void on_edit(struct app *a, int arg);
+const char *no_edit(const struct app *a, int arg);
+void on_push(struct app *a, int arg);
+const char *no_push(const struct app *a, int arg);
 /* --- acting on schedules (ui/act_schedule.c) --- */
 void on_run_now(struct app *a, int arg);
 void on_pause_schedule(struct app *a, int arg);

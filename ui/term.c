@@ -19,7 +19,7 @@
 #include "ui/term_key.h"
 #include "ui/tty.h"
 
-enum { ESC_DELAY_MS = 25, PASTE_ON = 0770, PASTE_OFF = 0771 };
+enum { ESC_DELAY_MS = 25, PASTE_ON = 0770, PASTE_OFF = 0771, EXTENDED = 400 };
 
 struct term {
     struct tty *tty;
@@ -348,6 +348,8 @@ start_curses(struct term *t, struct err *e)
     t->decoder.mouse = t->decoder.mouse && mouse && mouse != (const char *)-1;
     if (t->decoder.mouse)
         define_key(mouse, 0);
+    for (int code = KEY_MAX + 1; code < KEY_MAX + EXTENDED; code++)
+        keyok(code, FALSE); /* Alt-Left and its like: their bytes are read here */
     define_key("\033[200~", PASTE_ON);
     define_key("\033[201~", PASTE_OFF);
     return true;
@@ -467,9 +469,12 @@ term_close(struct term *t)
 void
 term_suspend(struct term *t)
 {
+    bool taken = t->taken;
+
     term_leave(t);
     tty_stop();
-    term_enter(t);
+    if (taken)
+        term_enter(t);
 }
 
 /* --- the rest --- */
@@ -484,12 +489,6 @@ bool
 term_ascii(const struct term *t)
 {
     return t->ascii;
-}
-
-enum theme
-term_theme(const struct term *t)
-{
-    return t->theme;
 }
 
 void

@@ -34,7 +34,6 @@ void term_close(struct term *t); /* frees; NULL is allowed */
 int
 term_fd(const struct term *t); /* watch it for POLLIN, and for POLLOUT while term_flush is false */
 bool term_ascii(const struct term *t);
-enum theme term_theme(const struct term *t);
 
 /* The next key, or false when there is none now; call until false after each POLLIN. *hung is set
  * when the terminal has gone away (end of file). */

@@ -42,7 +42,7 @@ struct target {
     bool all;                   /* TARGET_JOBS: marked "all that match": `where` counts, not ids */
     const struct params *where; /* what the list's filter says; NULL = this view has none */
     const char *state;          /* of the one row, "" = several or unknown */
-    const char *queue, *error;  /* TARGET_GROUP: its predicate */
+    const char *queue, *error;  /* TARGET_GROUP: its predicate; JOBS: queue of the row */
     int moved, left; /* TARGET_JOBS: marked rows that are in another state by now, or gone */
     bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE */
 };

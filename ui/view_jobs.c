@@ -408,6 +408,7 @@ jobs_target(struct view *view, struct target *t)
     if (!j && marks == 0)
         return;
     t->kind = TARGET_JOBS;
+    t->queue = j ? j->queue : NULL;
     t->all = v->all;
     t->moved = v->marks.moved;
     t->left = v->marks.left;
