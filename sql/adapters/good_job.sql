@@ -44,7 +44,7 @@ order by 1
 -- name: counts
 -- unfinished jobs and failed ones, each by its partial index
 select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
-       sum(failed)::bigint as failed, (extract(epoch from min(oldest)) * 1000)::bigint as oldest_ms
+       sum(failed)::bigint as failed, {ms(min(oldest))} as oldest_ms
 from (select coalesce(queue_name, '') as queue,
              count(*) filter (where performed_at is null and scheduled_at > now() and error is null) as scheduled,
              count(*) filter (where performed_at is null and coalesce(scheduled_at, created_at) <= now()) as ready,
@@ -169,10 +169,10 @@ from (
                 when f.performed_at is not null then 'running' when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
                 when f.error is not null then 'retry' else 'scheduled' end as state,
            f.priority, coalesce(f.executions_count, 0) as tries, null::int as max_tries,
-           (extract(epoch from f.created_at) * 1000)::bigint as created_ms,
-           (extract(epoch from least(f.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-           (extract(epoch from coalesce(f.finished_at, f.performed_at, f.updated_at)) * 1000)::bigint as changed_ms,
-           (extract(epoch from f.performed_at) * 1000)::bigint as started_ms, (extract(epoch from f.finished_at) * 1000)::bigint as finished_ms,
+           {ms(f.created_at)} as created_ms,
+           {ms(f.scheduled_at)} as run_after_ms,
+           {ms(coalesce(f.finished_at, f.performed_at, f.updated_at))} as changed_ms,
+           {ms(f.performed_at)} as started_ms, {ms(f.finished_at)} as finished_ms,
            f.locked_by_id::text as node, null::bigint as lease_until_ms, left(f.error, 300) as error, f.arm || '/' || f.id || '/' || f.at as cursor,
            f.finished_at is null and f.performed_at is not null
                and ('x' || substr(md5('good_jobs-' || f.id::text), 1, 16))::bit(64)::bigint not in (select key from locks)
@@ -190,10 +190,10 @@ select j.id::text, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, j.
        case when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
             when j.performed_at is not null then 'running' when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
             when j.error is not null then 'retry' else 'scheduled' end as state,
-       j.priority, coalesce(j.executions_count, 0) as tries, null::int as max_tries, (extract(epoch from j.created_at) * 1000)::bigint as created_ms,
-       (extract(epoch from least(j.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(j.finished_at, j.performed_at, j.updated_at)) * 1000)::bigint as changed_ms,
-       (extract(epoch from j.performed_at) * 1000)::bigint as started_ms, (extract(epoch from j.finished_at) * 1000)::bigint as finished_ms,
+       j.priority, coalesce(j.executions_count, 0) as tries, null::int as max_tries, {ms(j.created_at)} as created_ms,
+       {ms(j.scheduled_at)} as run_after_ms,
+       {ms(coalesce(j.finished_at, j.performed_at, j.updated_at))} as changed_ms,
+       {ms(j.performed_at)} as started_ms, {ms(j.finished_at)} as finished_ms,
        j.locked_by_id::text as node, null::bigint as lease_until_ms, j.error, null::text as cursor,
        j.finished_at is null and j.performed_at is not null and not exists (
            select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
@@ -208,8 +208,8 @@ where j.id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(
 
 -- name: attempts
 -- params: ids
-select row_number() over (order by e.created_at)::int as number, e.process_id::text as node, (extract(epoch from e.created_at) * 1000)::bigint as started_ms,
-       (extract(epoch from e.finished_at) * 1000)::bigint as ended_ms,
+select row_number() over (order by e.created_at)::int as number, e.process_id::text as node, {ms(e.created_at)} as started_ms,
+       {ms(e.finished_at)} as ended_ms,
        case when e.error is not null then 'failed' when e.finished_at is not null then 'completed' else 'running' end as outcome, e.error,
        left(array_to_string(e.error_backtrace, e'\n'), 65536) as trace
 from {schema}.good_job_executions e
@@ -233,7 +233,7 @@ select coalesce(w.id, r.locked_by_id)::text as node,
        case when w.id is null then 'dead' when w.locked or w.updated_at > now() - interval '1 min' then 'up'
             when w.updated_at > now() - interval '5 min' then 'late' else 'dead' end as state,
        w.state ->> 'hostname' as host, case when w.state ->> 'pid' ~ '^[0-9]{1,9}$' then (w.state ->> 'pid')::int end as pid,
-       (extract(epoch from w.created_at) * 1000)::bigint as started_ms, (extract(epoch from w.updated_at) * 1000)::bigint as heartbeat_ms,
+       {ms(w.created_at)} as started_ms, {ms(w.updated_at)} as heartbeat_ms,
        coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
        case when w.id is null or not w.locked and w.updated_at <= now() - interval '5 min' then coalesce(r.free, 0) else 0 end::bigint as expired,
        coalesce(r.queues, '') as queues, case when w.locked then true when w.updated_at > now() - interval '5 min' then null else false end as session_alive
@@ -249,7 +249,7 @@ with f as materialized (
     select f.*, {error_key(f.error)} as error_key from f where $1::text is null or f.queue = $1::text
 )
 select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
-       (extract(epoch from min(finished_at)) * 1000)::bigint as first_ms, (extract(epoch from max(finished_at)) * 1000)::bigint as last_ms,
+       {ms(min(finished_at))} as first_ms, {ms(max(finished_at))} as last_ms,
        (array_agg(error order by finished_at desc))[1] as sample, (array_agg(id::text order by finished_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
@@ -267,7 +267,7 @@ with recursive k as (
     from (select key from k where key is not null) k full join (select distinct key from off) o on o.key = k.key
 )
 select s.name, '' as cron, '' as tz, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, '') as kind,
-       case when s.off then 'paused' else 'active' end as state, (extract(epoch from coalesce(j.cron_at, j.created_at)) * 1000)::bigint as last_run_ms,
+       case when s.off then 'paused' else 'active' end as state, {ms(coalesce(j.cron_at, j.created_at))} as last_run_ms,
        case when j.id is null then null when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
             when j.performed_at is not null then 'running' when j.scheduled_at <= now() then 'ready' else 'scheduled' end as last_outcome,
        null::bigint as next_run_ms, j.id::text as last_job, left(j.error, 300) as last_error

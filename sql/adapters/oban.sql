@@ -38,8 +38,8 @@ select distinct queue, null::boolean as paused, null::text as info from q where 
 select queue, sum(n) filter (where state = 'scheduled')::bigint as scheduled, sum(n) filter (where state = 'available')::bigint as ready,
        sum(n) filter (where state = 'retryable')::bigint as retry, sum(n) filter (where state = 'executing')::bigint as running,
        sum(n) filter (where state = 'discarded')::bigint as failed, sum(n) filter (where state = 'suspended')::bigint as blocked,
-       (extract(epoch from min(oldest) filter (where state = 'available')) * 1000)::bigint as oldest_ms
-from (select queue, state::text as state, count(*) as n, min(least(scheduled_at, '9999-12-31')) as oldest from {schema}.oban_jobs
+       {ms(min(oldest) filter (where state = 'available'))} as oldest_ms
+from (select queue, state::text as state, count(*) as n, min(scheduled_at) as oldest from {schema}.oban_jobs
       where state <= 'retryable' group by 1, 2
       union all
       select queue, 'discarded', count(*), null from {schema}.oban_jobs where state = 'discarded' group by 1) s
@@ -147,11 +147,11 @@ select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.creat
        z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
 from (
     select f.id::text, f.queue, f.worker as kind, f.norm as state, f.priority, f.attempt as tries, f.max_attempts as max_tries,
-           (extract(epoch from f.inserted_at) * 1000)::bigint as created_ms,
-           (extract(epoch from least(f.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-           (extract(epoch from coalesce(f.completed_at, f.discarded_at, f.cancelled_at, f.attempted_at, f.inserted_at)) * 1000)::bigint as changed_ms,
-           (extract(epoch from f.attempted_at) * 1000)::bigint as started_ms,
-           (extract(epoch from coalesce(f.completed_at, f.discarded_at, f.cancelled_at)) * 1000)::bigint as finished_ms,
+           {ms(f.inserted_at)} as created_ms,
+           {ms(f.scheduled_at)} as run_after_ms,
+           {ms(coalesce(f.completed_at, f.discarded_at, f.cancelled_at, f.attempted_at, f.inserted_at))} as changed_ms,
+           {ms(f.attempted_at)} as started_ms,
+           {ms(coalesce(f.completed_at, f.discarded_at, f.cancelled_at))} as finished_ms,
            case when f.norm in ('running', 'completed', 'cancelled') then f.attempted_by[1] end as node, null::bigint as lease_until_ms,
            left(f.error, 300) as error, f.cursor, f.norm = 'running' and f.attempted_at < timezone('UTC', now()) - interval '1 h' as stale, f.place, 0 as mark
     from fits f
@@ -166,11 +166,11 @@ from (
 select j.id::text, j.queue, j.worker as kind,
        case j.state::text when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
             when 'executing' then 'running' when 'suspended' then 'blocked' else j.state::text end as state,
-       j.priority, j.attempt as tries, j.max_attempts as max_tries, (extract(epoch from j.inserted_at) * 1000)::bigint as created_ms,
-       (extract(epoch from least(j.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(j.completed_at, j.discarded_at, j.cancelled_at, j.attempted_at, j.inserted_at)) * 1000)::bigint as changed_ms,
-       (extract(epoch from j.attempted_at) * 1000)::bigint as started_ms,
-       (extract(epoch from coalesce(j.completed_at, j.discarded_at, j.cancelled_at)) * 1000)::bigint as finished_ms,
+       j.priority, j.attempt as tries, j.max_attempts as max_tries, {ms(j.inserted_at)} as created_ms,
+       {ms(j.scheduled_at)} as run_after_ms,
+       {ms(coalesce(j.completed_at, j.discarded_at, j.cancelled_at, j.attempted_at, j.inserted_at))} as changed_ms,
+       {ms(j.attempted_at)} as started_ms,
+       {ms(coalesce(j.completed_at, j.discarded_at, j.cancelled_at))} as finished_ms,
        j.attempted_by[1] as node, null::bigint as lease_until_ms, j.errors[array_upper(j.errors, 1)] ->> 'error' as error, null::text as cursor,
        j.state = 'executing' and j.attempted_at < timezone('UTC', now()) - interval '1 h' as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
@@ -183,8 +183,8 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 -- the text of an error holds its trace
 select coalesce(case when e ->> 'attempt' ~ '^[0-9]{1,9}$' then (e ->> 'attempt')::int end, o::int) as number, null::text as node,
        null::bigint as started_ms,
-       (extract(epoch from case when e ->> 'at' ~ '^\d{4}-(0[1-9]|1[0-2])-([012]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
-                                then (e ->> 'at')::timestamptz end) * 1000)::bigint as ended_ms,
+       {ms(case when e ->> 'at' ~ '^\d{4}-(0[1-9]|1[0-2])-([012]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
+                                then (e ->> 'at')::timestamptz end)} as ended_ms,
        'failed' as outcome, split_part(e ->> 'error', e'\n', 1) as error, case when strpos(e ->> 'error', e'\n') > 0 then left(substr(e ->> 'error', strpos(e ->> 'error', e'\n') + 1), 65536) end as trace
 from {schema}.oban_jobs j, unnest(j.errors) with ordinality u (e, o)
 where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
@@ -198,7 +198,7 @@ with r as materialized (
     from {schema}.oban_jobs where state = 'executing' group by 1
 )
 select coalesce(r.node, l.node) as node, case when l.expires_at > timezone('UTC', now()) then 'up' else 'unknown' end as state,
-       null::text as host, null::int as pid, (extract(epoch from l.started_at) * 1000)::bigint as started_ms, null::bigint as heartbeat_ms,
+       null::text as host, null::int as pid, {ms(l.started_at)} as started_ms, null::bigint as heartbeat_ms,
        coalesce(r.running, 0)::bigint as running, coalesce(r.leases, 0)::bigint as leases, coalesce(r.expired, 0)::bigint as expired,
        coalesce(r.queues, '') as queues, null::boolean as session_alive
 from r full join (select distinct on (node) * from {schema}.oban_peers order by node, expires_at desc) l on l.node = r.node
@@ -207,8 +207,8 @@ order by 1
 -- name: leases
 -- params: node queue limit
 -- a running job is a lease of its own; where Oban's Lifeline runs it takes the job after an hour
-select id as lease, coalesce(attempted_by[1], '') as node, queue, 1::bigint as jobs, (extract(epoch from attempted_at) * 1000)::bigint as started_ms,
-       (extract(epoch from attempted_at + interval '1 h') * 1000)::bigint as lease_until_ms, id::text as job_ids, attempt as tries,
+select id as lease, coalesce(attempted_by[1], '') as node, queue, 1::bigint as jobs, {ms(attempted_at)} as started_ms,
+       {ms(attempted_at + interval '1 h')} as lease_until_ms, id::text as job_ids, attempt as tries,
        max_attempts as max_tries, case when attempt < max_attempts then '→ ready' else '→ failed (last try)' end as effect
 from {schema}.oban_jobs
 where state = 'executing' and ($1::text is null or attempted_by[1] = $1::text) and ($2::text is null or queue = $2::text)
@@ -223,7 +223,7 @@ with f as materialized (
     select f.*, coalesce({error_key(f.error)}, '') as error_key from f where $1::text is null or f.queue = $1::text
 )
 select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
-       (extract(epoch from min(discarded_at)) * 1000)::bigint as first_ms, (extract(epoch from max(discarded_at)) * 1000)::bigint as last_ms,
+       {ms(min(discarded_at))} as first_ms, {ms(max(discarded_at))} as last_ms,
        (array_agg(error order by discarded_at desc))[1] as sample, (array_agg(id::text order by discarded_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 

@@ -25,7 +25,7 @@ order by 1
 select max(version)::text as version from {schema}.river_migration where line = 'main'
 
 -- name: queues
-select name as queue, paused_at is not null as paused, (extract(epoch from paused_at) * 1000)::bigint as paused_ms,
+select name as queue, paused_at is not null as paused, {ms(paused_at)} as paused_ms,
        case when updated_at < now() - interval '1 h' then 'no client has reported for an hour' else '' end as info
 from {schema}.river_queue order by name
 
@@ -34,8 +34,8 @@ from {schema}.river_queue order by name
 select queue, sum(n) filter (where state = 'scheduled')::bigint as scheduled, sum(n) filter (where state = 'available')::bigint as ready,
        sum(n) filter (where state = 'retryable')::bigint as retry, sum(n) filter (where state = 'running')::bigint as running,
        sum(n) filter (where state = 'discarded')::bigint as failed, sum(n) filter (where state = 'pending')::bigint as blocked,
-       (extract(epoch from min(oldest) filter (where state = 'available')) * 1000)::bigint as oldest_ms
-from (select queue, state, count(*) as n, min(least(scheduled_at, '9999-12-31')) as oldest from {schema}.river_job
+       {ms(min(oldest) filter (where state = 'available'))} as oldest_ms
+from (select queue, state, count(*) as n, min(scheduled_at) as oldest from {schema}.river_job
       where state in ('available', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2) s
 group by 1
 
@@ -152,11 +152,11 @@ from (
            case f.state when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
                         when 'pending' then 'blocked' else f.state::text end as state,
            f.priority::int, f.attempt::int as tries, f.max_attempts::int as max_tries,
-           (extract(epoch from f.created_at) * 1000)::bigint as created_ms,
-           (extract(epoch from least(f.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-           (extract(epoch from coalesce(f.finalized_at, f.attempted_at, f.created_at)) * 1000)::bigint as changed_ms,
-           (extract(epoch from f.attempted_at) * 1000)::bigint as started_ms,
-           (extract(epoch from f.finalized_at) * 1000)::bigint as finished_ms,
+           {ms(f.created_at)} as created_ms,
+           {ms(f.scheduled_at)} as run_after_ms,
+           {ms(coalesce(f.finalized_at, f.attempted_at, f.created_at))} as changed_ms,
+           {ms(f.attempted_at)} as started_ms,
+           {ms(f.finalized_at)} as finished_ms,
            case when f.state in ('running', 'completed', 'cancelled') then f.attempted_by[array_upper(f.attempted_by, 1)] end as node,
            null::bigint as lease_until_ms, left(f.error, 300) as error, f.cursor,
            f.state = 'running' and f.attempted_at < now() - interval '1 h' as stale, f.place, 0 as mark
@@ -173,11 +173,11 @@ select j.id::text, j.queue, j.kind,
        case j.state when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
                     when 'pending' then 'blocked' else j.state::text end as state,
        j.priority::int, j.attempt::int as tries, j.max_attempts::int as max_tries,
-       (extract(epoch from j.created_at) * 1000)::bigint as created_ms,
-       (extract(epoch from least(j.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(j.finalized_at, j.attempted_at, j.created_at)) * 1000)::bigint as changed_ms,
-       (extract(epoch from j.attempted_at) * 1000)::bigint as started_ms,
-       (extract(epoch from j.finalized_at) * 1000)::bigint as finished_ms,
+       {ms(j.created_at)} as created_ms,
+       {ms(j.scheduled_at)} as run_after_ms,
+       {ms(coalesce(j.finalized_at, j.attempted_at, j.created_at))} as changed_ms,
+       {ms(j.attempted_at)} as started_ms,
+       {ms(j.finalized_at)} as finished_ms,
        j.attempted_by[array_upper(j.attempted_by, 1)] as node, null::bigint as lease_until_ms,
        j.errors[array_upper(j.errors, 1)] ->> 'error' as error, null::text as cursor,
        j.state = 'running' and j.attempted_at < now() - interval '1 h' as stale,
@@ -191,8 +191,8 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 -- params: ids
 select coalesce(case when e ->> 'attempt' ~ '^[0-9]{1,9}$' then (e ->> 'attempt')::int end, o::int) as number,
        j.attempted_by[case when e ->> 'attempt' ~ '^[0-9]{1,4}$' then (e ->> 'attempt')::int end] as node, null::bigint as started_ms,
-       (extract(epoch from case when e ->> 'at' ~ '^\d{4}-(0[1-9]|1[0-2])-([012]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
-                                then (e ->> 'at')::timestamptz end) * 1000)::bigint as ended_ms,
+       {ms(case when e ->> 'at' ~ '^\d{4}-(0[1-9]|1[0-2])-([012]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
+                                then (e ->> 'at')::timestamptz end)} as ended_ms,
        'failed' as outcome, e ->> 'error' as error, left(e ->> 'trace', 65536) as trace
 from {schema}.river_job j, unnest(j.errors) with ordinality u (e, o)
 where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
@@ -207,7 +207,7 @@ with r as materialized (
     from {schema}.river_job where state = 'running' group by 1
 )
 select coalesce(r.node, l.leader_id) as node, case when l.expires_at > now() then 'up' else 'unknown' end as state,
-       null::text as host, null::int as pid, (extract(epoch from l.elected_at) * 1000)::bigint as started_ms, null::bigint as heartbeat_ms,
+       null::text as host, null::int as pid, {ms(l.elected_at)} as started_ms, null::bigint as heartbeat_ms,
        coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases, coalesce(r.expired, 0)::bigint as expired,
        coalesce(r.queues, '') as queues, null::boolean as session_alive
 from r full join (select distinct on (leader_id) * from {schema}.river_leader order by leader_id, expires_at desc) l on l.leader_id = r.node
@@ -217,8 +217,8 @@ order by 1
 -- params: node queue limit
 -- a running job is a lease of its own; it ends when River's rescuer would take the job
 select id as lease, coalesce(attempted_by[array_upper(attempted_by, 1)], '') as node, queue, 1::bigint as jobs,
-       (extract(epoch from attempted_at) * 1000)::bigint as started_ms,
-       (extract(epoch from attempted_at + interval '1 h') * 1000)::bigint as lease_until_ms, id::text as job_ids,
+       {ms(attempted_at)} as started_ms,
+       {ms(attempted_at + interval '1 h')} as lease_until_ms, id::text as job_ids,
        attempt::int as tries, max_attempts::int as max_tries,
        case when metadata ? 'cancel_attempted_at' then '→ cancelled' when attempt < max_attempts then '→ retry' else '→ failed (last try)' end as effect
 from {schema}.river_job
@@ -234,7 +234,7 @@ with f as materialized (
     select f.*, coalesce({error_key(f.error)}, '') as error_key from f where $1::text is null or f.queue = $1::text
 )
 select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
-       (extract(epoch from min(finalized_at)) * 1000)::bigint as first_ms, (extract(epoch from max(finalized_at)) * 1000)::bigint as last_ms,
+       {ms(min(finalized_at))} as first_ms, {ms(max(finalized_at))} as last_ms,
        (array_agg(error order by finalized_at desc))[1] as sample, (array_agg(id::text order by finalized_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 

@@ -30,7 +30,7 @@ with recursive q as (
     union all
     select (select min(j.queue_name) from {schema}.solid_queue_jobs j where j.queue_name > q.queue) from q where q.queue is not null
 )
-select coalesce(q.queue, p.queue_name)::text as queue, p.id is not null as paused, (extract(epoch from p.created_at) * 1000)::bigint as paused_ms,
+select coalesce(q.queue, p.queue_name)::text as queue, p.id is not null as paused, {ms(p.created_at)} as paused_ms,
        null::text as info
 from (select queue from q where queue is not null) q full join {schema}.solid_queue_pauses p on p.queue_name = q.queue
 order by 1
@@ -38,7 +38,7 @@ order by 1
 -- name: counts
 -- each state is a table of its own, and none of them holds finished jobs
 select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, 0::bigint as retry, sum(running)::bigint as running,
-       sum(failed)::bigint as failed, sum(blocked)::bigint as blocked, (extract(epoch from min(oldest)) * 1000)::bigint as oldest_ms
+       sum(failed)::bigint as failed, sum(blocked)::bigint as blocked, {ms(min(oldest))} as oldest_ms
 from (select queue_name::text as queue, count(*) as ready, 0 as scheduled, 0 as running, 0 as failed, 0 as blocked, min(created_at) as oldest
       from {schema}.solid_queue_ready_executions group by 1
       union all
@@ -178,12 +178,12 @@ select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.creat
        z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
 from (
     select f.id::text, f.queue_name::text as queue, f.class_name::text as kind, f.state, f.priority, f.tries, null::int as max_tries,
-           (extract(epoch from f.created_at) * 1000)::bigint as created_ms,
-           (extract(epoch from least(f.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-           (extract(epoch from coalesce(f.finished_at, f.failed_at, f.since, f.updated_at)) * 1000)::bigint as changed_ms,
-           (extract(epoch from f.since) * 1000)::bigint as started_ms,
-           (extract(epoch from coalesce(f.finished_at, f.failed_at)) * 1000)::bigint as finished_ms, f.node,
-           (extract(epoch from f.heartbeat + interval '5 min') * 1000)::bigint as lease_until_ms, left(f.error, 300) as error, f.cursor,
+           {ms(f.created_at)} as created_ms,
+           {ms(f.scheduled_at)} as run_after_ms,
+           {ms(coalesce(f.finished_at, f.failed_at, f.since, f.updated_at))} as changed_ms,
+           {ms(f.since)} as started_ms,
+           {ms(coalesce(f.finished_at, f.failed_at))} as finished_ms, f.node,
+           {ms(f.heartbeat + interval '5 min')} as lease_until_ms, left(f.error, 300) as error, f.cursor,
            f.state = 'running' and coalesce(f.heartbeat < now() - interval '5 min', true) as stale, f.place, 0 as mark
     from fits f
     union all
@@ -199,11 +199,11 @@ select j.id::text, j.queue_name::text as queue, j.class_name::text as kind,
             when exists (select from {schema}.solid_queue_blocked_executions b where b.job_id = j.id) then 'blocked' else 'scheduled' end as state,
        j.priority, case when left(j.arguments, 1) = '{' and right(j.arguments, 1) = '}' and replace(j.arguments, '\u0000', '')::json ->> 'executions' ~ '^[0-9]{1,8}$'
                         then (replace(j.arguments, '\u0000', '')::json ->> 'executions')::int else 0 end as tries, null::int as max_tries,
-       (extract(epoch from j.created_at) * 1000)::bigint as created_ms, (extract(epoch from least(j.scheduled_at, '9999-12-31')) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(j.finished_at, f.created_at, c.created_at, j.updated_at)) * 1000)::bigint as changed_ms,
-       (extract(epoch from c.created_at) * 1000)::bigint as started_ms, (extract(epoch from coalesce(j.finished_at, f.created_at)) * 1000)::bigint as finished_ms,
+       {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
+       {ms(coalesce(j.finished_at, f.created_at, c.created_at, j.updated_at))} as changed_ms,
+       {ms(c.created_at)} as started_ms, {ms(coalesce(j.finished_at, f.created_at))} as finished_ms,
        case when c.id is not null then coalesce(w.name, 'process ' || c.process_id) end as node,
-       (extract(epoch from w.last_heartbeat_at + interval '5 min') * 1000)::bigint as lease_until_ms,
+       {ms(w.last_heartbeat_at + interval '5 min')} as lease_until_ms,
        case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
             then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message') else f.error end as error,
        null::text as cursor, c.id is not null and coalesce(w.last_heartbeat_at < now() - interval '5 min', true) as stale,
@@ -219,7 +219,7 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 -- name: attempts
 -- params: ids
 -- only the failure that stands is kept
-select 1 as number, null::text as node, null::bigint as started_ms, (extract(epoch from f.created_at) * 1000)::bigint as ended_ms, 'failed' as outcome,
+select 1 as number, null::text as node, null::bigint as started_ms, {ms(f.created_at)} as ended_ms, 'failed' as outcome,
        case when f.is_json then concat_ws(': ', f.raw::json ->> 'exception_class', f.raw::json ->> 'message') else f.raw end as error,
        case when f.is_json and json_typeof(f.raw::json -> 'backtrace') = 'array'
             then left((select string_agg(t, e'\n') from json_array_elements_text(f.raw::json -> 'backtrace') t), 65536) end as trace
@@ -236,8 +236,8 @@ with r as materialized (
 )
 select coalesce(w.name, 'process ' || r.process_id)::text as node,
        case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then 'dead' when w.last_heartbeat_at < now() - interval '2 min' then 'late' else 'up' end as state,
-       w.hostname::text as host, w.pid, (extract(epoch from w.created_at) * 1000)::bigint as started_ms,
-       (extract(epoch from w.last_heartbeat_at) * 1000)::bigint as heartbeat_ms, coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
+       w.hostname::text as host, w.pid, {ms(w.created_at)} as started_ms,
+       {ms(w.last_heartbeat_at)} as heartbeat_ms, coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
        case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then coalesce(r.running, 0) else 0 end::bigint as expired,
        coalesce(r.queues, '')::text as queues, null::boolean as session_alive, w.kind::text as version
 from (select * from {schema}.solid_queue_processes) w full join r on r.process_id = w.id
@@ -247,7 +247,7 @@ order by 1
 -- params: node queue limit
 -- a claimed job is a lease; it ends when its worker has been silent for five minutes
 select c.id as lease, coalesce(w.name, 'process ' || c.process_id)::text as node, j.queue_name::text as queue, 1::bigint as jobs,
-       (extract(epoch from c.created_at) * 1000)::bigint as started_ms, (extract(epoch from w.last_heartbeat_at + interval '5 min') * 1000)::bigint as lease_until_ms,
+       {ms(c.created_at)} as started_ms, {ms(w.last_heartbeat_at + interval '5 min')} as lease_until_ms,
        c.job_id::text as job_ids, '→ ready' as effect
 from {schema}.solid_queue_claimed_executions c
 cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j
@@ -269,19 +269,19 @@ with f as materialized (
     where $1::text is null or j.queue_name = $1::text
 )
 select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
-       (extract(epoch from min(created_at)) * 1000)::bigint as first_ms, (extract(epoch from max(created_at)) * 1000)::bigint as last_ms,
+       {ms(min(created_at))} as first_ms, {ms(max(created_at))} as last_ms,
        (array_agg(text order by id desc))[1] as sample, (array_agg(job_id::text order by id desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
 select t.key::text as name, t.schedule::text as cron, '' as tz, coalesce(t.queue_name, j.queue_name, 'default')::text as queue,
-       coalesce(t.class_name, 'command')::text as kind, 'active' as state, (extract(epoch from e.run_at) * 1000)::bigint as last_run_ms,
+       coalesce(t.class_name, 'command')::text as kind, 'active' as state, {ms(e.run_at)} as last_run_ms,
        case when e.job_id is null then null when j.finished_at is not null then 'completed'
             when exists (select from {schema}.solid_queue_failed_executions f where f.job_id = j.id) then 'failed'
             when exists (select from {schema}.solid_queue_claimed_executions c where c.job_id = j.id) then 'running' else 'ready' end as last_outcome,
        null::bigint as next_run_ms, e.job_id::text as last_job, t.priority, coalesce(t.command, t.arguments)::text as payload, t.description as comment,
-       (extract(epoch from t.created_at) * 1000)::bigint as created_ms, (extract(epoch from t.updated_at) * 1000)::bigint as changed_ms
+       {ms(t.created_at)} as created_ms, {ms(t.updated_at)} as changed_ms
 from {schema}.solid_queue_recurring_tasks t
 left join lateral (select * from {schema}.solid_queue_recurring_executions e where e.task_key = t.key order by e.run_at desc limit 1) e on true
 left join {schema}.solid_queue_jobs j on j.id = e.job_id
