@@ -267,7 +267,7 @@ ask_next(struct cli_queue *q, const struct schedule_row *s, struct rowset *next,
     struct params p = {0};
     struct buf b = {0};
 
-    if (s->next_run_ms == FIELD_NULL)
+    if (s->next_run_ms == FIELD_NULL || !adapter_has(q->adapter, SEC_CRON_NEXT))
         return true;
     buf_str(&b, "{");
     add_text(&b, "cron", s->cron);

@@ -142,16 +142,24 @@ cli_role(const struct cli_queue *q)
     return q->role.n ? q->role.rows : NULL;
 }
 
+/* What the adapter has no section for stays empty. */
 static bool
-decode(struct db_reply *reply, const enum section_id *sections, int n, struct rowset *out,
-       struct err *e)
+decode(const struct cli_queue *q, struct db_reply *reply, const enum section_id *sections, int n,
+       struct rowset *out, struct err *e)
 {
-    for (int i = 0; i < n; i++)
-        if (!record_decode(section_kinds[sections[i]].record, db_take(reply, i), &out[i], e)) {
-            while (i > 0)
-                rowset_free(&out[--i]);
-            return fail_in(e, "%s", section_kinds[sections[i]].name);
-        }
+    int answer = 0;
+
+    for (int i = 0; i < n; i++) {
+        out[i] = (struct rowset){0};
+        const struct record *r = section_kinds[sections[i]].record;
+        if (!adapter_has(q->adapter, sections[i]) ||
+            record_decode(r, db_take(reply, answer++), &out[i], e))
+            continue;
+        fail_in(e, "%s", section_kinds[sections[i]].name);
+        while (i > 0)
+            rowset_free(&out[--i]);
+        return false;
+    }
     return true;
 }
 
@@ -176,15 +184,20 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
     struct db_stmt stmts[SECTIONS + 1];
     struct db_reply reply;
 
+    int asked = 0;
+
+    if (n == 1 && !adapter_has(q->adapter, sections[0]))
+        return fail(e, ERR_REFUSED, "%s", adapter_silence(q->adapter));
     for (int i = 0; i < n; i++)
-        stmts[i] = adapter_bind(q->adapter, sections[i], p, storage[i]);
-    stmts[n] = (struct db_stmt){.sql = console_sql("spent")};
-    struct db_call call = {.stmts = stmts, .n = n + 1};
+        if (adapter_has(q->adapter, sections[i]))
+            stmts[asked++] = adapter_bind(q->adapter, sections[i], p, storage[i]);
+    stmts[asked] = (struct db_stmt){.sql = console_sql("spent")};
+    struct db_call call = {.stmts = stmts, .n = asked + 1};
     adapter_settings(q->adapter, &call);
     bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
     if (ok) {
         read_clock(q, &reply);
-        ok = decode(&reply, sections, n, out, e);
+        ok = decode(q, &reply, sections, n, out, e);
     }
     db_reply_done(&reply);
     return ok;

@@ -22,7 +22,7 @@ void cli_close(struct cli_queue *q);
 const struct role_row *cli_role(const struct cli_queue *q);
 
 /* The answers of n sections to the same parameters, in one transaction; rowsets are the caller's.
- * False frees them all. */
+ * Of several, those that the adapter has not are empty. False frees them all. */
 bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
              struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 
