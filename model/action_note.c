@@ -116,37 +116,22 @@ act_priority_fits(const struct adapter *a, const char *text, struct err *e)
     return fail(e, ERR_USAGE, "a priority is %ld to %ld here, not \"%s\"", low, high, text);
 }
 
-/* Why the section can't be used here; NULL = it can. */
-static const char *
-unmet(const struct adapter *a, enum section_id s, const struct role_row *role)
-{
-    const char *requires = adapter_note(a, s, "requires");
-
-    if (!requires)
-        return NULL;
-    if (!strcmp(requires, "pg_signal_backend"))
-        return role && role->signals == 0
-                   ? "your role may not end others' sessions: grant pg_signal_backend"
-                   : NULL;
-    return NULL;
-}
-
 const char *
 act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
 {
     const enum section_id ways[] = {act_parts[act].by_ids, act_parts[act].by_where};
-    const char *why = NULL;
+    const char *why = "this queue system has no such action";
     bool can = false;
 
     for (int i = 0; i < 2; i++) {
-        if (ways[i] == SEC_COUNT || !adapter_has(a, ways[i]))
+        if (ways[i] == SEC_COUNT)
             continue;
-        const char *lacks = unmet(a, ways[i], role);
-        can = can || !lacks;
-        why = why ? why : lacks;
+        can = can || adapter_has(a, ways[i]);
+        if (adapter_note(a, ways[i], "requires")) /* it is there, but not for everybody */
+            why = adapter_lacks(a, ways[i]);
     }
     if (!can)
-        return why ? why : "this queue system has no such action";
+        return why;
     if (role && role->can_act != 1)
         return *role->why ? role->why : "your role may only look";
     return NULL;

@@ -112,6 +112,7 @@ action_is_busy(struct action *a, const char *what, int n, int of)
 
     free(a->busy);
     a->busy = words;
+    action_touch(a);
 }
 
 const char *

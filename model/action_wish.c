@@ -162,6 +162,9 @@ can_be_done(struct action *a, const struct intent *in, struct err *e)
 {
     const struct adapter *ad = a->adapter;
 
+    if (a->section != SEC_COUNT && adapter_note(ad, a->section, "requires") &&
+        adapter_lacks(ad, a->section))
+        return fail(e, ERR_REFUSED, "%s: %s", adapter_title(ad), adapter_lacks(ad, a->section));
     if (a->section == SEC_COUNT || !adapter_has(ad, a->section))
         return fail(e, ERR_REFUSED, "%s can't %s this way", adapter_title(ad),
                     act_infos[a->act].name);

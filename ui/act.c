@@ -81,12 +81,26 @@ action_is_over(const struct action *act, enum severity *how)
     return false;
 }
 
+/* Where the server keeps no record of what was done, the messages do. */
+static void
+record(struct app *a)
+{
+    struct buf b = {0};
+
+    if (action_audited(a->action) || action_progress(a->action).batches == 0)
+        return;
+    action_record(a->action, &b);
+    app_say(a, SAY_INFO, "%s", b.data);
+    buf_free(&b);
+}
+
 static void
 action_over(struct app *a, enum severity how)
 {
     struct view *v = app_view(a);
 
     a->action_ended = true;
+    record(a);
     app_say(a, how, "%s%s: %s", act_infos[action_act(a->action)].name,
             app_of_source(a, a->action_at), action_summary(a->action));
     if (how == SAY_GOOD && v->ops->unmark && a->at == a->action_at)

@@ -2,7 +2,6 @@
  * Acts on jobs besides requeue and cancel: discard, delete, priority, time; and undo. All are for
  * the row, the marks, all that match, or one group of errors.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,11 +127,16 @@ priority_done(struct app *a, struct form *f)
 static const char *
 priority_check(const struct app *a, const struct form *f, int *field)
 {
-    const char *text = form_text(f, 0);
+    const struct adapter *ad = source_adapter(a->source);
+    const char *range = adapter_note(ad, SEC_PRIORITY, "range");
+    struct err e;
 
-    (void)a;
     *field = 0;
-    return isdigit((unsigned char)text[0]) && !text[1] ? NULL : "0 (soonest) to 9";
+    if (act_priority_fits(ad, form_text(f, 0), &e))
+        return NULL;
+    return adapter_takes(ad, SEC_PRIORITY, PARAM_ACTION) ? "0 (soonest) to 9"
+           : range                                       ? range
+                                                         : "a number";
 }
 
 static const struct form_field priority_fields[] = {
@@ -141,6 +145,13 @@ static const struct form_field priority_fields[] = {
 };
 static const struct form_spec priority_form = {"Priority",    priority_fields, 2,
                                                priority_done, priority_check,  NULL};
+/* A foreign queue has its own numbers and keeps no reason. */
+static const struct form_field foreign_fields[] = {
+    {"priority", FIELD_TEXT, "", NULL, "a number as this queue system counts them"},
+    {"reason",   FIELD_TEXT, "", NULL, "for the messages; may be empty"           },
+};
+static const struct form_spec foreign_form = {"Priority",    foreign_fields, 2,
+                                              priority_done, priority_check, NULL};
 
 const char *
 no_priority(const struct app *a, int arg)
@@ -152,9 +163,13 @@ no_priority(const struct app *a, int arg)
 void
 on_priority(struct app *a, int arg)
 {
+    const char *name = act_target(a).name;
+
     (void)arg;
-    box_form(a, &priority_form, act_target(a).name,
-             "They stand behind those that have it already.");
+    if (!adapter_takes(source_adapter(a->source), SEC_PRIORITY, PARAM_ACTION))
+        box_form(a, &foreign_form, name, NULL);
+    else
+        box_form(a, &priority_form, name, "They stand behind those that have it already.");
 }
 
 /* --- time ------------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@ struct confirm_box {
     struct action *action;
     char job[64]; /* the one that it is for, "" = several */
     bool filled;
+    uint64_t seen; /* generation of the action whose progress stands there */
 };
 
 static void
@@ -29,22 +30,38 @@ say_lines(struct ask *ask, enum role role, const char *label, const char *text)
     }
 }
 
+/* What a system does not know of its nodes is not said. */
+static void
+say_node(struct confirm_box *c, const struct node_row *n)
+{
+    struct buf b = {0};
+
+    buf_printf(&b, "%s is %s", n->node, n->state);
+    if (n->heartbeat_ms != FIELD_NULL)
+        buf_printf(&b, ", heartbeat %s ago", fmt_age(c->view.app->now_ms - n->heartbeat_ms).s);
+    if (n->leases != FIELD_NULL)
+        buf_printf(&b, ", %lld leases", (long long)n->leases);
+    else if (n->running != FIELD_NULL)
+        buf_printf(&b, ", runs %s", fmt_plural(n->running, "job").s);
+    if (n->expired != FIELD_NULL)
+        buf_printf(&b, ", %lld expired", (long long)n->expired);
+    ask_say(&c->ask, action_looks_alive(c->action) ? ROLE_WARN : ROLE_TEXT, "node", "%s", b.data);
+    buf_free(&b);
+}
+
 static void
 say_evidence(struct confirm_box *c)
 {
     const struct node_row *n = action_evidence(c->action);
-    struct app *a = c->view.app;
 
     if (!n)
         return;
-    ask_say(&c->ask, action_looks_alive(c->action) ? ROLE_WARN : ROLE_TEXT, "node",
-            "%s is %s, heartbeat %s ago, %lld leases, %lld expired", n->node, n->state,
-            fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms).s,
-            (long long)n->leases, (long long)n->expired);
-    ask_say(&c->ask, ROLE_DIM, "", "its database session %s",
-            n->session_alive == 1   ? "is still there"
-            : n->session_alive == 0 ? "is gone"
-                                    : "can't be seen from here");
+    say_node(c, n);
+    if (n->session_alive >= 0 || action_audited(c->action))
+        ask_say(&c->ask, ROLE_DIM, "", "its database session %s",
+                n->session_alive == 1   ? "is still there"
+                : n->session_alive == 0 ? "is gone"
+                                        : "can't be seen from here");
     if (action_looks_alive(c->action))
         ask_say(&c->ask, ROLE_BAD, NULL, "This node looks alive: its jobs may be running now.");
     else if (action_takes_held(c->action))
@@ -96,14 +113,18 @@ about_role(enum act act, const char *text)
 }
 
 /* Who it is for, as it was shown, or the payload; a warning where a line begins with "! ". */
-static void
-say_about(struct ask *ask, enum act act, const char *text)
+static const char *
+about_label(enum act act, const char *text)
 {
-    const char *label = act == ACT_EDIT           ? "payload"
-                        : act == ACT_PUSH         ? "job"
-                        : !strncmp(text, "! ", 2) ? "note"
-                                                  : "who";
+    return act == ACT_EDIT           ? "payload"
+           : act == ACT_PUSH         ? "job"
+           : !strncmp(text, "! ", 2) ? "note"
+                                     : "who";
+}
 
+static void
+say_about(struct ask *ask, enum act act, const char *label, const char *text)
+{
     for (; *text; label = "") {
         size_t len = strcspn(text, "\n");
         bool warns = !strncmp(text, "! ", 2);
@@ -127,7 +148,10 @@ fill(struct confirm_box *c)
     ask_say(&c->ask, ROLE_TEXT, NULL, " ");
     if (*c->job)
         ask_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
-    say_about(&c->ask, action_act(c->action), action_about(c->action));
+    enum act act = action_act(c->action);
+    const char *about = action_about(c->action);
+    say_about(&c->ask, act, about_label(act, about), about);
+    say_about(&c->ask, act, "note", action_notes(c->action));
     say_evidence(c);
     say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
     say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));
@@ -142,7 +166,21 @@ begin(struct confirm_box *c)
     ask_done(&c->ask);
     ask_init(&c->ask, act_infos[action_act(c->action)].title);
     c->ask.busy = true;
-    ask_say(&c->ask, ROLE_DIM, NULL, "counting what this would change ...");
+    ask_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
+}
+
+/* A preview that takes long tells how far it is. */
+static void
+say_busy(struct confirm_box *c)
+{
+    uint64_t seen = action_generation(c->action);
+
+    if (seen == c->seen)
+        return;
+    c->seen = seen;
+    ask_clear(&c->ask);
+    ask_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
+    app_stale(c->view.app);
 }
 
 /* An action that can't go on says why and goes. */
@@ -167,8 +205,12 @@ confirm_update(struct view *v)
     struct confirm_box *c = (struct confirm_box *)v;
     enum action_state state = action_state(c->action);
 
-    if (c->filled || state == ACTION_PREVIEWING)
+    if (c->filled)
         return;
+    if (state == ACTION_PREVIEWING) {
+        say_busy(c);
+        return;
+    }
     if (state != ACTION_READY ||
         action_confirm(c->action, v->app->options.production) == CONFIRM_NOTHING)
         give_up(c);

@@ -633,10 +633,12 @@ from {schema}.delete_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6
 
 -- name: priority
 -- params: action batch ids n reason
+-- range: 0..9
 select id, state, why, cursor, n from {schema}.set_priority($1::uuid, $2::int, $3::text[]::uuid[], $4::int, $5::text)
 
 -- name: priority_where
 -- params: action batch queue states kind error before limit cursor expected n reason
+-- range: 0..9
 select id, state, why, cursor, n
 from {schema}.set_priority_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
                            $10::bigint, $11::int, $12::text)

@@ -24,7 +24,7 @@ static const char system_text[] =
     "-- name: priority\n-- params: ids n\n-- range: 1..4\nselect $1, $2\n"
     "-- name: terminate\n-- params: node\n-- requires: pg_signal_backend\n-- dry: no\nselect $1\n"
     "-- name: pause\n-- params: queue\n-- guard: paused already\nselect $1\n"
-    "-- name: resume\n-- params: queue\nselect $1\n"
+    "-- name: resume\n-- params: queue\n-- requires: version >= 1.10\nselect $1\n"
     "-- name: cron_run\n-- params: schedule\nselect $1\n"
     "-- name: schedules\n-- params: schedule\nselect $1\n"
     "-- name: purge\n-- params: queue raw_states before limit\nselect $1, $2, $3, $4\n"
@@ -355,9 +355,16 @@ test_why_not(void **state)
     assert_string_equal(act_why_not(ACT_CANCEL, f->adapter, &role),
                         "this queue system has no such action");
     assert_null(act_why_not(ACT_REQUEUE, f->adapter, &role));
+    adapter_judge(f->adapter, "1.9", &role);
     assert_non_null(strstr(act_why_not(ACT_TERMINATE, f->adapter, &role), "pg_signal_backend"));
+    assert_non_null(strstr(act_why_not(ACT_RESUME, f->adapter, &role), "this version"));
+    begin(f, &(struct intent){.act = ACT_RESUME, .queue = "mail", .expected = -1});
+    assert_string_equal(action_summary(f->action),
+                        "refused: Other: this version of the queue system can't do that");
     role.signals = 1;
+    adapter_judge(f->adapter, "1.10", &role);
     assert_null(act_why_not(ACT_TERMINATE, f->adapter, &role));
+    assert_null(act_why_not(ACT_RESUME, f->adapter, &role));
 }
 
 /* Stopped while it is being tried out: nothing was done, and the late answer changes nothing. */
