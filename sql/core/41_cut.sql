@@ -183,10 +183,11 @@ begin
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
                   and (only_queues is null or c.queue = any(only_queues))) y) z
-    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
-        select l.queue, unnest(l.seqs) as seq from l
+    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them; in order, so that one is found by halving
+        select l.queue, array_agg(u.seq order by u.seq) as seqs from l cross join unnest(l.seqs) u (seq)
         where l.queue = any(late_queues) or
               l.queue in (select q.queue from q where exists (select from unnest(q.seq, q.high) v (a, b) where b > a))
+        group by l.queue
     ), a as materialized (
         select q.queue, c.priority, c.seq, c.own, c.lease_timeout, q.need, q.chunk, false as late
         from q cross join lateral (
@@ -210,9 +211,8 @@ begin
             where j.queue = q.queue and j.priority = v.p and j.state = 'ready' and j.seq between v.f and v.t
             order by j.seq limit 500) j
     ), b as ( -- fresh = in no lease; late ones come on top, the others in order as far as the share goes
-        select a.*, x.seq is null as fresh,
-               row_number() over (partition by a.queue, a.late, x.seq is null order by a.priority, a.seq) as rank
-        from a left join x on x.queue = a.queue and x.seq = a.seq
+        select z.*, row_number() over (partition by z.queue, z.late, z.fresh order by z.priority, z.seq) as rank
+        from (select a.*, x.seqs[width_bucket(a.seq, x.seqs)] is distinct from a.seq as fresh from a left join x on x.queue = a.queue) z
     ), c as materialized (
         select b.*, b.fresh and (b.late or b.rank <= b.need) as taken from b
     ), g as (

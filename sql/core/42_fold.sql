@@ -67,6 +67,15 @@ end $$;
 comment on function fold_now() is 'Sums the deltas since the last fold into new counter rows. One statement does it, so that the '
     'snapshot it stores is the one it read with; its own deltas are left for the next (readers add them: fold.xid)';
 
+create or replace function must_fold() returns boolean
+language sql stable set search_path from current set enable_seqscan = off as $$
+    select (f.at < clock_timestamp() - greatest(500, 20 * f.ms) * interval '1 ms' or f.at > clock_timestamp() + interval '1 s')
+        and (exists (select from delta where xid >= pg_snapshot_xmax(f.snapshot))
+             or exists (select from delta where xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)))
+    from (select * from fold order by fold desc limit 1) f
+$$;
+comment on function must_fold() is 'Whether the last fold is half a second old (or older, where folding takes its time) and has not seen all deltas';
+
 drop function if exists oldest_ready(text, smallint); -- version 1
 
 create or replace function fold_groups(made bigint) returns void

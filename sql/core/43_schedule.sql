@@ -345,7 +345,7 @@ begin
     if cut + stolen > 0 then
         perform wake_workers();
     end if;
-    if (select f.at < clock_timestamp() - greatest(500, 20 * f.ms) * interval '1 ms' or f.at > clock_timestamp() + interval '1 s' from fold f order by f.fold desc limit 1) then
+    if must_fold() then
         perform fold_now();
     end if;
     if due > now() and due < now() + interval '1 min' then -- a time far away is no int

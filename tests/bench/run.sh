@@ -4,8 +4,8 @@
 #   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but console
 # Parts: push work level counters held counts fair latency programs console. Environment: SECONDS_EACH (5) a run,
 # ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, RAW: the file that
-# raw figures are added to. Prints them as they come, then the table (tests/bench/table.sh RAW makes it again;
-# --readme puts it into README.md).
+# raw figures are added to, SHAPES: of work only these rows ("jobs clients one-by-one", separated by commas). Prints
+# them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
 for f in lib engines push work held counts fair latency; do

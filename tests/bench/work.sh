@@ -50,8 +50,9 @@ work_once() { # engine, batch, clients, single
 }
 
 part_work() {
-    local shape n c one r e row
-    for shape in "1 4 0" "10 4 1" "10 1 0" "10 4 0" "10 8 0" "50 8 0" "100 2 0" "100 1 0"; do
+    local shape shapes n c one r e row
+    IFS=, read -ra shapes <<<"${SHAPES:-1 4 0,10 4 1,10 1 0,10 4 0,10 8 0,50 8 0,100 2 0,100 1 0}"
+    for shape in "${shapes[@]}"; do
         read -r n c one <<<"$shape"
         row="claim $n, complete $n, $c clients"
         [ "$one" = 0 ] || row="claim $n, complete one by one, $c clients"
