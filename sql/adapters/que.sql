@@ -5,6 +5,7 @@
 -- id-type: bigint
 -- tested-versions: 5-7
 -- min-version: 5
+-- search-path: {schema}
 -- tables: que_jobs que_lockers
 -- note: A job runs as long as its worker's session holds an advisory lock on the job's number; no lock here is taken away from
 -- note: a session. To free what a worker holds, end its session (terminate): everything that session holds goes with it.
@@ -256,7 +257,7 @@ with w as materialized (
 ), got as materialized (
     select w.id from w where pg_try_advisory_xact_lock(w.id)
 )
-update {schema}.que_jobs j set priority = $2::int
+update {schema}.que_jobs j set priority = least(greatest($2::int, -32768), 32767)::smallint
 from got where j.id = got.id and j.finished_at is null and j.expired_at is null
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled' else 'retry' end as state
 
