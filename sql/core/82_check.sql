@@ -139,12 +139,21 @@ create or replace function keep_books() returns int
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
-    f fold;
+    f    fold;
+    lost text;
 begin
     if moved() then -- the scheduler counts anew first
         return 1000;
     end if;
     select * into f from fold where keep order by fold desc limit 1;
+    for lost in
+        insert into queue_config (queue) select distinct c.queue from counter c
+        where c.fold = f.fold and c.error_key is null and not exists (select from queue_config q where q.queue = c.queue)
+        on conflict do nothing returning queue
+    loop
+        raise log 'queuetop: queue %: its row in queue_config was gone; it has the standard settings now', lost;
+        perform wake(lost);
+    end loop;
     if not f.rolled then
         perform roll_minutes(f.fold);
         return 10;
@@ -152,4 +161,4 @@ begin
     return least(10000, greatest(1000, check_counts()));
 end $$;
 comment on function keep_books() is 'What the active scheduler does beside its steps, on a connection of its own, outside the scheduler''s lock: '
-    'rolls up minutes, checks counters. Call it again after so many milliseconds';
+    'rolls up minutes, checks counters, gives queues without settings the standard ones (who deleted them by hand?). Call it again after so many milliseconds';

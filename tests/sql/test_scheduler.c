@@ -220,6 +220,27 @@ only_a_living_node_claims(void **state)
     PQfinish(c);
 }
 
+/* Somebody deletes rows by hand: nothing that waits there is forgotten. */
+static void
+settings_deleted_by_hand(void **state)
+{
+    PGconn *c = core_new("byhand");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    core_ten_seconds(c);
+    pg_run(c, "delete from queue_config where queue = 'q'");
+    pg_run(c, "select t.push('q', 'c')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 9)");
+    pg_run(c, "select keep_books()");
+    core_settle(c);
+    expect(c, "c", "select t.claim('n', 9)");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -231,6 +252,7 @@ main(void)
         cmocka_unit_test(a_name_is_one_process),
         cmocka_unit_test(two_of_a_name_at_once),
         cmocka_unit_test(only_a_living_node_claims),
+        cmocka_unit_test(settings_deleted_by_hand),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
