@@ -1,0 +1,774 @@
+/*
+ * The five seeds and pgqueue's library, with workers of their kind at work: what each act of the
+ * adapters does to the rows, what a worker sees that held the job before, what is left alone; which
+ * index answers at many rows; and what the adapters are not mistaken for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sql/seeds.h"
+
+#define IDS(id) brace(id)
+#define ACT(adapter, section, ...) \
+    seed_act(c, adapter, section, PARAM_IDS, __VA_ARGS__, PARAM_TOTAL)
+#define said(expected, ...) assert_string_equal(__VA_ARGS__, expected)
+#define value(expected, ...) assert_string_equal(pg_value(c, __VA_ARGS__), expected)
+
+/* {ID} */
+static const char *
+brace(const char *id)
+{
+    static char texts[8][100];
+    static unsigned next;
+    char *text = texts[next++ % 8];
+
+    snprintf(text, sizeof texts[0], "{%s}", id);
+    return text;
+}
+
+/* "ID STATE" */
+static const char *
+one(const char *claim, const char *state)
+{
+    static char texts[4][120];
+    static unsigned next;
+    char *text = texts[next++ % 4];
+
+    snprintf(text, sizeof texts[0], "%s %s", seed_id(claim), state);
+    return text;
+}
+
+/* --- pkgsite ------------------------------------------------------------------------------------
+ */
+
+/* A task that is given back is done anew; what its first worker deletes when it ends is not the new
+ * start. */
+static void
+pkgsite_release_is_fenced(void **state)
+{
+    static const char *const variants[] = {"seed_pkgsite", "seed_pkgsite_leased",
+                                           "seed_pkgsite_priority"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const char *q = variants[i];
+        char database[40];
+        snprintf(database, sizeof database, "fence%d", i);
+        PGconn *c = seed_new(q, database), *w = seed_join(database);
+        seed_push(c, q, 2);
+        const char *a = seed_claim(w, q, "");
+        said("1", seed_id(a));
+        said("0 1 0 1 0 0", seed_counts(c, q));
+        said("1 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
+        said("0 2 0 0 0 0", seed_counts(c, q));
+        said("", ACT(q, SEC_RESCUE, "{1}"));
+        const char *b = seed_claim(w, q, "");
+        said("1", seed_id(b));
+        seed_done(w, q, a);
+        said("running", seed_job(c, q, "1", "state"));
+        seed_done(w, q, b);
+        said("gone", seed_job(c, q, "1", "state"));
+        PQfinish(w);
+        PQfinish(c);
+    }
+}
+
+/* Five minutes, or the lease: till then nobody else gets it, and it can't be deleted. */
+static void
+pkgsite_stalls(void **state)
+{
+    const char *q = "seed_pkgsite";
+    PGconn *c = seed_new(q, "stalls"), *w = seed_join("stalls");
+
+    (void)state;
+    seed_push(c, q, 1);
+    seed_claim(w, q, "");
+    said("", seed_claim(c, q, ""));
+    said("f", seed_job(c, q, "1", "stale"));
+    said("", ACT(q, SEC_DELETE, "{1}"));
+    seed_expire(c, q);
+    said("t", seed_job(c, q, "1", "stale"));
+    said("running", seed_job(c, q, "1", "state"));
+    pg_run(w, "begin"); /* another takes it */
+    said("1", seed_id(seed_claim(w, q, "")));
+    said("", ACT(q, SEC_DELETE, "{1}"));
+    pg_run(w, "rollback");
+    said("1 deleted", ACT(q, SEC_DELETE, "{1}"));
+    said("", seed_claim(w, q, ""));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+pkgsite_leases(void **state)
+{
+    const char *q = "seed_pkgsite_leased";
+    PGconn *c = seed_new(q, "leases");
+
+    (void)state;
+    seed_push(c, q, 2);
+    seed_claim(c, q, "");
+    said("1 extended",
+         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,2}", PARAM_BY, "1 hour", PARAM_TOTAL));
+    value("t", "select leased_until between now() + interval '59 min' and now() + interval '1 h' "
+               "from queue_tasks where id = 1");
+    said("1 extended", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 s", PARAM_TOTAL));
+    value("t", "select leased_until > now() + interval '59 min' from queue_tasks where id = 1");
+    said("", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "-1 s", PARAM_TOTAL));
+    said("2", seed_id(seed_claim(c, q, "")));
+    said("", seed_claim(c, q, "")); /* both are leased */
+    seed_expire(c, q);
+    said("t", seed_job(c, q, "1", "stale"));
+    said("1 extended",
+         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 min", PARAM_TOTAL));
+    said("2", seed_id(seed_claim(c, q, ""))); /* 1 has its lease again */
+    /* started without a lease: no worker ever takes it, giving back does */
+    pg_run(c, "update queue_tasks set leased_until = null where id = 1");
+    said("", ACT(q, SEC_DELETE, "{1}"));
+    said("1 ready", ACT(q, SEC_RESCUE, "{1}"));
+    said("1", seed_id(seed_claim(c, q, "")));
+    PQfinish(c);
+}
+
+static void
+pkgsite_priorities(void **state)
+{
+    const char *q = "seed_pkgsite_priority";
+    PGconn *c = seed_new(q, "priorities");
+
+    (void)state;
+    seed_push(c, q, 3);
+    said("3 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
+    said("7", seed_job(c, q, "3", "priority"));
+    said("3", seed_id(seed_claim(c, q, "")));
+    said("", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "8", PARAM_TOTAL));
+    said("1", seed_id(seed_claim(c, q, "")));
+    PQfinish(c);
+}
+
+/* --- PostQueue ----------------------------------------------------------------------------------
+ */
+
+/* Four attempts; requeue gives one more, or all of them. */
+static void
+postqueue_attempts(void **state)
+{
+    const char *q = "seed_postqueue";
+    PGconn *c = seed_new(q, "attempts");
+
+    (void)state;
+    seed_push(c, q, 1);
+    for (int i = 0; i < 4; i++) {
+        said("j1", seed_id(seed_claim(c, q, "")));
+        said("", seed_claim(c, q, ""));
+        said("0 0 0 1 0 0", seed_counts(c, q));
+        seed_expire(c, q);
+    }
+    said("", seed_claim(c, q, ""));
+    said("0 0 0 0 1 0", seed_counts(c, q));
+    said("no attempts left", seed_job(c, q, "j1", "error"));
+    said("j1 ready", ACT(q, SEC_REQUEUE, "{j1,j2}"));
+    said("", ACT(q, SEC_REQUEUE, "{j1}"));
+    said("j1", seed_id(seed_claim(c, q, "")));
+    seed_fail(c, q, "j1");
+    said("failed", seed_job(c, q, "j1", "state")); /* that was the one */
+    said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}", PARAM_RESET, "true"));
+    value("0", "select attempts from jobs");
+    seed_claim(c, q, "");
+    seed_done(c, q, "j1");
+    said("", ACT(q, SEC_REQUEUE, "{j1}"));
+    said("completed", seed_job(c, q, "j1", "state"));
+    PQfinish(c);
+}
+
+static void
+postqueue_visibility(void **state)
+{
+    const char *q = "seed_postqueue";
+    PGconn *c = seed_new(q, "visible"), *w = seed_join("visible");
+
+    (void)state;
+    seed_push(c, q, 2);
+    const char *a = seed_claim(w, q, "");
+    said("", ACT(q, SEC_DELETE, "{j1}"));
+    said("j1 extended",
+         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1,j2}", PARAM_BY, "1 hour", PARAM_TOTAL));
+    value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
+    said("running", seed_job(c, q, "j1", "state")); /* although its status is "pending" now */
+    said("j2", seed_id(seed_claim(w, q, "")));
+    said("", seed_claim(w, q, ""));
+    said("j1 ready", ACT(q, SEC_RESCUE, "{j1}"));
+    said("j1", seed_id(seed_claim(c, q, "")));
+    seed_done(w, q, a); /* by its id alone: as the confirmation says */
+    said("completed", seed_job(c, q, "j1", "state"));
+    seed_expire(c, q); /* j2 was taken and its time is over: the next may take it */
+    said("running", seed_job(c, q, "j2", "state"));
+    said("t", seed_job(c, q, "j2", "stale"));
+    said("j2 extended",
+         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j2}", PARAM_BY, "1 min", PARAM_TOTAL));
+    said("", seed_claim(c, q, ""));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+postqueue_times(void **state)
+{
+    const char *q = "seed_postqueue";
+    PGconn *c = seed_new(q, "times");
+
+    (void)state;
+    seed_push(c, q, 3);
+    said("j1 scheduled",
+         seed_act(c, q, SEC_TIME, PARAM_IDS, "{j1}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+    said("1 2 0 0 0 0", seed_counts(c, q));
+    said("j2", seed_id(seed_claim(c, q, "")));
+    said("", seed_act(c, q, SEC_TIME, PARAM_IDS, "{j2}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+    pg_run(c, "update jobs set expires_at = now() + interval '1 h' where id = 'j3'");
+    said("", seed_act(c, q, SEC_TIME, PARAM_IDS, "{j3}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+    said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}"));
+    said("j1", seed_id(seed_claim(c, q, "")));
+    pg_run(c, "update jobs set expires_at = now() where id = 'j3'");
+    said("", seed_claim(c, q, ""));
+    said("expired before it was done", seed_job(c, q, "j3", "error"));
+    said("j3 ready", ACT(q, SEC_REQUEUE, "{j3}"));
+    said("j3", seed_id(seed_claim(c, q, "")));
+    /* completed ones by when their lease ended; failed ones only where asked for */
+    seed_done(c, q, "j3");
+    said("", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    seed_expire(c, q);
+    pg_run(c, "update jobs set attempts = 4 where id = 'j1'");
+    said("j3 purged", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
+    said("", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "r", PARAM_STATES, "{failed}", PARAM_TOTAL));
+    said("j1 purged",
+         seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_LIMIT, "5", PARAM_TOTAL));
+    value("j2", "select string_agg(id, ' ') from jobs");
+    PQfinish(c);
+}
+
+/* --- Piechut, and the library -------------------------------------------------------------------
+ */
+
+/* A node's locks: extended, given back one by one or all of them, stolen when they are over. */
+static void
+work_queue_locks(void **state)
+{
+    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *q = both[i];
+        char database[40];
+        snprintf(database, sizeof database, "locks%d", i);
+        PGconn *c = seed_new(q, database), *w = seed_join(database);
+        seed_push(c, q, 3);
+        said("0 3 0 0 0 0", seed_counts(c, q));
+        seed_schedule(w, q);
+        const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1");
+        said("0 1 0 2 0 0", seed_counts(c, q));
+        said("n1", seed_job(c, q, seed_id(a), "node"));
+        said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(seed_id(a)), PARAM_BY, "1 hour"));
+        value("t",
+              "select lock_timeout > now() + interval '59 min' from queues.work_queue where id = "
+              "'%s'",
+              seed_id(a));
+        said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(seed_id(a)), PARAM_BY, "1 s"));
+        value("t",
+              "select lock_timeout > now() + interval '59 min' from queues.work_queue where id = "
+              "'%s'",
+              seed_id(a));
+        said("", ACT(q, SEC_DELETE, IDS(seed_id(a))));
+        said("", ACT(q, SEC_REQUEUE, IDS(seed_id(a))));
+        /* only what is over, unless all is asked for */
+        pg_run(c,
+               "update queues.work_queue set lock_timeout = now() - interval '1 s' where id = '%s'",
+               seed_id(b));
+        said("t", seed_job(c, q, seed_id(b), "stale"));
+        said(one(b, "ready"), seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1", PARAM_TOTAL));
+        said("", seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n2", PARAM_EXPIRED_ONLY, "false",
+                          PARAM_TOTAL));
+        said(seed_id(b), seed_id(seed_claim(c, q, "n2")));
+        said(one(a, "ready"), seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1",
+                                       PARAM_EXPIRED_ONLY, "false", PARAM_TOTAL));
+        value("0", "select count(*) from queues.work_queue where lock_key = 'n1'");
+        /* one that was given back by hand has another version: an old holder's extension by (id,
+         * version) comes too late */
+        const char *again = seed_claim(w, q, "n1");
+        said(seed_id(a), seed_id(again));
+        said(one(a, "ready"), ACT(q, SEC_RESCUE, IDS(seed_id(a))));
+        value("0", "select count(*) from queues.work_queue where id = '%s' and version = %s",
+              seed_id(a), strchr(again, '|') + 1);
+        said("", ACT(q, SEC_RESCUE, IDS(seed_id(a))));
+        /* stolen once it is over */
+        seed_expire(c, q);
+        pg_run(c, "update queues.work_queue set created = created - interval '1 h' where id = '%s'",
+               seed_id(b));
+        said(seed_id(b), seed_id(seed_claim(w, q, "n1")));
+        seed_done(c, q, b); /* the late end of n2, by its id alone */
+        value("0", "select count(*) from queues.work_queue where id = '%s'", seed_id(b));
+        PQfinish(w);
+        PQfinish(c);
+    }
+}
+
+/* RUNNING and handed to nobody: requeue makes it whole. What the scheduler has in its hands is left
+ * alone. */
+static void
+work_queue_orphans(void **state)
+{
+    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *q = both[i];
+        char database[40];
+        snprintf(database, sizeof database, "orphans%d", i);
+        PGconn *c = seed_new(q, database), *w = seed_join(database);
+        seed_push(c, q, 1);
+        seed_schedule(w, q);
+        const char *a = seed_claim(w, q, "n1"), *id = seed_id(a);
+        pg_run(w, "delete from queues.work_queue"); /* and then the worker died */
+        said("0 0 0 0 0 1", seed_counts(c, q));
+        said("t", seed_job(c, q, id, "stale"));
+        seed_schedule(w, q);
+        said("", seed_claim(w, q, "n1")); /* nobody takes it */
+        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
+        said(one(a, "scheduled"),
+             seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        seed_schedule(w, q);
+        said("1 0 0 0 0 0", seed_counts(c, q));
+        said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
+        pg_run(w, "begin");
+        seed_schedule(w, q); /* has the row locked */
+        said("", ACT(q, SEC_DELETE, IDS(id)));
+        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        pg_run(w, "commit");
+        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        const char *b = seed_claim(w, q, "n1");
+        said(id, seed_id(b));
+        seed_fail(w, q, b);
+        said("0 0 0 0 1 0", seed_counts(c, q));
+        said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
+        seed_schedule(w, q);
+        said("ready", seed_job(c, q, id, "state"));
+        pg_run(w, "begin");
+        said(id, seed_id(seed_claim(w, q, "n1"))); /* a claim is on its way */
+        said("", ACT(q, SEC_DELETE, IDS(id)));
+        pg_run(w, "commit");
+        seed_expire(c, q);
+        said(one(a, "deleted"), ACT(q, SEC_DELETE, IDS(id)));
+        value("0 0", "select (select count(*) from queues.queue) || ' ' || (select count(*) from "
+                     "queues.work_queue)");
+        PQfinish(w);
+        PQfinish(c);
+    }
+}
+
+/* What ended is in the history: a failed job comes back whole, unless a live one has its key. */
+static void
+library_history(void **state)
+{
+    const char *q = "pgqueue_lib";
+    PGconn *c = seed_new(q, "history");
+
+    (void)state;
+    seed_push(c, q, 2);
+    seed_schedule(c, q);
+    const char *a = seed_claim(c, q, "n1"), *b = seed_claim(c, q, "n1"), *id = seed_id(a);
+    pg_run(c,
+           "update queues.queue set tries = 5, created = created - interval '1 h' where id = '%s'",
+           id);
+    const char *was = pg_value(c,
+                               "select md5(row(tenant_id, id, key, type, queue, created, tries, "
+                               "target)::text) from queues.queue where id = '%s'",
+                               id);
+    seed_fail(c, q, a);
+    seed_done(c, q, b);
+    said("0 0 0 0 1 0", seed_counts(c, q));
+    said("completed", seed_job(c, q, seed_id(b), "state"));
+    said("no answer from 10.0.0.1", seed_job(c, q, id, "error"));
+    pg_run(c, "insert into queues.queue (tenant_id, id, created, key, type, queue, state) values "
+              "('t1', gen_random_uuid(), now(), 'k1', 'HTTP', 'q', 'PENDING')");
+    said("", ACT(q, SEC_REQUEUE, IDS(id))); /* its key is taken */
+    pg_run(c, "delete from queues.queue");
+    said("", ACT(q, SEC_REQUEUE, IDS(seed_id(b))));
+    said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
+    value(was,
+          "select md5(row(tenant_id, id, key, type, queue, created, tries, target)::text) from "
+          "queues.queue where id = '%s'",
+          id);
+    value("COMPLETED", "select string_agg(state, ',') from queues.queue_history");
+    seed_schedule(c, q);
+    seed_fail(c, q, seed_claim(c, q, "n1"));
+    said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id), PARAM_RESET, "true"));
+    value("0", "select tries from queues.queue");
+    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said(one(b, "purged"), seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
+    PQfinish(c);
+}
+
+/* A paused schedule is what the library's runner passes over; row security hides others' tenants.
+ */
+static void
+library_schedules_and_tenants(void **state)
+{
+    const char *q = "pgqueue_lib";
+    const char *runnable =
+        "select count(*) from queues.schedules where next_run <= now() and paused is not true";
+    PGconn *c = seed_new(q, "tenants");
+
+    (void)state;
+    pg_run(c, "insert into queues.schedules (id, tenant_id, queue, type, key, next_run, schedule, "
+              "timezone) values "
+              "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
+              "*', 'UTC')");
+    value("0", "%s", runnable);
+    said("t1/nightly active",
+         seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    value("1", "%s", runnable);
+    said("t1/nightly paused",
+         seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("", seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("", seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    value("0", "%s", runnable);
+    said("t1/nightly active",
+         seed_act(c, q, SEC_CRON_RESUME, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    value("1", "%s", runnable);
+    said("t1/nightly removed",
+         seed_act(c, q, SEC_CRON_REMOVE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+
+    seed_push(c, q, 4);
+    pg_run(c, "do $$ begin create role tenant; exception when duplicate_object then null; end $$;"
+              "grant usage on schema queues to tenant; grant all on all tables in schema queues to "
+              "tenant; set role tenant");
+    said("0 0 0 0 0 0", seed_counts(c, q));
+    pg_run(c, "set pgqueue.current_tenant = 't1'");
+    said("0 2 0 0 0 0", seed_counts(c, q));
+    pg_run(
+        c,
+        "reset role; grant queue_worker to tenant; set role tenant; reset pgqueue.current_tenant");
+    said("0 4 0 0 0 0", seed_counts(c, q));
+    PQfinish(c);
+}
+
+/* --- Teti ---------------------------------------------------------------------------------------
+ */
+
+/* A worker that works in the transaction of its claim: its task reads as waiting, and is left
+ * alone. */
+static void
+teti_in_one_transaction(void **state)
+{
+    const char *q = "seed_teti";
+    PGconn *c = seed_new(q, "inone"), *w = seed_join("inone");
+
+    (void)state;
+    seed_push(c, q, 2);
+    pg_run(w, "begin");
+    const char *a = seed_claim(w, q, "");
+    said("0 2 0 0 0 0", seed_counts(c, q));
+    said("2 deleted", ACT(q, SEC_DELETE, "{1,2}"));
+    said("", ACT(q, SEC_DISCARD, "{1}"));
+    PQfinish(w); /* it dies: the task is there again */
+    w = seed_join("inone");
+    pg_wait(c, "select count(*) from (select from tasks for update skip locked) x", "1", 5000);
+    pg_run(w, "begin");
+    said("1", seed_id(seed_claim(w, q, "")));
+    seed_done(w, q, a);
+    pg_run(w, "commit");
+    said("completed", seed_job(c, q, "1", "state"));
+    said("", seed_claim(w, q, ""));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* One that commits its claim first: only the operator gives the task back. */
+static void
+teti_committed(void **state)
+{
+    const char *q = "seed_teti";
+    PGconn *c = seed_new(q, "committed"), *w = seed_join("committed");
+
+    (void)state;
+    seed_push(c, q, 4);
+    const char *a = seed_claim(w, q, ""), *b = seed_claim(w, q, "");
+    said("0 2 0 2 0 0", seed_counts(c, q));
+    said("", ACT(q, SEC_DELETE, "{1,2}"));
+    pg_run(w,
+           "begin; select from tasks where id = 2 for update"); /* about to say that it is done */
+    said("1 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
+    seed_done(w, q, b);
+    pg_run(w, "commit");
+    said("", ACT(q, SEC_RESCUE, "{2}"));
+    said("1", seed_id(seed_claim(w, q, "")));
+    for (int i = 0; i < 5; i++)
+        seed_fail(w, q, a);
+    said("5", seed_job(c, q, "1", "tries"));
+    said("1 ready", ACT(q, SEC_REQUEUE, "{1,2,3,4}"));
+    said("5", seed_job(c, q, "1", "tries"));
+    said("3 failed", ACT(q, SEC_DISCARD, "{2,3}"));
+    said("0 2 0 0 1 0", seed_counts(c, q));
+    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said("2 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    said("3 purged", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    value("2", "select count(*) from tasks");
+    /* the column of retries is not everybody's */
+    pg_run(c, "alter table tasks drop column retry_count");
+    said("0", seed_job(c, q, "1", "tries"));
+    said("0 2 0 0 0 0", seed_counts(c, q));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* --- BlaboSoft ----------------------------------------------------------------------------------
+ */
+
+#define U(n) "00000000-0000-4000-8000-00000000000" #n
+
+static void
+blabosoft_items(void **state)
+{
+    const char *q = "seed_blabosoft";
+    PGconn *c = seed_new(q, "items"), *w = seed_join("items");
+
+    (void)state;
+    seed_push(c, q, 3);
+    said(U(1), seed_id(seed_claim(w, q, "")));
+    said(U(2), seed_id(seed_claim(w, q, "")));
+    said("0 1 0 2 0 0", seed_counts(c, q));
+    /* a worker that keeps its row locked while it works */
+    pg_run(w, "begin; select from simple_queue where id = '" U(1) "' for update");
+    said(U(2) " ready", ACT(q, SEC_RESCUE, "{" U(1) "," U(2) "," U(3) "}"));
+    said("", ACT(q, SEC_RESCUE, "{" U(1) "}"));
+    seed_fail(w, q, U(1));
+    pg_run(w, "commit");
+    said("it went wrong after 17 s", seed_job(c, q, U(1), "error"));
+    said("", ACT(q, SEC_RESCUE, "{" U(1) "}"));
+    said(U(1) " ready", ACT(q, SEC_REQUEUE, "{" U(1) "," U(2) "}"));
+    said(U(1), seed_id(seed_claim(w, q, "")));
+    said("running", seed_job(c, q, U(1), "state")); /* nothing of its first failure is left */
+    said("", ACT(q, SEC_DELETE, "{" U(1) "}"));
+    seed_done(w, q, U(1));
+    pg_run(w, "begin");
+    said(U(2), seed_id(seed_claim(w, q, "")));
+    said("", ACT(q, SEC_DELETE, "{" U(2) "}")); /* being popped */
+    pg_run(w, "rollback");
+    said(U(2) " deleted, " U(3) " deleted", ACT(q, SEC_DELETE, "{" U(1) "," U(2) "," U(3) "}"));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* The times are UTC, whatever zone the session has. */
+static void
+blabosoft_zone(void **state)
+{
+    const char *q = "seed_blabosoft";
+    PGconn *c = seed_new(q, "zone");
+
+    (void)state;
+    pg_run(c, "set timezone = 'Asia/Tokyo'");
+    seed_push(c, q, 1);
+    seed_claim(c, q, "");
+    value("t", "select abs(%s / 1000 - extract(epoch from now())) < 60",
+          seed_job(c, q, U(1), "started_ms"));
+    said("f", seed_job(c, q, U(1), "stale"));
+    PQfinish(c);
+}
+
+/* --- what it costs ------------------------------------------------------------------------------
+ */
+
+static const char *const names[] = {
+    "seed_pkgsite", "seed_pkgsite_leased", "seed_pkgsite_priority", "seed_postqueue",
+    "seed_piechut", "seed_teti",           "seed_blabosoft",        "pgqueue_lib"};
+enum { NAMES = sizeof names / sizeof *names };
+
+/* No table of many rows is read in order, but for the first of them. */
+static void
+check_plan(PGconn *c, const char *adapter, enum section_id s, const struct params *p,
+           const char *table)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_load(adapter, &e);
+    struct db_param storage[ADAPTER_PARAMS];
+    const char *values[ADAPTER_PARAMS], *before = "";
+    char sql[20000], scan[100], text[1000];
+
+    assert_true(adapter_use(a, adapter_default_schema(a), &e));
+    struct db_stmt stmt = adapter_bind(a, s, p, storage);
+    for (int i = 0; i < stmt.nparams; i++)
+        values[i] = stmt.params[i].value;
+    snprintf(sql, sizeof sql, "explain (costs off) %s", stmt.sql);
+    snprintf(scan, sizeof scan, "Seq Scan on %s ", table);
+    PGresult *res = PQexecParams(c, sql, stmt.nparams, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s", PQresultErrorMessage(res));
+    for (int i = 0; i < PQntuples(res); i++) {
+        const char *line = PQgetvalue(res, i, 0);
+        snprintf(text, sizeof text, "%s ", line);
+        if (strstr(text, scan) && !strstr(before, "Limit") && !adapter_note(a, s, "cost"))
+            fail_msg("%s: %s: %s", adapter, section_kinds[s].name, line);
+        before = line;
+    }
+    PQclear(res);
+    adapter_free(a);
+}
+
+/* Where only so many are counted the number says that it is an estimate, and is near. */
+static void
+check_estimate(PGconn *c, const char *adapter)
+{
+    PGresult *res = seed_ask(c, adapter, SEC_COUNTS, NULL);
+    int approx = PQfnumber(res, "approx"), ready = PQfnumber(res, "ready");
+
+    if (strstr("seed_pkgsite seed_teti seed_blabosoft", adapter)) {
+        said("t", PQgetvalue(res, 0, approx));
+        assert_in_range(strtol(PQgetvalue(res, 0, ready), NULL, 10), 98000, 104000);
+    } else if (approx >= 0) {
+        said("f", PQgetvalue(res, 0, approx));
+    }
+    PQclear(res);
+}
+
+/* What makes of waiting jobs what is found in a table that has been in use. */
+static const char *const used[][3] = {
+    {"seed_pkgsite",   "queue_tasks",   "select"                                                  },
+    {"seed_postqueue", "jobs",          "update jobs set status = 'completed' where id > 'j5'"    },
+    {"seed_piechut",   "queue",
+     "update queues.queue set state = 'COMPLETED' where get_byte(uuid_send(id), 0) > 9"           },
+    {"seed_teti",      "tasks",         "update tasks set status = 'completed' where id % 100 = 0"},
+    {"seed_blabosoft", "simple_queue",  "select"                                                  },
+    {"pgqueue_lib",    "queue_history",
+     "insert into queues.queue_history (tenant_id, id, queue, type, created, scheduled, started, "
+     "state, "
+     "tries) select tenant_id, id, queue, type, now(), created, now(), case when created > now() - "
+     "interval '1000 s' then 'FAILED' else "
+     "'COMPLETED' end, 0 from queues.queue; delete from queues.queue where get_byte(uuid_send(id), "
+     "0) > 9"                                                                                     },
+};
+
+static void
+many_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+        const char *adapter = used[i][0];
+        struct params p = {0};
+        char database[40], table[60];
+        snprintf(database, sizeof database, "many%zu", i);
+        PGconn *c = seed_new(adapter, database);
+        seed_push(c, adapter, 102000);
+        pg_run(c, "%s", used[i][2]);
+        pg_run(c, "vacuum analyze");
+        bool by_month = !strcmp(used[i][1], "queue_history");
+        snprintf(table, sizeof table, "%s%s", used[i][1],
+                 by_month ? pg_value(c, "select to_char(now(), '_YYYY_MM')") : "");
+        check_plan(c, adapter, SEC_COUNTS, NULL, table);
+        check_plan(c, adapter, SEC_QUEUES, NULL, table);
+        params_set_int(&p, PARAM_LIMIT, 100);
+        params_set_int(&p, PARAM_N, 10000);
+        check_plan(c, adapter, SEC_JOBS, &p, table);
+        params_set(&p, PARAM_WORDS, "{zzz}");
+        check_plan(c, adapter, SEC_JOBS, &p, table);
+        params_done(&p);
+        check_estimate(c, adapter);
+        PQfinish(c);
+    }
+}
+
+/* --- what they are not taken for ----------------------------------------------------------------
+ */
+
+/* The adapters that find something in the database. */
+static const char *
+detected(PGconn *c)
+{
+    static char text[400];
+    size_t len = 0;
+
+    *text = 0;
+    for (int i = 0; i < NAMES; i++) {
+        PGresult *res = seed_ask(c, names[i], SEC_DETECT, NULL);
+        for (int row = 0; row < PQntuples(res); row++)
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s:%s", len ? " " : "",
+                                    names[i], PQgetvalue(res, row, 0));
+        PQclear(res);
+    }
+    return text;
+}
+
+static void
+near_misses(void **state)
+{
+    PGconn *c = pg_connect(pg_newdb("misses"));
+
+    (void)state;
+    said("", detected(c));
+    pg_run(c, "create table tasks (id serial primary key, status varchar(50) not null default "
+              "'open', payload jsonb, created_at timestamptz, updated_at timestamptz)");
+    said("", detected(c));
+    pg_run(c, "alter table tasks alter status set default 'pending'");
+    said("seed_teti:public", detected(c));
+    pg_run(c, "alter table tasks alter id type bigint");
+    said("", detected(c));
+    pg_run(c, "create table jobs (id bigserial primary key, queue text, payload text, attempts "
+              "int, reserved_at int, available_at int, created_at int)");
+    pg_run(c, "create table simple_queue (id uuid, created_at timestamptz, processing_started_at "
+              "timestamptz, errors text, payload text)");
+    said("", detected(c));
+    pg_run(c, "create table queue_tasks (id bigserial primary key, task_name text, created_at "
+              "timestamptz, started_at timestamp)");
+    said("", detected(c));
+    pg_run(c, "alter table queue_tasks alter started_at type timestamptz");
+    said("seed_pkgsite:public", detected(c));
+    pg_run(c, "alter table queue_tasks add priority int");
+    said("seed_pkgsite_priority:public", detected(c));
+    pg_run(c, "alter table queue_tasks add leased_until timestamptz");
+    said("seed_pkgsite_leased:public", detected(c));
+    pg_run(c, "alter table queue_tasks alter leased_until type text");
+    said("", detected(c));
+    pg_run(c, "alter table queue_tasks drop leased_until, drop priority");
+    pg_run(c, "create schema \"x 'y\"; alter table queue_tasks set schema \"x 'y\"");
+    said("seed_pkgsite:x 'y", detected(c));
+    PQfinish(c);
+    c = pg_connect(pg_newdb("misses2"));
+    pg_file(c, "tests/adapters/seed_piechut.sql");
+    said("seed_piechut:queues", detected(c));
+    pg_run(c, "alter table queues.work_queue drop lock_key");
+    said("", detected(c));
+    PQfinish(c);
+    c = pg_connect(pg_newdb("misses3"));
+    pg_file(c, "tests/adapters/pgqueue_lib.sql");
+    said("pgqueue_lib:queues", detected(c));
+    pg_run(c, "drop table queues.schedules");
+    said("", detected(c));
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pkgsite_release_is_fenced),
+        cmocka_unit_test(pkgsite_stalls),
+        cmocka_unit_test(pkgsite_leases),
+        cmocka_unit_test(pkgsite_priorities),
+        cmocka_unit_test(postqueue_attempts),
+        cmocka_unit_test(postqueue_visibility),
+        cmocka_unit_test(postqueue_times),
+        cmocka_unit_test(work_queue_locks),
+        cmocka_unit_test(work_queue_orphans),
+        cmocka_unit_test(library_history),
+        cmocka_unit_test(library_schedules_and_tenants),
+        cmocka_unit_test(teti_in_one_transaction),
+        cmocka_unit_test(teti_committed),
+        cmocka_unit_test(blabosoft_items),
+        cmocka_unit_test(blabosoft_zone),
+        cmocka_unit_test(many_rows),
+        cmocka_unit_test(near_misses),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}
