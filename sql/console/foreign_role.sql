@@ -27,5 +27,5 @@ cross join lateral (
     from pg_class c
     where c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
       and exists (select from unnest($1::text[]) name
-                  where c.relname like replace(replace(replace(name, '\', '\\'), '_', '\_'), '*', '%'))) t
+                  where c.relname like replace(replace(replace({prefix_lit} || name, E'\\', E'\\\\'), '_', E'\\_'), '*', '%'))) t
 where n.nspname = {schema_lit}

@@ -381,6 +381,12 @@ pgqueuer_has_prefixes(void **state)
                                          "acme_pgqueuer_log"),
                         "1 queued");
     assert_int_equal(pg_int(q.conn, "select count(*) from pgqueuer where status = 'failed'"), 2);
+    pg_run(q.conn, "create role acme_only; grant all on all tables in schema public to acme_only;"
+                   "revoke all on pgqueuer from acme_only; set role acme_only");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_ROLE, NULL), "role"), "operator");
+    pg_run(q.conn, "reset role; revoke all on acme_pgqueuer from acme_only; set role acme_only");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_ROLE, NULL), "why"),
+                        "user postgres may not read table acme_pgqueuer: grant select on it");
     PQfinish(ear);
     foreign_close(&q);
 }
