@@ -375,6 +375,14 @@ where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a
   and lock_key is not null and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
+-- name: extend_where
+-- params: node by
+-- official: no (lock_timeout, as the claim sets it; never made shorter)
+-- guard: the node holds it
+update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
+where lock_key = $1::text and $2::interval > interval '0'
+returning id::text, 'extended' as state
+
 -- name: reschedule
 -- params: ids at
 -- official: no (run_after, which its scheduler looks at)

@@ -32,6 +32,8 @@ with recursive q (queue) as (
     from q where q.queue is not null
 )
 select queue, null::boolean as paused, 'workers take from all queues' as info from q where queue is not null
+union all
+select '(none)', null, 'workers take from all queues' where exists (select from {schema}.jobs where queue_name is null)
 
 -- name: counts
 -- cost: no index has the state; reads the whole table

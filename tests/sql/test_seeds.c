@@ -39,6 +39,17 @@ one(const char *claim, const char *state)
     return text;
 }
 
+/* The same of two, in the order of their ids. */
+static const char *
+two(const char *a, const char *b, const char *state)
+{
+    static char text[250];
+    bool swap = strcmp(a, b) > 0;
+
+    snprintf(text, sizeof text, "%s, %s", one(swap ? b : a, state), one(swap ? a : b, state));
+    return text;
+}
+
 /* --- pkgsite ------------------------------------------------------------------------------------
  */
 
@@ -280,6 +291,12 @@ work_queue_locks(void **state)
               seed_id(a));
         said("", ACT(q, SEC_DELETE, IDS(seed_id(a))));
         said("", ACT(q, SEC_REQUEUE, IDS(seed_id(a))));
+        said(two(a, b, "extended"),
+             seed_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n1", PARAM_BY, "2 hours", PARAM_TOTAL));
+        said("",
+             seed_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n2", PARAM_BY, "2 hours", PARAM_TOTAL));
+        value("2", "select count(*) from queues.work_queue where lock_timeout > now() + interval "
+                   "'119 min'");
         /* only what is over, unless all is asked for */
         pg_run(c,
                "update queues.work_queue set lock_timeout = now() - interval '1 s' where id = '%s'",
