@@ -39,7 +39,7 @@ select m.queue_name::text as queue, x.scheduled, x.ready, 0::bigint as retry, x.
 from {schema}.meta m
 cross join lateral (select format('%I.%I', {schema_lit}, lower('q_' || m.queue_name)) as rel) r
 cross join lateral xmltable('/table/row' passing query_to_xml(format(
-    'select (select count(*) from %1$s where vt <= now()) as ready, (select (extract(epoch from greatest(min(vt), ''1970-01-01'')) * 1000)::bigint '
+    'select (select count(*) from %1$s where vt <= now()) as ready, (select (extract(epoch from greatest(min(vt), ''epoch'')) * 1000)::bigint '
     'from %1$s where vt <= now()) as oldest, count(*) filter (where read_ct = 0) as scheduled, count(*) filter (where read_ct > 0) as running '
     'from %1$s where vt > now()', r.rel), false, false, '')
     columns ready bigint, oldest_ms bigint path 'oldest', scheduled bigint, running bigint) x
@@ -84,7 +84,7 @@ with p as not materialized (
 ), live as (
     select q.arm, q.queue, x.* from p, q cross join lateral xmltable('/table/row' passing query_to_xml(format(
         'select msg_id, read_ct, (extract(epoch from enqueued_at) * 1000)::bigint as made, vt > now() as later, %s as hit, '
-        '(extract(epoch from greatest(least(vt, ''9999-12-31''), ''1970-01-01'')) * 1000000)::bigint as at '
+        '(extract(epoch from greatest(least(vt, ''9999-12-31 00:00:00+00''), ''epoch'')) * 1000000)::bigint as at '
         'from %s where %s and %s order by vt, msg_id limit %s', q.hit, q.rel,
         case when q.ids is not null then format('msg_id in (%s)', q.ids)
              when p.states is null then 'true'
@@ -92,7 +92,7 @@ with p as not materialized (
                             case when p.states @> '{scheduled}' then 'vt > now() and read_ct = 0' end,
                             case when p.states @> '{running}' then 'vt > now() and read_ct > 0' end) || ')' end,
         case when p.c_arm is distinct from 1 then 'true'
-             when p.c_at >= 253402214400000000 then format('vt >= ''9999-12-31'' and (%L, msg_id) > (%L, %s)', q.queue, p.c_queue, p.c_id)
+             when p.c_at >= 253402214400000000 then format('vt >= ''9999-12-31 00:00:00+00'' and (%L, msg_id) > (%L, %s)', q.queue, p.c_queue, p.c_id)
              else format('(vt, msg_id) > (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)', p.c_at,
                          case when q.queue < p.c_queue then 9223372036854775807 when q.queue > p.c_queue then -1 else p.c_id end) end,
         p.most), false, false, '')
@@ -159,7 +159,7 @@ from i cross join (values ('q_', 'null'), ('a_', '(extract(epoch from archived_a
 cross join lateral (select format('%I.%I', {schema_lit}, lower(t.prefix || i.queue)) as rel) r
 cross join lateral xmltable('/table/row' passing query_to_xml(format(
     'select read_ct, (extract(epoch from enqueued_at) * 1000)::bigint as made, %s::bigint as archived, vt > now() as later, '
-    '(extract(epoch from greatest(least(vt, ''9999-12-31''), ''1970-01-01'')) * 1000)::bigint as at, octet_length(message::text)::bigint as size, '
+    '(extract(epoch from greatest(least(vt, ''9999-12-31 00:00:00+00''), ''epoch'')) * 1000)::bigint as at, octet_length(message::text)::bigint as size, '
     'encode(convert_to(left(message::text, 1000000), getdatabaseencoding()), ''hex'') as message, '
     'encode(convert_to(left(headers::text, 65536), getdatabaseencoding()), ''hex'') as headers from %s where msg_id = %s',
     t.archived, r.rel, i.msg), false, false, '')
