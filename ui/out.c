@@ -116,9 +116,9 @@ add_cell(const struct out *o, const struct out_column *c, const void *row, struc
         buf_str(b, fmt_rate(AT(double, row, c)).s);
     else if (c->kind == OUT_BOOL)
         buf_str(b, AT(int, row, c) ? "yes" : "no");
-    else if (is_text(c->kind) && o->terminal)
+    else if (is_text(c->kind)) /* in a pipe, too: it may end at a terminal */
         text_clean(b, AT(char *const, row, c), strlen(AT(char *const, row, c)), TEXT_LINE,
-                   c->most ? c->most : INT_MAX);
+                   c->most && o->terminal ? c->most : INT_MAX);
     else
         add_plain(o, c, row, b);
 }
