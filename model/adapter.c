@@ -265,6 +265,12 @@ adapter_origin(const struct adapter *a)
 }
 
 const char *
+adapter_source(const struct adapter *a)
+{
+    return a->file->source;
+}
+
+const char *
 adapter_silence(const struct adapter *a)
 {
     return a->file->silence;

@@ -152,6 +152,7 @@ int adapter_candidates(const struct adapter *a);
 void adapter_become(struct adapter *a, int i);
 /* By name; false: there is none. */
 bool adapter_become_named(struct adapter *a, const char *name);
+const char *adapter_source(const struct adapter *a); /* its text */
 const char *adapter_origin(const struct adapter *a); /* the file it is from; "" = built in */
 
 const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */

@@ -181,7 +181,7 @@ adapter_is_clear(const struct adapter *a, const char *wish, const char *database
 
     for (int i = 0; i < a->nfound; i++)
         fit += !wish || !strcmp(a->found[i].schema, wish);
-    bool usual = is_native(adapter_name(a)) &&
+    bool usual = (a->nfiles == 1 || is_native(adapter_name(a))) &&
                  (wish || !strcmp(adapter_schema(a), adapter_default_schema(a)));
     if (fit <= 1 || usual)
         return true;

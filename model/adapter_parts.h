@@ -28,6 +28,7 @@ struct adapter_file { /* one file, read and checked */
     struct section console[CONSOLE_SECTIONS];
     struct note params[CONSOLE_SECTIONS];
     char *origin;           /* where it is from, for people; "" = built in */
+    char *source;           /* its text */
     char *silence;          /* "X does not tell" */
     char *detect;           /* the text of DETECT */
     bool is_out;            /* its DETECT failed on this connection */

@@ -390,6 +390,7 @@ adapter_file_read(const char *file_name, const char *text, struct err *e)
     const char *tables = ok ? sections_header(&f->text, "tables") : NULL;
 
     f->origin = xstrdup("");
+    f->source = xstrdup(text);
     f->tables = tables ? make_tables(tables) : NULL;
     for (int i = 0; ok && i < f->text.n; i++)
         ok = read_section(f, file_name, &f->text.list[i], e);
@@ -425,6 +426,7 @@ adapter_file_free(struct adapter_file *f)
     free(f->tables);
     free(f->origin);
     free(f->silence);
+    free(f->source);
     free(f->detect);
     free(f);
 }

@@ -91,6 +91,12 @@ result_name(const struct result *r, int col)
     return name ? name : "";
 }
 
+unsigned
+result_type(const struct result *r, int col)
+{
+    return col >= 0 && col < PQnfields(r->res) ? PQftype(r->res, col) : 0;
+}
+
 bool
 result_null(const struct result *r, int row, int col)
 {

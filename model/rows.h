@@ -17,6 +17,7 @@ int result_rows(const struct result *r);
 int result_cols(const struct result *r);
 int result_col(const struct result *r, const char *name); /* -1 = no such column */
 const char *result_name(const struct result *r, int col);
+unsigned result_type(const struct result *r, int col); /* the Oid of its type; 0 = no column */
 bool result_null(const struct result *r, int row, int col);
 const char *result_text(const struct result *r, int row, int col); /* "" for NULL; NUL-terminated */
 int result_len(const struct result *r, int row, int col);

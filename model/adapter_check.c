@@ -1,0 +1,431 @@
+/*
+ * Running an adapter's sections with sample values. First a sample of what is there is taken by its
+ * own sections: a job in each state, queues, nodes, schedules. Then each section runs several
+ * times: with nothing given, with values that nothing has (ids of any shape among them), with those
+ * of the sample, and the list of jobs with each of its parameters alone.
+ */
+#include "model/adapter_check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter_check_parts.h"
+#include "model/adapter_parts.h"
+#include "model/clock.h"
+#include "model/mem.h"
+
+static const char *const no_ids[] = {"no such id",
+                                     "",
+                                     "'",
+                                     "99999999999999999999999",
+                                     "-1",
+                                     "00000000-0000-0000-0000-000000000000",
+                                     "no such queue:1",
+                                     "no such queue:00000000-0000-0000-0000-000000000000"};
+
+/* --- one run --------------------------------------------------------------------------------- */
+
+static bool
+is_of_type(enum field_type type, unsigned oid)
+{
+    bool whole = oid == 20 || oid == 21 || oid == 23;
+
+    switch (type) {
+    case F_STR:
+        return oid != 705; /* unknown: a bare literal */
+    case F_I64:
+    case F_INT:
+        return whole;
+    case F_BOOL:
+        return oid == 16;
+    case F_DBL:
+        return whole || oid == 700 || oid == 701 || oid == 1700;
+    }
+    return false;
+}
+
+static bool
+wrong(struct check *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!c->found.ok)
+        return false;
+    c->found.ok = false;
+    va_start(ap, fmt);
+    vsnprintf(c->text, sizeof c->text, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool
+check_types(struct check *c, const struct record *rec, const struct result *r)
+{
+    static const char *const names[] = {"text", "bigint", "int", "double precision", "boolean"};
+
+    for (int i = 0; i < rec->n; i++) {
+        const struct field *f = &rec->fields[i];
+        int col = result_col(r, f->name);
+        if (col < 0 && !f->optional)
+            return wrong(c, "column %s is missing", f->name);
+        if (col >= 0 && !is_of_type(f->type, result_type(r, col)))
+            return wrong(c, "column %s is not %s", f->name, names[f->type]);
+    }
+    return true;
+}
+
+static bool
+is_asked_for(const struct check *c, const char *id)
+{
+    for (int i = 0; i < c->sample.nids; i++)
+        if (!strcmp(c->sample.ids[i], id))
+            return true;
+    return false;
+}
+
+/* What an act answers: jobs that were asked for, each with its state or why it has none. */
+static void
+check_changes(struct check *c, const struct rowset *rows)
+{
+    const struct change_row *row = rows->rows;
+    bool by_ids = adapter_takes(c->a, c->found.section, PARAM_IDS);
+
+    for (int i = 0; i < rows->n; i++) {
+        c->found.rows += *row[i].state != 0;
+        if (by_ids && *row[i].id && !is_asked_for(c, row[i].id))
+            wrong(c, "answers job %s, which was not asked for", row[i].id);
+        if (!*row[i].state && !*row[i].why && result_col(rows->res, "why") >= 0 && *row[i].id)
+            wrong(c, "left job %s alone without saying why", row[i].id);
+    }
+}
+
+/* Rows of a preview stand for many, or for none. */
+static int
+sum_of(const struct rowset *rows)
+{
+    const struct effect_row *row = rows->rows;
+    int64_t sum = 0;
+
+    for (int i = 0; i < rows->n; i++)
+        sum += row[i].n > 0 ? row[i].n : 0;
+    return (int)sum;
+}
+
+static void
+check_answer(struct check *c, enum section_id s, struct result *r)
+{
+    const struct record *rec = section_kinds[s].record;
+    struct rowset rows;
+    struct err e = {0};
+
+    if (!rec) {
+        c->found.rows += result_rows(r);
+        result_free(r);
+        return;
+    }
+    if (!check_types(c, rec, r)) {
+        result_free(r);
+        return;
+    }
+    if (!record_decode(rec, r, &rows, &e)) {
+        wrong(c, "%s", e.text);
+        return;
+    }
+    if (section_kinds[s].acts)
+        check_changes(c, &rows);
+    else if (rec == &record_effect)
+        c->found.rows += sum_of(&rows);
+    else
+        c->found.rows += rows.n;
+    rowset_free(&rows);
+}
+
+bool
+check_ask(struct check *c, enum section_id s, struct result **out, struct err *e)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    struct db_stmt stmt = adapter_bind(c->a, s, &c->p, storage);
+    struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
+    struct db_reply reply;
+
+    adapter_settings(c->a, &call);
+    *out = NULL;
+    if (db_do(c->db, c->loop, &call, &reply, e))
+        *out = db_take(&reply, 0);
+    db_reply_done(&reply);
+    if (*out || (e->kind != ERR_CONN && e->kind != ERR_AUTH))
+        return true;
+    *c->e = *e;
+    return false;
+}
+
+static bool run(struct check *c, enum section_id s);
+
+/* As the console does when a batch would break a unique index: job by job. */
+static bool
+run_alone(struct check *c, enum section_id s)
+{
+    bool ok = true;
+
+    c->is_alone = true;
+    for (int i = 0; ok && i < c->sample.nids; i++) {
+        params_set_list(&c->p, PARAM_IDS, (const char *const *)&c->sample.ids[i], 1);
+        ok = run(c, s);
+    }
+    c->is_alone = false;
+    return ok;
+}
+
+static bool
+run(struct check *c, enum section_id s)
+{
+    struct result *r;
+    struct err e = {0};
+
+    if (!c->found.ok)
+        return true;
+    if (!check_ask(c, s, &r, &e))
+        return false;
+    c->found.runs++;
+    if (r)
+        check_answer(c, s, r);
+    else if (!strcmp(e.sqlstate, "23505") && adapter_takes(c->a, s, PARAM_IDS) && !c->is_alone)
+        return run_alone(c, s);
+    else if (!strcmp(e.sqlstate, "23505") && c->is_alone)
+        return true; /* refused for this one */
+    else if (e.kind != ERR_REFUSED)
+        wrong(c, "%s%s%s", e.sqlstate, *e.sqlstate ? ": " : "", e.text);
+    return true;
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* What an act needs beside its target. */
+static void
+set_rest(struct check *c, enum section_id s)
+{
+    const char *range = adapter_note(c->a, s, "range");
+
+    params_set_interval(&c->p, PARAM_BY, HOUR_MS);
+    params_set_time(&c->p, PARAM_AT, clock_wall_ms() + HOUR_MS);
+    params_set_int(&c->p, PARAM_N, range ? strtol(range, NULL, 10) : 1);
+    params_set(&c->p, PARAM_REASON, "check");
+    params_set(&c->p, PARAM_ACTION, "00000000-0000-4000-8000-000000000001");
+    params_set(&c->p, PARAM_SETTINGS, "{}");
+    params_set_int(&c->p, PARAM_BATCH, 1);
+    params_set_bool(&c->p, PARAM_EXPIRED_ONLY, false);
+}
+
+/* Values that nothing has. */
+static void
+set_nothing(struct check *c, enum section_id s)
+{
+    static const char *const word = "no such word";
+
+    check_clear(c);
+    set_rest(c, s);
+    params_set_list(&c->p, PARAM_IDS, no_ids, (int)(sizeof no_ids / sizeof *no_ids));
+    params_set(&c->p, PARAM_QUEUE, "no such queue");
+    params_set(&c->p, PARAM_KIND, "no such kind");
+    params_set(&c->p, PARAM_NODE, "no such node");
+    params_set(&c->p, PARAM_SCHEDULE, "no such schedule");
+    params_set(&c->p, PARAM_ERROR, "no such error");
+    params_set_list(&c->p, PARAM_WORDS, &word, 1);
+    params_set_list(&c->p, PARAM_STATES, check_states, 8);
+    params_set_time(&c->p, PARAM_BEFORE, 0);
+    params_set(&c->p, PARAM_OF, "00000000-0000-4000-8000-000000000001");
+}
+
+static void
+set_ids(struct check *c)
+{
+    params_set_list(&c->p, PARAM_IDS, (const char *const *)c->sample.ids, c->sample.nids);
+}
+
+/* One parameter with a value of the sample (or any); false: there is none. */
+static bool
+set_one(struct check *c, enum param p)
+{
+    const struct sample *s = &c->sample;
+    static const char *const word = "a";
+    const char *text = p == PARAM_QUEUE    ? s->queue
+                       : p == PARAM_KIND   ? s->kind
+                       : p == PARAM_NODE   ? s->node
+                       : p == PARAM_ERROR  ? s->error
+                       : p == PARAM_CURSOR ? s->cursor
+                                           : NULL;
+    if (text)
+        params_set(&c->p, p, text);
+    else if (p == PARAM_STATES || p == PARAM_RAW_STATES)
+        params_set_list(&c->p, PARAM_STATES, check_states, 8);
+    else if (p == PARAM_IDS)
+        set_ids(c);
+    else if (p == PARAM_WORDS || p == PARAM_NOT_WORDS)
+        params_set_list(&c->p, p, &word, 1);
+    else if (p == PARAM_OLDER_THAN || p == PARAM_YOUNGER_THAN)
+        params_set_interval(&c->p, p, HOUR_MS);
+    else if (p == PARAM_MIN_TRIES || p == PARAM_TOP_TRIES)
+        params_set_int(&c->p, p, 1);
+    else
+        return false;
+    return true;
+}
+
+/* --- a section ------------------------------------------------------------------------------- */
+
+/* The list of jobs: each parameter alone, and what a part of an error is. */
+static bool
+run_each(struct check *c, enum section_id s)
+{
+    for (int p = 0; p < PARAM_TOTAL; p++) {
+        check_clear(c);
+        if (adapter_takes(c->a, s, (enum param)p) && set_one(c, (enum param)p) && !run(c, s))
+            return false;
+    }
+    check_clear(c);
+    params_set(&c->p, PARAM_ERROR, "~a");
+    return run(c, s);
+}
+
+static bool
+check_reader(struct check *c, enum section_id s)
+{
+    check_clear(c);
+    if (!run(c, s))
+        return false;
+    set_nothing(c, s);
+    if (!run(c, s))
+        return false;
+    if (adapter_takes(c->a, s, PARAM_IDS)) {
+        int before = c->found.rows;
+        check_clear(c);
+        params_set_list(&c->p, PARAM_IDS, no_ids, (int)(sizeof no_ids / sizeof *no_ids));
+        if (!run(c, s))
+            return false;
+        if (c->found.rows > before)
+            wrong(c, "answers rows for ids that are none");
+    }
+    return run_each(c, s);
+}
+
+/* One run for each name in the place of the parameter. */
+static bool
+run_names(struct check *c, enum section_id s, enum param p, char **names, int n)
+{
+    for (int i = 0; i < n; i++) {
+        check_clear(c);
+        set_rest(c, s);
+        params_set(&c->p, p, names[i]);
+        c->found.has_sample = true;
+        if (!run(c, s))
+            return false;
+    }
+    return true;
+}
+
+static bool
+run_purge(struct check *c, enum section_id s)
+{
+    for (int i = 0; i < 2; i++) {
+        check_clear(c);
+        set_rest(c, s);
+        params_set_list(&c->p, PARAM_STATES, check_states, 8);
+        params_set(&c->p, PARAM_QUEUE, i ? c->sample.queue : NULL);
+        params_set_time(&c->p, PARAM_BEFORE, clock_wall_ms() + 24 * (int64_t)HOUR_MS);
+        c->found.has_sample = true;
+        if (!run(c, s))
+            return false;
+    }
+    return true;
+}
+
+static bool
+check_act(struct check *c, enum section_id s)
+{
+    struct sample *m = &c->sample;
+    const char *dry = adapter_note(c->a, s, "dry");
+
+    set_nothing(c, s);
+    if (!run(c, s))
+        return false;
+    bool by_name = !adapter_takes(c->a, s, PARAM_IDS) && !adapter_takes(c->a, s, PARAM_NODE) &&
+                   s != SEC_PURGE && s != SEC_PURGE_PREVIEW;
+    if (by_name)
+        c->found.rows = 0; /* a queue can be paused before anybody has seen it */
+    else if (c->found.rows > 0)
+        wrong(c, "changes rows that nobody asked for");
+    if (dry) {
+        c->found.has_sample = false;
+        return true; /* it could not be taken back */
+    }
+    if (s == SEC_PURGE || s == SEC_PURGE_PREVIEW)
+        return run_purge(c, s);
+    if (adapter_takes(c->a, s, PARAM_IDS) && m->nids > 0) {
+        check_clear(c);
+        set_rest(c, s);
+        set_ids(c);
+        c->found.has_sample = true;
+        return run(c, s);
+    }
+    if (adapter_takes(c->a, s, PARAM_SCHEDULE))
+        return run_names(c, s, PARAM_SCHEDULE, m->schedules, m->nschedules);
+    if (adapter_takes(c->a, s, PARAM_NODE))
+        return run_names(c, s, PARAM_NODE, m->nodes, m->nnodes);
+    if (adapter_takes(c->a, s, PARAM_QUEUE))
+        return run_names(c, s, PARAM_QUEUE, m->queues, m->nqueues);
+    return true;
+}
+
+static bool
+is_native(const struct adapter *a)
+{
+    return !strcmp(adapter_name(a), "native");
+}
+
+static bool
+check_section(struct check *c, enum section_id s, const struct section *section, bool acts)
+{
+    bool is_act = section_kinds[s].acts || s == SEC_PURGE_PREVIEW;
+
+    c->found = (struct adapter_finding){.section = s, .line = section->line, .ok = true};
+    c->found.text = c->text;
+    c->text[0] = 0;
+    if (!adapter_has(c->a, s)) {
+        c->found.left_out = true;
+        snprintf(c->text, sizeof c->text, "%s", adapter_lacks(c->a, s));
+        return true;
+    }
+    if (is_native(c->a) && (section_kinds[s].acts || strstr(section_kinds[s].name, "_preview"))) {
+        c->found.left_out = true;
+        snprintf(c->text, sizeof c->text, "not run: a function of queuetop's own");
+        return true;
+    }
+    if (section_kinds[s].acts && !acts) {
+        c->found.left_out = true;
+        snprintf(c->text, sizeof c->text, "not run: it changes something");
+        return true;
+    }
+    return is_act ? check_act(c, s) : check_reader(c, s);
+}
+
+bool
+adapter_check(const struct adapter *a, struct db *db, struct loop *l, bool acts,
+              adapter_finding_fn *fn, void *ctx, struct err *e)
+{
+    struct check c = {.a = a, .db = db, .loop = l, .e = e};
+    const struct adapter_file *f = a->file;
+
+    bool ok = check_take_sample(&c);
+    for (int i = 0; ok && i < f->text.n; i++)
+        for (int s = 0; ok && s < SEC_COUNT; s++)
+            if (f->bound[s].section == &f->text.list[i]) {
+                ok = check_section(&c, (enum section_id)s, &f->text.list[i], acts);
+                if (ok)
+                    fn(ctx, &c.found);
+            }
+    params_done(&c.p);
+    check_sample_done(&c.sample);
+    return ok;
+}

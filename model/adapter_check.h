@@ -1,0 +1,30 @@
+/* Whether an adapter fits a database: every section of its file is run there with sample values and
+ * its answer is read; whatever it does is rolled back. For `queuetop adapter check` and the
+ * contract test. */
+#ifndef MODEL_ADAPTER_CHECK_H
+#define MODEL_ADAPTER_CHECK_H
+
+#include "model/adapter.h"
+#include "model/db.h"
+#include "model/loop.h"
+
+struct adapter_finding { /* about one section */
+    enum section_id section;
+    int line;         /* where it begins in the file */
+    bool ok;          /* all that was run came back as the contract says */
+    bool left_out;    /* not run: text says why */
+    bool has_sample;  /* an act: it had real rows to work on */
+    int runs;         /* statements */
+    int rows;         /* that the section's answers had in all; of an act: rows changed */
+    const char *text; /* what is wrong, or what is to be said; "" = nothing; one line */
+};
+typedef void adapter_finding_fn(void *ctx, const struct adapter_finding *f);
+
+/* Tells fn about each section in the order of the file. a must be bound to its schema; db is no
+ * read-only connection unless acts is false, which leaves out what changes something. False with *e
+ * when the connection broke. */
+bool adapter_check(const struct adapter *a, struct db *db, struct loop *l, bool acts,
+                   adapter_finding_fn *fn, void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,441 @@
+/*
+ * Adapters on databases: each built-in one has a fixture (tests/adapters), finds its own and no
+ * other, and every section of it runs there and answers what it should, those that change
+ * something on jobs in all states. Then what the console says of a login's rights, and what an
+ * error's group is.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/sql.h"
+#include "model/adapter.h"
+#include "model/adapter_check.h"
+#include "model/mem.h"
+#include "model/sections.h"
+#include "tests/sql/core.h"
+
+enum { FIXTURES_MAX = 64 };
+
+static struct fixture {
+    char name[64];
+    bool loaded;
+} fixtures[FIXTURES_MAX];
+static int nfixtures;
+
+static int
+is_fixture(const struct dirent *d)
+{
+    const char *dot = strchr(d->d_name, '.');
+
+    return dot && dot > d->d_name && !strcmp(dot, ".sql");
+}
+
+static int
+set_up(void **state)
+{
+    struct dirent **names;
+    const char *src = getenv("SRCDIR");
+    char *folder = xasprintf("%s/tests/adapters", src ? src : ".");
+    int n = scandir(folder, &names, is_fixture, alphasort);
+
+    free(folder);
+    (void)setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    assert_in_range(n, 1, FIXTURES_MAX);
+    for (int i = 0; i < n; i++) {
+        snprintf(fixtures[i].name, sizeof fixtures[i].name, "%.*s",
+                 (int)strcspn(names[i]->d_name, "."), names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    nfixtures = n;
+    return core_setup(state);
+}
+
+/* The fixture's database, made when first needed. */
+static PGconn *
+join(struct fixture *f)
+{
+    if (f->loaded)
+        return pg_connect(pg_dsn(f->name));
+    PGconn *conn = pg_connect(pg_newdb(f->name));
+    char *path = xasprintf("tests/adapters/%s.sql", f->name);
+    pg_file(conn, path);
+    free(path);
+    pg_run(conn, "reset all");
+    f->loaded = true;
+    return conn;
+}
+
+static bool
+is_built_in(const char *name)
+{
+    for (int i = 0; i < sql_adapters_n; i++)
+        if (!strcmp(sql_adapters[i].name, name))
+            return true;
+    return false;
+}
+
+/* The fixture's adapter: a built-in one, or the file beside it. */
+static struct adapter *
+adapter_for(const char *name)
+{
+    struct err e = {0};
+    const char *src = getenv("SRCDIR");
+    char *path = xasprintf("%s/tests/adapters/%s.adapter.sql", src ? src : ".", name);
+    struct adapter *a = adapter_open(is_built_in(name) ? name : path, &e);
+
+    free(path);
+    if (!a)
+        fail_msg("%s: %s", name, e.text);
+    return a;
+}
+
+/* --- which is found where -------------------------------------------------------------------- */
+
+static void
+test_all_have_a_fixture(void **state)
+{
+    (void)state;
+    for (int i = 0; i < sql_adapters_n; i++) {
+        bool has = !strcmp(sql_adapters[i].name, "native");
+        for (int k = 0; k < nfixtures; k++)
+            has |= !strcmp(fixtures[k].name, sql_adapters[i].name);
+        if (!has)
+            fail_msg("no tests/adapters/%s.sql", sql_adapters[i].name);
+    }
+    for (int k = 0; k < nfixtures; k++)
+        adapter_free(adapter_for(fixtures[k].name));
+}
+
+/* Schemas that the statement answers, beside each other; as the watcher asks it. */
+static const char *
+detected(PGconn *conn, const char *sql)
+{
+    static char text[500];
+
+    pg_run(conn, "begin read only; set local search_path = pg_catalog, pg_temp");
+    PGresult *res = PQexecParams(conn, sql, 0, NULL, NULL, NULL, NULL, 0);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s\n%s", sql, PQresultErrorMessage(res));
+    text[0] = 0;
+    for (int i = 0; i < PQntuples(res); i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %s", PQgetvalue(res, i, 0));
+    PQclear(res);
+    pg_run(conn, "rollback");
+    return text;
+}
+
+/* Every adapter's detect in this database: only `own` may answer. */
+static void
+check_detects(PGconn *conn, const char *where, const char *own)
+{
+    struct err e = {0};
+    struct adapter *all = adapter_open(NULL, &e);
+    bool found = false;
+
+    assert_non_null(all);
+    for (int i = 0; i < adapter_candidates(all); i++) {
+        adapter_become(all, i);
+        const char *schemas = detected(conn, adapter_sql(all, SEC_DETECT));
+        bool is_own = own && !strcmp(adapter_name(all), own);
+        if (is_own != (*schemas != 0))
+            fail_msg("%s: adapter %s finds \"%s\"", where, adapter_name(all), schemas);
+        found |= is_own;
+    }
+    assert_int_equal(found, own != NULL);
+    adapter_free(all);
+}
+
+static void
+test_matrix(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nfixtures; i++) {
+        PGconn *conn = join(&fixtures[i]);
+        bool built_in = is_built_in(fixtures[i].name);
+        check_detects(conn, fixtures[i].name, built_in ? fixtures[i].name : NULL);
+        PQfinish(conn);
+    }
+    PGconn *conn = pg_connect(pg_newdb("empty"));
+    check_detects(conn, "empty", NULL);
+    PQfinish(conn);
+    conn = core_new("native");
+    check_detects(conn, "native", "native");
+    PQfinish(conn);
+}
+
+/* --- the contract ---------------------------------------------------------------------------- */
+
+struct heard {
+    const char *name;
+    int sections, bad;
+};
+
+/* Acts that no fixture can have rows for: they end sessions of another program. */
+static bool
+needs_no_rows(enum section_id s)
+{
+    return s == SEC_TERMINATE || s == SEC_BACKEND_SIGNAL;
+}
+
+static void
+heard(void *ctx, const struct adapter_finding *f)
+{
+    struct heard *h = ctx;
+    bool idle = section_kinds[f->section].acts && f->rows == 0 && !needs_no_rows(f->section);
+    const char *says = f->left_out ? f->text : !f->ok ? f->text : idle ? "changes nothing" : "";
+
+    h->sections++;
+    if (!*says)
+        return;
+    print_error("%s.sql:%d: %s: %s\n", h->name, f->line, section_kinds[f->section].name, says);
+    h->bad++;
+}
+
+static void
+check_contract(const char *name)
+{
+    struct loop *loop = loop_new();
+    struct adapter *a = adapter_for(name);
+    struct db_options o = {.conninfo = pg_dsn(name), .schema = "pg_catalog", .once = true};
+    struct db *db = db_new(loop, &o);
+    struct db_stmt stmt;
+    struct db_reply reply;
+    struct heard h = {.name = name};
+    struct err e = {0};
+
+    assert_int_equal(adapter_detects(a, true, &stmt), 1);
+    if (!db_do(db, loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e) ||
+        !adapter_choose(a, reply.results, NULL, name, &e))
+        fail_msg("%s: %s", name, e.text);
+    db_reply_done(&reply);
+    if (!adapter_check(a, db, loop, true, heard, &h, &e))
+        fail_msg("%s: %s", name, e.text);
+    if (h.bad > 0 || h.sections < 5)
+        fail_msg("%s: %d of %d sections", name, h.bad, h.sections);
+    db_free(db);
+    adapter_free(a);
+    loop_free(loop);
+}
+
+static void
+test_contract(void **state)
+{
+
+    (void)state;
+    for (int i = 0; i < nfixtures; i++) {
+        PQfinish(join(&fixtures[i]));
+        check_contract(fixtures[i].name);
+    }
+}
+
+/* All of it was rolled back, and asking again finds the same. */
+static void
+test_changes_nothing(void **state)
+{
+    struct fixture *f = NULL;
+
+    (void)state;
+    for (int i = 0; i < nfixtures; i++)
+        if (!strcmp(fixtures[i].name, "example_jobs"))
+            f = &fixtures[i];
+    assert_non_null(f);
+    PGconn *conn = join(f);
+    static const char digest[] = "select md5(string_agg(j::text, '' order by id)) from shop.jobs j";
+    char *before = xstrdup(pg_value(conn, digest));
+    check_contract(f->name);
+    assert_string_equal(pg_value(conn, digest), before);
+    free(before);
+    PQfinish(conn);
+}
+
+/* A check that never fails is none: each wrong file is found out. */
+struct wrong_file {
+    const char *from, *to, *says;
+};
+
+static void
+hear_first(void *ctx, const struct adapter_finding *f)
+{
+    char *text = ctx;
+
+    if (!f->ok && !*text)
+        snprintf(text, 300, "%s:%d %s", section_kinds[f->section].name, f->line, f->text);
+}
+
+static void
+check_wrong(const struct wrong_file *w)
+{
+    struct loop *loop = loop_new();
+    struct adapter *good = adapter_for("example_jobs");
+    const char *source = adapter_source(good), *at = strstr(source, w->from);
+    struct err e = {0};
+    char first[300] = "";
+
+    assert_non_null(at);
+    char *text = xasprintf("%.*s%s%s", (int)(at - source), source, w->to, at + strlen(w->from));
+    struct adapter *a = adapter_parse("x", text, &e);
+    if (!a || !adapter_use(a, "shop", &e))
+        fail_msg("%s", e.text);
+    struct db_options o = {
+        .conninfo = pg_dsn("example_jobs"), .schema = "pg_catalog", .once = true};
+    struct db *db = db_new(loop, &o);
+    assert_true(adapter_check(a, db, loop, true, hear_first, first, &e));
+    if (!strstr(first, w->says))
+        fail_msg("says \"%s\", not \"%s\"", first, w->says);
+    db_free(db);
+    adapter_free(a);
+    adapter_free(good);
+    free(text);
+    loop_free(loop);
+}
+
+static void
+test_finds_mistakes(void **state)
+{
+    static const struct wrong_file wrong[] = {
+        {"worker as node, 'unknown' as state",                       "worker as node",
+         "nodes:83 column state is missing"                                                                                                },
+        {"task as queue, null::boolean",                             "task as queue, null::text",
+         "column paused is not boolean"                                                                                                    },
+        {"from {schema}.jobs\nwhere status <> 'done' group",
+         "from {schema}.job\nwhere status <> 'done' group",                                            "queues:20 42P01"                   },
+        {"id::text = any($1::text[]) and status <> 'working'",
+         "id = any($1::bigint[]) and status <> 'working'",                                             "delete:"                           },
+        {"where id::text = any($1::text[]) and status <> 'working'",
+         "where $1::text[] is not null and status <> 'working'",                                       "nobody asked for"                  },
+        {"and ($4::text[] is null or id::text = any($4::text[]))",
+         "and coalesce($4::text[], '{}') is not null",                                                 "answers rows for ids that are none"},
+        {"(extract(epoch from due) * 1000)::bigint",                 "extract(epoch from due) * 1000",
+         "is not bigint"                                                                                                                   },
+    };
+
+    (void)state;
+    for (int i = 0; i < nfixtures; i++)
+        if (!strcmp(fixtures[i].name, "example_jobs"))
+            PQfinish(join(&fixtures[i]));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_wrong(&wrong[i]);
+}
+
+/* --- rights ---------------------------------------------------------------------------------- */
+
+/* What ROLE answers to a login about the example: role|can_act|why|warning. */
+static const char *
+role_of(const char *user)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_for("example_jobs");
+    struct db_param storage[ADAPTER_PARAMS];
+    static char text[600];
+    char *dsn = xasprintf("%s user=%s", pg_dsn("example_jobs"), user);
+    PGconn *conn = pg_connect(dsn);
+
+    assert_true(adapter_use(a, "shop", &e));
+    struct db_stmt stmt = adapter_bind(a, SEC_ROLE, NULL, storage);
+    const char *values[] = {stmt.params[0].value};
+    pg_run(conn, "begin read only; set local search_path = pg_catalog, pg_temp");
+    PGresult *res = PQexecParams(conn, stmt.sql, 1, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
+        fail_msg("%s", PQresultErrorMessage(res));
+    snprintf(text, sizeof text, "%s|%s|%s|%s", PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1),
+             PQgetvalue(res, 0, 2), PQgetvalue(res, 0, 3));
+    PQclear(res);
+    PQfinish(conn);
+    free(dsn);
+    adapter_free(a);
+    return text;
+}
+
+static void
+says(const char *user, const char *wanted)
+{
+    const char *text = role_of(user);
+
+    if (!strstr(text, wanted))
+        fail_msg("%s: \"%s\" is not in \"%s\"", user, wanted, text);
+}
+
+static void
+test_rights(void **state)
+{
+    PGconn *conn = NULL;
+
+    (void)state;
+    for (int i = 0; i < nfixtures; i++)
+        if (!strcmp(fixtures[i].name, "example_jobs"))
+            conn = join(&fixtures[i]);
+    assert_non_null(conn);
+    pg_run(conn,
+           "create role nobody_here login; create role reader login; create role writer login;"
+           "create role holder login; grant usage on schema shop to reader, writer, holder;"
+           "grant select on shop.jobs to reader, writer; grant update on shop.jobs to writer");
+    says("nobody_here", "|f|user nobody_here may not look into schema shop: grant usage");
+    says("holder", "|f|user holder may not read table jobs: grant select");
+    says("reader", "viewer|f|user reader may only look");
+    assert_string_equal(role_of("writer"), "operator|t||");
+    pg_run(conn, "alter table shop.jobs enable row level security");
+    says("reader", "row security of table jobs applies to user reader");
+    says("writer", "operator|t||row security of table jobs applies to user writer");
+    pg_run(conn, "alter role writer bypassrls");
+    assert_string_equal(role_of("writer"), "operator|t||");
+    pg_run(conn, "alter schema shop owner to reader; alter table shop.jobs owner to reader");
+    assert_string_equal(role_of("reader"), "owner|t||");
+    pg_run(conn, "alter table shop.jobs force row level security");
+    says("reader", "owner|t||row security of table jobs applies to user reader");
+    pg_run(conn,
+           "alter schema shop owner to current_user; alter table shop.jobs owner to current_user;"
+           "alter table shop.jobs no force row level security; alter table shop.jobs disable row "
+           "level security;"
+           "drop owned by nobody_here, reader, writer, holder; drop role nobody_here, reader, "
+           "writer, holder");
+    PQfinish(conn);
+}
+
+/* --- the group of an error ------------------------------------------------------------------- */
+
+static void
+test_error_key(void **state)
+{
+    static const char *const errors[] = {
+        "timeout after 3.5 s at 10.0.0.7:5432",
+        "no row 0xDEADbeef in \"orders\", 'x''y' and `z`",
+        "job 11111111-2222-3333-4444-555555555555 gone\n  twice\t  over ",
+        "\\d+ abc0123456789 deadbeef 12,5",
+        "",
+    };
+    char name[] = "x", sql[] = "select {error_key($1)}", *bound;
+    struct section s = {.name = name, .sql = sql};
+    struct err e = {0};
+    PGconn *conn = core_new("keys");
+
+    (void)state;
+    assert_true(sections_bind(&s, "queues", &bound, &e));
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        PGresult *own =
+            PQexecParams(conn, "select queues.error_key($1)", 1, NULL, &errors[i], NULL, NULL, 0);
+        PGresult *res = PQexecParams(conn, bound, 1, NULL, &errors[i], NULL, NULL, 0);
+        if (PQresultStatus(res) != PGRES_TUPLES_OK)
+            fail_msg("%s", PQresultErrorMessage(res));
+        assert_string_equal(PQgetvalue(res, 0, 0), PQgetvalue(own, 0, 0));
+        PQclear(own);
+        PQclear(res);
+    }
+    free(bound);
+    PQfinish(conn);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_have_a_fixture), cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_contract),           cmocka_unit_test(test_changes_nothing),
+        cmocka_unit_test(test_finds_mistakes),     cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_error_key),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, core_teardown);
+}

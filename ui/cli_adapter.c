@@ -1,0 +1,324 @@
+/*
+ * `queuetop adapter`: which queue systems this program knows, the file of one of them, and whether
+ * a file fits a database.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter.h"
+#include "model/adapter_check.h"
+#include "model/mem.h"
+#include "ui/cli_open.h"
+#include "ui/out.h"
+#include "ui/verbs.h"
+
+struct adapter_words {
+    bool json, markdown;
+};
+
+/* --- what an adapter can do ------------------------------------------------------------------ */
+
+/* the sections, any of them, and what people call that */
+static const struct ability {
+    const char *name;
+    enum section_id sections[2];
+} abilities[] = {
+    {"requeue",    {SEC_REQUEUE, SEC_REQUEUE_WHERE}      },
+    {"rescue",     {SEC_RESCUE, SEC_RESCUE}              },
+    {"release",    {SEC_RELEASE_WHERE, SEC_RELEASE_WHERE}},
+    {"extend",     {SEC_EXTEND, SEC_EXTEND_WHERE}        },
+    {"cancel",     {SEC_CANCEL, SEC_CANCEL_WHERE}        },
+    {"discard",    {SEC_DISCARD, SEC_DISCARD_WHERE}      },
+    {"delete",     {SEC_DELETE, SEC_DELETE_WHERE}        },
+    {"purge",      {SEC_PURGE, SEC_PURGE}                },
+    {"pause",      {SEC_PAUSE, SEC_PAUSE}                },
+    {"priority",   {SEC_PRIORITY, SEC_PRIORITY_WHERE}    },
+    {"reschedule", {SEC_TIME, SEC_TIME_WHERE}            },
+    {"terminate",  {SEC_TERMINATE, SEC_TERMINATE}        },
+    {"redrive",    {SEC_REDRIVE, SEC_REDRIVE}            },
+    {"nodes",      {SEC_NODES, SEC_NODES}                },
+    {"attempts",   {SEC_ATTEMPTS, SEC_ATTEMPTS}          },
+    {"schedules",  {SEC_SCHEDULES, SEC_SCHEDULES}        },
+};
+enum { ABILITIES = sizeof abilities / sizeof *abilities };
+
+static enum section_id
+section_of(const struct adapter *a, const struct ability *b)
+{
+    return b->sections[!adapter_has(a, b->sections[0])];
+}
+
+/* yes; u: not the engine's own way; s: takes effect later; !: must be confirmed by typing */
+static void
+add_marks(struct buf *out, const struct adapter *a, const struct ability *b)
+{
+    enum section_id s = section_of(a, b);
+    const char *official = adapter_note(a, s, "official");
+
+    if (!adapter_has(a, s)) {
+        buf_str(out, " ");
+        return;
+    }
+    if (!section_kinds[s].acts) {
+        buf_str(out, "yes");
+        return;
+    }
+    buf_str(out, official && strncmp(official, "no", 2) == 0 ? "u" : "o");
+    buf_str(out, adapter_note(a, s, "mode") ? "s" : "");
+    buf_str(out, adapter_note(a, s, "confirm") ? "!" : "");
+}
+
+static char *
+can_do(struct cli *c, const struct adapter *a)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    for (int i = 0; i < ABILITIES; i++)
+        if (adapter_has(a, section_of(a, &abilities[i])))
+            buf_printf(&b, "%s%s", b.len ? "," : "", abilities[i].name);
+    char *text = arena_printf(c->mem, "%s", b.data);
+    buf_free(&b);
+    return text;
+}
+
+/* --- list ------------------------------------------------------------------------------------ */
+
+struct list_row {
+    const char *name, *title, *tested, *from, *can;
+};
+
+#define L(f) offsetof(struct list_row, f)
+/* clang-format off */
+static const struct out_column list_columns[] = {
+    {"adapter", "ADAPTER", OUT_TEXT, L(name), 0},
+    {"title", "TITLE", OUT_TEXT, L(title), 0},
+    {"tested_versions", "TESTED", OUT_NAME, L(tested), 0},
+    {"from", "FROM", OUT_TEXT, L(from), 40},
+    {"can", "CAN", OUT_LIST, L(can), 0},
+    {0},
+};
+/* clang-format on */
+
+static const char *
+or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+static void
+markdown_row(const struct adapter *a)
+{
+    struct buf b = {0};
+    const char *tested = adapter_header(a, "tested-versions");
+
+    buf_printf(&b, "| %s | `%s` | %s |", adapter_title(a), adapter_name(a), or_empty(tested));
+    for (int i = 0; i < ABILITIES; i++) {
+        buf_str(&b, " ");
+        add_marks(&b, a, &abilities[i]);
+        buf_str(&b, " |");
+    }
+    puts(b.data);
+    buf_free(&b);
+}
+
+static void
+markdown(struct adapter *a)
+{
+    fputs("| System | adapter | tested |", stdout);
+    for (int i = 0; i < ABILITIES; i++)
+        printf(" %s |", abilities[i].name);
+    fputs("\n|---|---|---|", stdout);
+    for (int i = 0; i < ABILITIES; i++)
+        fputs("---|", stdout);
+    puts("");
+    for (int i = 0; i < adapter_candidates(a); i++) {
+        adapter_become(a, i);
+        if (!*adapter_origin(a))
+            markdown_row(a);
+    }
+}
+
+static void
+say_complaints(struct cli *c, const struct adapter *a)
+{
+    for (int i = 0; adapter_complaint(a, i); i++)
+        cli_say(c, "%s", adapter_complaint(a, i));
+}
+
+static void
+rows(struct cli *c, struct adapter *a, bool json)
+{
+    struct out out = {.begun = false};
+    int n = adapter_candidates(a);
+    struct list_row *list = xcalloc((size_t)n, sizeof *list);
+
+    for (int i = 0; i < n; i++) {
+        adapter_become(a, i);
+        list[i] = (struct list_row){
+            adapter_name(a), adapter_title(a), or_empty(adapter_header(a, "tested-versions")),
+            *adapter_origin(a) ? adapter_origin(a) : "built in", can_do(c, a)};
+    }
+    out_begin(&out, json ? OUT_JSON : OUT_TABLE, "", list_columns);
+    out_rows(&out, list, n, sizeof *list);
+    free(list);
+    say_complaints(c, a);
+}
+
+static int
+run_list(struct cli *c, const struct adapter_words *w)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_open(NULL, &e);
+
+    if (!a)
+        return cli_fail(c, &e);
+    if (w->markdown)
+        markdown(a);
+    else
+        rows(c, a, w->json);
+    adapter_free(a);
+    return cli_flush(c);
+}
+
+/* --- show, check ------------------------------------------------------------------------------ */
+
+static int
+run_show(struct cli *c, const char *name)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_open(name, &e);
+
+    if (!a)
+        return cli_fail(c, &e);
+    const char *text = adapter_source(a);
+    fwrite(text, 1, strlen(text), stdout);
+    adapter_free(a);
+    return cli_flush(c);
+}
+
+struct report {
+    const char *file;
+    int good, bad;
+};
+
+static void
+say_finding(void *ctx, const struct adapter_finding *f)
+{
+    struct report *r = ctx;
+    struct buf b = {0};
+    const char *name = section_kinds[f->section].name;
+
+    if (f->left_out)
+        buf_printf(&b, "-     %-18s %s", name, f->text);
+    else if (!f->ok)
+        buf_printf(&b, "FAIL  %-18s %s:%d: %s", name, r->file, f->line, f->text);
+    else if (section_kinds[f->section].acts && f->has_sample)
+        buf_printf(&b, "ok    %-18s would change %d", name, f->rows);
+    else if (section_kinds[f->section].acts)
+        buf_printf(&b, "ok    %-18s (nothing here to try it on)", name);
+    else
+        buf_printf(&b, "ok    %-18s %d row%s in %d questions", name, f->rows,
+                   f->rows == 1 ? "" : "s", f->runs);
+    r->good += f->ok && !f->left_out;
+    r->bad += !f->ok;
+    out_line(&(struct out){.terminal = true}, b.data, b.len);
+    buf_free(&b);
+}
+
+/* A database was named, somehow. */
+static bool
+has_database(const struct cli *c)
+{
+    return c->conninfo || c->dbname || getenv("PGDATABASE") || getenv("PGHOST") ||
+           getenv("PGSERVICE");
+}
+
+static int
+end_check(struct cli *c, const struct report *r)
+{
+    if (r->bad)
+        printf("%d of %d sections do not fit\n", r->bad, r->good + r->bad);
+    else
+        printf("%d sections fit; everything was rolled back\n", r->good);
+    int code = cli_flush(c);
+    return r->bad ? CLI_SERVER : code;
+}
+
+static int
+check_there(struct cli *c, const char *name)
+{
+    struct cli own = *c;
+    struct cli_queue q;
+    struct err e = {0};
+    struct report r = {.file = name};
+
+    own.adapter = name;
+    bool ok = cli_open(&own, !c->read_only, &q, &e);
+    bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* nothing is wrong but that */
+    if (ok) {
+        printf("%s in schema %s of %s\n", adapter_title(q.adapter), adapter_schema(q.adapter),
+               q.source);
+        ok = adapter_check(q.adapter, q.db, c->loop, !c->read_only, say_finding, &r, &e);
+        cli_close(&q);
+    }
+    if (ok)
+        return end_check(c, &r);
+    int code = cli_fail(c, &e);
+    return no_tables ? CLI_NOTHING : code;
+}
+
+static int
+run_check(struct cli *c, const char *name)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_open(name, &e);
+
+    if (!a) {
+        cli_fail(c, &e);
+        return CLI_USAGE;
+    }
+    adapter_free(a);
+    if (has_database(c))
+        return check_there(c, name);
+    printf("%s: the file is good; -d NAME runs its sections on a database\n", name);
+    return cli_flush(c);
+}
+
+static int
+run_adapter(struct cli *c, const void *options)
+{
+    const struct adapter_words *w = options;
+    const char *what = c->words[0];
+
+    if (!strcmp(what, "list"))
+        return c->nwords == 1 ? run_list(c, w) : cli_usage(c, "list takes no more words");
+    if (c->nwords != 2)
+        return cli_usage(c, "list, show NAME or check NAME");
+    if (!strcmp(what, "show"))
+        return run_show(c, c->words[1]);
+    if (!strcmp(what, "check"))
+        return run_check(c, c->words[1]);
+    return cli_usage(c, "list, show or check, not %s", what);
+}
+
+#define F(f) offsetof(struct adapter_words, f)
+/* clang-format off */
+static const struct cli_option adapter_options[] = {
+    {"json", 0, NULL, CLI_FLAG, F(json), "list: one JSON object a line", 0, 0},
+    {"markdown", 0, NULL, CLI_FLAG, F(markdown), "list: the table of the README", 0, 0},
+    {0},
+};
+
+const struct cli_verb verbs_adapter[] = {
+    {.name = "adapter", .words = "list | show NAME | check NAME",
+     .help = "The queue systems that are known: list them, show the file of one, try one on a database",
+     .min_words = 1, .max_words = 2, .options = adapter_options, .size = sizeof(struct adapter_words),
+     .run = run_adapter,
+     .more = "NAME is one of the list, or a FILE of your own (with a slash or .sql). check runs every section\n"
+             "of it on the database with sample values, those that change something too, and rolls all back.\n"
+             "It exits with 0, 1 (its tables are not there), 2 (the file is wrong), 4 or 5 (a section is wrong)."},
+    {0},
+};
+/* clang-format on */
