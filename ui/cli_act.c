@@ -281,6 +281,17 @@ run_action(struct act_run *r)
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 
+/* Ids and the priority as this queue system has them. */
+static bool
+words_fit(const struct cli_queue *q, const struct act_words *w, const struct intent *in,
+          struct err *e)
+{
+    for (int i = 0; i < w->ids.n; i++)
+        if (!cli_is_id(q->adapter, w->ids.items[i]))
+            return fail(e, ERR_USAGE, "\"%s\" is not a full job id", w->ids.items[i]);
+    return in->act != ACT_PRIORITY || act_priority_fits(q->adapter, in->priority, e);
+}
+
 int
 cli_act(struct cli *c, const struct act_words *w, struct intent *in)
 {
@@ -289,11 +300,13 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
 
     *r = (struct act_run){.cli = c, .words = w};
 
-    for (int i = 0; i < w->ids.n; i++)
-        if (!cli_is_id(w->ids.items[i]))
-            return cli_usage(c, "\"%s\" is not a full job id", w->ids.items[i]);
-    if (!cli_open(c, !w->dry_run, &r->queue, &e))
+    /* a dry run of another queue system's act is the act, taken back */
+    if (!cli_open(c, !w->dry_run || !c->read_only, &r->queue, &e))
         return cli_fail(c, &e);
+    if (!words_fit(&r->queue, w, in, &e)) {
+        cli_close(&r->queue);
+        return cli_usage(c, "%s", e.text);
+    }
     const char *why =
         w->dry_run ? NULL : act_why_not(in->act, r->queue.adapter, cli_role(&r->queue));
     if (why) {
@@ -349,10 +362,12 @@ run_release(struct cli *c, const void *options)
 {
     const struct act_words *w = options;
 
-    if (!w->node)
-        return cli_usage(c, "say which: --node NAME");
+    if ((w->ids.n > 0) == (w->node != NULL))
+        return cli_usage(c, "say which: --node NAME, or --id ID of running jobs");
     if (w->all && w->expired_only)
         return cli_usage(c, "--all and --expired-only exclude each other");
+    if (w->ids.n > 0 && (w->all || w->expired_only || w->fail || w->no_count))
+        return cli_usage(c, "--all, --expired-only, --fail and --no-count are for --node");
     return cli_act(c, w,
                    &(struct intent){.act = ACT_RELEASE,
                                     .node = w->node,
@@ -360,6 +375,12 @@ run_release(struct cli *c, const void *options)
                                     .fail = w->fail,
                                     .no_count = w->no_count,
                                     .force = w->force});
+}
+
+static int
+run_terminate(struct cli *c, const void *options)
+{
+    return cli_act(c, options, &(struct intent){.act = ACT_TERMINATE, .node = c->words[0]});
 }
 
 static int
@@ -431,6 +452,7 @@ static const struct cli_option requeue_options[] = {
     ACT_OPTIONS, {0}};
 static const struct cli_option release_options[] = {
     NODE,
+    {"id", 'i', "ID", CLI_LIST, F(ids), "running jobs whose worker is gone, where queues can tell", 0, 0},
     {"expired-only", 0, NULL, CLI_FLAG, F(expired_only), "expired leases only (the default)", 0, 0},
     {"all", 0, NULL, CLI_FLAG, F(all), "all its leases", 0, 0},
     {"fail", 0, NULL, CLI_FLAG, F(fail), "the jobs end as failed instead of going back", 0, 0},
@@ -456,6 +478,7 @@ static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 const struct cli_verb verbs_act[] = {
     VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
     VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
+    VERB("terminate", "NODE", "End a node's database sessions, where these are its leases", 1, plain_options, run_terminate),
     VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
     VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
     VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),

@@ -54,11 +54,7 @@ run_delete(struct cli *c, const void *options)
 static int
 run_priority(struct cli *c, const void *options)
 {
-    const char *p = c->words[0];
-
-    if (p[0] < '0' || p[0] > '9' || p[1])
-        return cli_usage(c, "a priority is 0 (soonest) to 9, not \"%s\"", p);
-    return change(c, options, &(struct intent){.act = ACT_PRIORITY, .priority = p});
+    return change(c, options, &(struct intent){.act = ACT_PRIORITY, .priority = c->words[0]});
 }
 
 static int
@@ -74,9 +70,15 @@ run_reschedule(struct cli *c, const void *options)
 }
 
 static int
+run_redrive(struct cli *c, const void *options)
+{
+    return change(c, options, &(struct intent){.act = ACT_REDRIVE});
+}
+
+static int
 run_undo(struct cli *c, const void *options)
 {
-    if (!cli_is_id(c->words[0]))
+    if (!cli_is_id(NULL, c->words[0]))
         return cli_usage(c, "\"%s\" is not the full id of an action (queuetop audit shows them)",
                          c->words[0]);
     return cli_act(c, options, &(struct intent){.act = ACT_UNDO, .of = c->words[0]});
@@ -100,8 +102,9 @@ const struct cli_verb verbs_change[] = {
     VERB("cancel", "", "End waiting jobs; ask running ones to end", 0, change_options, run_cancel),
     VERB("discard", "", "Put failed or waiting jobs into history; undo brings them back", 0, change_options, run_discard),
     VERB("delete", "", "Delete failed or waiting jobs for good", 0, change_options, run_delete),
-    VERB("priority", "N", "Set the priority of waiting jobs: 0 (soonest) to 9", 1, change_options, run_priority),
+    VERB("priority", "N", "Set the priority of waiting jobs: 0 (soonest) to 9, or what their queue system has", 1, change_options, run_priority),
     VERB("reschedule", "WHEN", "Set when waiting jobs are due: now, 10m, 18:30, \"2026-11-30 06:00\"", 1, change_options, run_reschedule),
+    VERB("redrive", "", "Bring dead letters back to the queue that they came from", 0, change_options, run_redrive),
     VERB("undo", "ACTION", "Take an action back, as far as its rows are as it left them", 1, undo_options, run_undo),
     {0},
 };

@@ -227,10 +227,12 @@ run_job(struct cli *c, const void *options)
     struct out out;
     bool found = false;
 
-    if (!cli_is_id(id))
-        return cli_usage(c, "\"%s\" is not a full job id", id);
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
+    if (!cli_is_id(q.adapter, id)) {
+        cli_close(&q);
+        return cli_usage(c, "\"%s\" is not a full job id", id);
+    }
     params_set_list(&p, PARAM_IDS, &id, 1);
     bool ok = cli_ask(&q, sections, 2, &p, rows, &e);
     if (ok && rows[0].n > 0) {

@@ -204,8 +204,14 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
 }
 
 bool
-cli_is_id(const char *s)
+cli_is_id(const struct adapter *a, const char *s)
 {
+    const char *type = a ? adapter_header(a, "id-type") : NULL;
+
+    if (type && strcmp(type, "bigint") == 0)
+        return *s && !s[strspn(s, "0123456789")];
+    if (type && strcmp(type, "text") == 0)
+        return *s != 0;
     for (int i = 0; i < 36; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
         if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i]))

@@ -26,7 +26,7 @@ const struct role_row *cli_role(const struct cli_queue *q);
 bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
              struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 
-/* A full id as the commands take it. */
-bool cli_is_id(const char *s);
+/* A full id of a job, in the adapter's shape; NULL: of an action. */
+bool cli_is_id(const struct adapter *a, const char *s);
 
 #endif
