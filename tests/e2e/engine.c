@@ -1,0 +1,187 @@
+/*
+ * See engine.h. Rows are compared as the server writes them in JSON; what differs between two runs
+ * of the same act is only when it was done, so times count as steps of ten minutes from now. A test
+ * first makes all rows an hour older (engine_age): what was left alone stays an hour back, what was
+ * written now is now.
+ */
+#include "tests/e2e/engine.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/mem.h"
+#include "tests/harness.h"
+#include "tests/server.h"
+
+/* --- programs --- */
+
+static char *
+reason(const char *engine)
+{
+    char path[PATH_MAX], line[1000], *found = NULL;
+
+    snprintf(path, sizeof path, "%s/skipped", getenv("ENGINES") ? getenv("ENGINES") : "");
+    FILE *f = fopen(path, "re");
+    size_t len = strlen(engine);
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, engine, len) && line[len] == '\t')
+            found = xstrndup(line + len + 1, strcspn(line + len + 1, "\n"));
+    if (f)
+        fclose(f);
+    return found;
+}
+
+const char *
+engine_dir(const char *dir, const char *engine)
+{
+    static char path[PATH_MAX];
+    char *why = reason(engine);
+
+    snprintf(path, sizeof path, "%s/%s", getenv("ENGINES") ? getenv("ENGINES") : "", dir);
+    if (!why && access(path, X_OK) != 0)
+        why = xasprintf("%s is not there; make deps fetches it", path);
+    if (why) {
+        print_message("%s is skipped: %s\n", engine, why);
+        free(why);
+        skip();
+    }
+    return path;
+}
+
+const char *
+engine_script(const char *name)
+{
+    static char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/tests/adapters/%s", getenv("SRCDIR"), name);
+    return path;
+}
+
+void
+engine_run(const char *const *argv)
+{
+    struct proc p;
+
+    proc_start(&p, argv, NULL);
+    if (proc_wait(&p) != 0) {
+        char *text = proc_errors(&p);
+        fail_msg("%s %s: exit code %d\n%s", argv[1], argv[5] ? argv[5] : "", p.code, text);
+    }
+    proc_done(&p);
+}
+
+void
+engine_crash(const char *const *argv)
+{
+    struct proc p;
+
+    proc_start(&p, argv, NULL);
+    proc_want(&p, "holding");
+    proc_done(&p); /* SIGKILL */
+}
+
+void
+engine_queuetop(const char *database, int code, char **out, const char *fmt, ...)
+{
+    char *args, *said, *err;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_true(vasprintf(&args, fmt, ap) >= 0);
+    va_end(ap);
+    int got = proc_run(NULL, &said, &err, "%s \"%s\"", args, pg_dsn(database));
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d\n%s%s", args, got, code, said, err);
+    if (out)
+        *out = xasprintf("%s%s", said, err);
+    free(said);
+    free(err);
+    free(args);
+}
+
+void
+engine_console(const char *database, struct vt *vt)
+{
+    const char *argv[] = {getenv("QUEUETOP"), pg_dsn(database), NULL};
+
+    vt_spawn(vt, 30, 120, argv, NULL);
+    vt_want(vt, "ready");
+    vt_want(vt, "live");
+}
+
+/* --- rows --- */
+
+void
+engine_clone(const char *from, const char *to)
+{
+    PGconn *c = pg_connect(pg_dsn("postgres"));
+
+    pg_run(c, "create database \"%s\" template \"%s\"", to, from);
+    PQfinish(c);
+}
+
+void
+engine_drop(const char *databases)
+{
+    PGconn *c = pg_connect(pg_dsn("postgres"));
+    char *list = xstrdup(databases), *rest = list;
+
+    for (char *name; (name = strsep(&rest, " "));)
+        pg_run(c, "drop database \"%s\" with (force)", name);
+    free(list);
+    PQfinish(c);
+}
+
+void
+engine_age(PGconn *conn, const char *tables)
+{
+    PGresult *r = pg_query(
+        conn,
+        "select format('update %%s set %%s', t, string_agg(format('%%1$I = %%1$I - interval "
+        "''1 h''', attname), ', ')) from unnest(string_to_array('%s', ' ')) t join "
+        "pg_attribute on attrelid = t::regclass and atttypid = 'timestamptz'::regtype and "
+        "attnum > 0 and not attisdropped and attgenerated = '' group by t",
+        tables);
+
+    for (int i = 0; i < PQntuples(r); i++)
+        pg_run(conn, "%s", PQgetvalue(r, i, 0));
+    PQclear(r);
+}
+
+char *
+engine_rows(PGconn *conn, const char *table, const char *order)
+{
+    PGresult *r = pg_query(
+        conn,
+        "select string_agg((select jsonb_object_agg(key, case when value #>> '{}' ~ "
+        "'^\\d{4}-\\d\\d-\\d\\dT\\d\\d:' then to_jsonb('now + 10 min * ' || round(extract(epoch "
+        "from (value #>> '{}')::timestamptz - now()) / 600)) else value end) from "
+        "jsonb_each(to_jsonb(t)))::text, E'\\n' order by %s) from %s t",
+        order, table);
+    char *text = xstrdup(PQgetvalue(r, 0, 0));
+
+    PQclear(r);
+    return text;
+}
+
+void
+engine_same(const char *a, const char *b, const char *tables)
+{
+    PGconn *one = pg_connect(pg_dsn(a)), *two = pg_connect(pg_dsn(b));
+    char *list = xstrdup(tables), *rest = list;
+
+    for (char *table; (table = strsep(&rest, " "));) {
+        char *order = strchr(table, ':');
+        *order++ = 0;
+        char *left = engine_rows(one, table, order), *right = engine_rows(two, table, order);
+        if (strcmp(left, right) != 0)
+            fail_msg("%s differs.\nby queuetop:\n%s\nby the library:\n%s", table, left, right);
+        free(left);
+        free(right);
+    }
+    free(list);
+    PQfinish(one);
+    PQfinish(two);
+}

@@ -1,0 +1,41 @@
+/* What the tests of adapters share that let other queue systems' own libraries work: the engines
+ * themselves, clones of a database, and rows compared apart from times. */
+#ifndef TESTS_E2E_ENGINE_H
+#define TESTS_E2E_ENGINE_H
+
+#include <libpq-fe.h>
+
+#include "tests/proc.h"
+#include "tests/term.h"
+
+/* The directory of an engine that tests/engines.sh fetched ("npm-new"). Without it the running
+ * test is skipped, with the reason that was written down for the engine ("pgboss-new"). */
+const char *engine_dir(const char *dir, const char *engine);
+
+/* A driver's file in tests/adapters; valid until the next call. */
+const char *engine_script(const char *name);
+/* Starts a driver: argv ends in NULL. engine_run waits, and it must end well. */
+void engine_run(const char *const *argv);
+/* Starts it, waits until it says "holding", and kills it by SIGKILL. */
+void engine_crash(const char *const *argv);
+
+/* CREATE DATABASE to TEMPLATE from; nobody may be connected to from. */
+void engine_clone(const char *from, const char *to);
+/* Takes an hour off every time in these tables (blanks between), so that what an act writes stands
+ * out. */
+void engine_age(PGconn *conn, const char *tables);
+/* All rows of a table as JSON, one a line, in this order; a time is told by its distance from now
+ * in steps of ten minutes. The caller frees. */
+char *engine_rows(PGconn *conn, const char *table, const char *order);
+/* The same rows of the same tables ("table:order table:order") in two databases. */
+void engine_same(const char *a, const char *b, const char *tables);
+
+/* Runs the program on a database: `queuetop VERB... DSN`; the exit code must be this one, and the
+ * output, unless NULL, is the caller's. */
+void engine_queuetop(const char *database, int code, char **out, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The console on it, until its first data are there. */
+void engine_console(const char *database, struct vt *vt);
+void engine_drop(const char *databases); /* blanks between */
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * Minion's adapter against Minion: its own library makes the schema, works jobs and crashes; what
+ * queuetop does to one clone of the database the library's calls do to another, and the rows are
+ * the same afterwards. Schedules came with Minion 12: of those only our fixture is here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/mem.h"
+#include "tests/e2e/console.h"
+#include "tests/e2e/engine.h"
+
+static void
+driver(const char *database, const char *what, const char *argument)
+{
+    const char *argv[] = {"perl", engine_script("minion.pl"), pg_host(), database, what, argument,
+                          NULL};
+
+    if (!strcmp(what, "hold"))
+        engine_crash(argv);
+    else
+        engine_run(argv);
+}
+
+static void
+need_minion(void)
+{
+    static const char *const argv[] = {"perl", "-MMinion", "-MMojo::Pg", "-e", "1", NULL};
+    struct proc p;
+
+    proc_start(&p, argv, NULL);
+    int code = proc_wait(&p);
+    proc_done(&p);
+    if (code != 0) {
+        print_message("minion is skipped: Minion or Mojo::Pg is missing (libminion-perl, "
+                      "libmojo-pg-perl)\n");
+        skip();
+    }
+}
+
+static const char *
+job(PGconn *c, const char *t)
+{
+    return pg_value(c, "select id from minion_jobs where args ->> 0 = '%s'", t);
+}
+
+static void
+has(char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+    free(text);
+}
+
+static PGconn *
+begin(const char *name)
+{
+    need_minion();
+    PGconn *c = pg_connect(pg_newdb(name));
+    driver(name, "setup", NULL);
+    driver(name, "hold", NULL);
+    pg_run(c,
+           "update minion_jobs set delayed = now() + interval '3 h' where args ->> 0 = 'retry1'");
+    engine_age(c, "minion_jobs");
+    return c;
+}
+
+static void
+looks(const char *db, PGconn *c)
+{
+    char *out;
+
+    engine_queuetop(db, 0, &out, "queues --json");
+    has(out, "\"queue\": \"held\"");
+    engine_queuetop(db, 0, &out, "jobs --json -s blocked");
+    has(out, xasprintf("\"id\": \"%s\"", job(c, "child1")));
+    engine_queuetop(db, 0, &out, "jobs --json -s running -k hold");
+    has(out, xasprintf("\"id\": \"%s\"", job(c, "held1")));
+    engine_queuetop(db, 0, &out, "jobs --json -s retry");
+    has(out, "connection refused");
+    engine_queuetop(db, 0, &out, "failures --json");
+    has(out, "\"error_key\": \"no such user N\"");
+    engine_queuetop(db, 0, &out, "nodes --json");
+    has(out, "\"running\": 2");
+    engine_queuetop(db, 0, &out, "job --json %s", job(c, "done1"));
+    has(out, "\"result\": \"{\\\"sent\\\": 1}\"");
+}
+
+static void
+acts(const char *db, PGconn *c)
+{
+    char *out;
+
+    engine_queuetop(db, 0, NULL, "requeue -y --id %s --id %s", job(c, "failed1"), job(c, "later1"));
+    engine_queuetop(db, 0, NULL, "requeue -y --id %s", job(c, "done2"));
+    engine_queuetop(db, 0, NULL, "reschedule -y --id %s 2h", job(c, "ready1"));
+    engine_queuetop(db, 0, NULL, "priority -y --id %s 5", job(c, "ready2"));
+    engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
+    engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
+    has(out, "a running job");
+    engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
+    has(out, "a running job");
+    engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "held2"));
+}
+
+static void
+calls(const char *db, PGconn *c)
+{
+    const char *worker = pg_value(c, "select worker from minion_jobs where args ->> 0 = 'held2'");
+    char *list = xasprintf(
+        "[[\"retry\", %s], [\"retry\", %s], [\"retry\", %s], [\"retry\", %s, {\"delay\": 7200}], "
+        "[\"retry\", %s, {\"priority\": 5}], [\"remove\", %s], [\"broadcast\", \"stop\", [%s], "
+        "[%s]]]",
+        job(c, "failed1"), job(c, "later1"), job(c, "done2"), job(c, "ready1"), job(c, "ready2"),
+        job(c, "ready4"), job(c, "held2"), worker);
+
+    driver(db, "api", list);
+    free(list);
+}
+
+static void
+does_what_minion_does(void **state)
+{
+    char *out;
+
+    (void)state;
+    PGconn *c = begin("m");
+    looks("m", c);
+    PQfinish(c);
+    engine_clone("m", "ma");
+    engine_clone("m", "mb");
+    PGconn *a = pg_connect(pg_dsn("ma")), *b = pg_connect(pg_dsn("mb"));
+    /* workers are in an unlogged table: it is copied all the same */
+    acts("ma", a);
+    calls("mb", b);
+    engine_same("ma", "mb", "minion_jobs:id minion_workers:id");
+
+    const char *worker = pg_value(a, "select worker from minion_jobs where args ->> 0 = 'held1'");
+    engine_queuetop("ma", 1, NULL, "release -y --node %s",
+                    worker); /* half an hour it looks alive */
+    engine_queuetop("ma", 3, NULL, "release -y --all --node %s", worker);
+    pg_run(a, "update minion_workers set notified = now() - interval '1 h'");
+    pg_run(b, "update minion_workers set notified = now() - interval '1 h'");
+    engine_queuetop("ma", 0, &out, "release -y --node %s", worker);
+    has(out, "2");
+    char *list = xasprintf("[[\"retry\", %s], [\"retry\", %s]]", job(b, "held1"), job(b, "held2"));
+    driver("mb", "api", list);
+    free(list);
+    engine_same("ma", "mb", "minion_jobs:id minion_workers:id");
+
+    engine_queuetop("ma", 0, NULL, "purge -y -s completed,failed --older-than 0");
+    /* child1 waits for failed3, and done2 has been requeued */
+    assert_string_equal(pg_value(a,
+                                 "select string_agg(args ->> 0, ' ' order by id) from minion_jobs "
+                                 "where state in ('failed', 'finished')"),
+                        "failed3");
+    driver("ma", "drain", NULL);
+    assert_string_equal(pg_value(a,
+                                 "select string_agg(args ->> 0, ' ' order by id) from minion_jobs "
+                                 "where state <> 'finished'"),
+                        "failed3 retry1 ready1 child1 child2");
+    PQfinish(a);
+    PQfinish(b);
+}
+
+/* Schedules by our fixture, which has the tables of Minion 12; Debian 12's Minion is 10.25. */
+static void
+pauses_schedules_of_the_fixture(void **state)
+{
+    (void)state;
+    PGconn *c = pg_connect(pg_newdb("s"));
+    pg_file(c, "tests/adapters/minion.sql");
+    engine_queuetop("s", 0, NULL, "cron pause -y nightly");
+    assert_string_equal(pg_value(c,
+                                 "select string_agg(name, ' ') from minion_schedules where paused "
+                                 "and name = 'nightly'"),
+                        "nightly");
+    engine_queuetop("s", 0, NULL, "cron resume -y off");
+    assert_string_equal(
+        pg_value(c, "select string_agg(name, ' ') from minion_schedules where not paused"), "off");
+    engine_queuetop("s", 0, NULL, "cron remove -y off");
+    assert_int_equal(pg_int(c, "select count(*) from minion_schedules"), 1);
+    PQfinish(c);
+}
+
+static void
+does_what_minion_12_does(void **state)
+{
+    (void)state;
+    print_message(
+        "minion's schedules are skipped: they came with Minion 12, and Debian 12 has 10.25\n");
+    skip();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(does_what_minion_does),
+        cmocka_unit_test(pauses_schedules_of_the_fixture),
+        cmocka_unit_test(does_what_minion_12_does),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}

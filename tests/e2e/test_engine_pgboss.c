@@ -1,0 +1,245 @@
+/*
+ * pg-boss' adapter against pg-boss: its own library makes the schema, fetches, fails and crashes;
+ * what queuetop does to one clone of the database the library's calls do to another, and the rows
+ * are the same afterwards. The version that Debian's node knows and the newest that was tried:
+ * their columns differ.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/e2e/console.h"
+#include "tests/e2e/engine.h"
+
+static const char *libraries;
+
+static void
+driver(const char *database, const char *what, const char *argument)
+{
+    const char *argv[] = {"node",    engine_script("engine.mjs"),
+                          "pgboss",  libraries,
+                          pg_host(), database,
+                          what,      argument,
+                          NULL};
+
+    if (!strcmp(what, "hold"))
+        engine_crash(argv);
+    else
+        engine_run(argv);
+}
+
+/* The full id of the job called t, which stands in quotes on a command line. */
+static const char *
+job(PGconn *c, const char *t)
+{
+    return pg_value(c,
+                    "select name || ':' || id from pgboss.job where data ->> 't' = '%s' and name "
+                    "<> 'dead'",
+                    t);
+}
+
+static const char *
+uuid(PGconn *c, const char *t)
+{
+    return strchr(job(c, t), ':') + 1;
+}
+
+static void
+has(char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+    free(text);
+}
+
+static PGconn *
+begin(const char *name, const char *dir, const char *engine)
+{
+    libraries = engine_dir(dir, engine);
+    PGconn *c = pg_connect(pg_newdb(name));
+    driver(name, "setup", NULL);
+    driver(name, "hold", NULL);
+    driver(name, "fill", NULL);
+    engine_age(c, "pgboss.job pgboss.queue pgboss.schedule");
+    return c;
+}
+
+static void
+looks(const char *db, PGconn *c)
+{
+    char *out;
+
+    engine_queuetop(db, 0, &out, "queues --json");
+    has(out, "\"queue\": \"mail\"");
+    engine_queuetop(db, 0, &out, "jobs --json -s running -q mail");
+    has(out, xasprintf("\"id\": \"%s\"", job(c, "held1")));
+    engine_queuetop(db, 0, &out, "jobs --json -s failed -e \"no such user 1\"");
+    has(out, xasprintf("\"id\": \"%s\"", job(c, "failed3")));
+    engine_queuetop(db, 0, &out, "jobs --json -s retry");
+    has(out, "connection refused");
+    engine_queuetop(db, 0, &out, "failures --json");
+    has(out, "\"error_key\": \"no such user N\"");
+    engine_queuetop(db, 0, &out, "job --json %s", job(c, "done1"));
+    has(out, "\"result\": \"{\\\"sent\\\": true}\"");
+    engine_queuetop(db, 0, &out, "cron list --json");
+    has(out, "\"cron\": \"0 3 * * *\"");
+}
+
+static void
+acts(const char *db, PGconn *c)
+{
+    char *out;
+
+    engine_queuetop(db, 0, NULL, "requeue -y --id %s", job(c, "failed1"));
+    engine_queuetop(db, 0, NULL, "requeue -y --id %s", job(c, "later1"));
+    engine_queuetop(db, 0, NULL, "reschedule -y --id %s 2h", job(c, "ready1"));
+    engine_queuetop(db, 0, NULL, "priority -y --id %s 5", job(c, "ready2"));
+    engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "ready3"));
+    engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
+    engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
+    has(out, "a running job");
+    engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
+    has(out, "a running");
+    engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0");
+    engine_queuetop(db, 0, NULL, "cron remove -y mail");
+    /* one of two: policy "short" lets only one wait */
+    engine_queuetop(db, 0, &out, "requeue -y --id %s --id %s", job(c, "cancelled1"),
+                    job(c, "twice1"));
+    has(out, "1 ");
+}
+
+/* What 10 has no call for is said in SQL. */
+static char *
+old_calls(PGconn *c)
+{
+    return xasprintf(
+        "[\"sql\", \"update pgboss.job set start_after = now(), keep_until = now() + (keep_until - "
+        "start_after) where id = '%s'\"], [\"sql\", \"update pgboss.job set start_after = now() + "
+        "interval '2 h', keep_until = now() + interval '2 h' + (keep_until - start_after) where id "
+        "= '%s'\"], [\"sql\", \"update pgboss.job set priority = 5 where id = '%s'\"], [\"sql\", "
+        "\"delete from pgboss.job where name = 'again' and state > 'active'\"]",
+        uuid(c, "later1"), uuid(c, "ready1"), uuid(c, "ready2"));
+}
+
+static char *
+new_calls(PGconn *c)
+{
+    return xasprintf(
+        "[\"update\", {\"name\": \"mail\", \"options\": {\"id\": \"%s\", \"startAfter\": "
+        "{\"$date\": 0}}}],"
+        "[\"update\", {\"name\": \"mail\", \"options\": {\"id\": \"%s\", \"startAfter\": "
+        "{\"$date\": 7200}}}],"
+        "[\"update\", {\"name\": \"mail\", \"options\": {\"id\": \"%s\", \"priority\": 5}}],"
+        "[\"deleteStoredJobs\", \"again\"], [\"touch\", \"beat\", \"%s\"]",
+        uuid(c, "later1"), uuid(c, "ready1"), uuid(c, "ready2"), uuid(c, "held2"));
+}
+
+static void
+calls(const char *db, PGconn *c, bool is_new)
+{
+    char *more = is_new ? new_calls(c) : old_calls(c);
+    char *list = xasprintf(
+        "[[\"retry\", \"mail\", \"%s\"], %s, [\"cancel\", \"mail\", \"%s\"], [\"deleteJob\", "
+        "\"mail\", \"%s\"], [\"unschedule\", \"mail\"], [\"resume\", \"mail\", \"%s\"]]",
+        uuid(c, "failed1"), more, uuid(c, "ready3"), uuid(c, "ready4"), uuid(c, "cancelled1"));
+
+    driver(db, "api", list);
+    free(more);
+    free(list);
+}
+
+static const char *
+state(PGconn *c, const char *t)
+{
+    return pg_value(c, "select state from pgboss.job where data ->> 't' = '%s' and name <> 'dead'",
+                    t);
+}
+
+/* What only the newer versions can, compared or worked by the engine. */
+static void
+newer_acts(PGconn *a)
+{
+    engine_queuetop("ba", 0, NULL, "extend -y --id %s --by 30s", job(a, "held2"));
+}
+
+static void
+gives_back(PGconn *a)
+{
+    char *out;
+
+    engine_queuetop("ba", 0, NULL, "release -y --id %s", job(a, "held1"));
+    engine_queuetop("ba", 0, &out, "redrive -y -q dead");
+    has(out, "3");
+    assert_int_equal(pg_int(a, "select count(*) from pgboss.job where name = 'dead'"), 0);
+}
+
+static void
+both(const char *dir, const char *engine, bool is_new)
+{
+    PGconn *c = begin("b", dir, engine);
+
+    looks("b", c);
+    PQfinish(c);
+    engine_clone("b", "ba");
+    engine_clone("b", "bb");
+    PGconn *a = pg_connect(pg_dsn("ba")), *b = pg_connect(pg_dsn("bb"));
+    acts("ba", a);
+    if (is_new)
+        newer_acts(a);
+    calls("bb", b, is_new);
+    engine_same("ba", "bb", "pgboss.job:name,id pgboss.schedule:name");
+    if (is_new)
+        gives_back(a);
+
+    driver("ba", "drain", NULL); /* what was made ready is worked by the engine */
+    assert_string_equal(state(a, "failed1"), "completed");
+    assert_string_equal(state(a, "later1"), "completed");
+    assert_string_equal(state(a, "cancelled1"), "completed");
+    assert_string_equal(state(a, "ready1"), "created");
+    assert_string_equal(state(a, "ready3"), "cancelled");
+    assert_string_equal(state(a, "twice1"), "cancelled");
+    assert_string_equal(state(a, "held1"), is_new ? "completed" : "active");
+    PQfinish(a);
+    PQfinish(b);
+    engine_drop("b ba bb");
+}
+
+static void
+does_what_10_does(void **state)
+{
+    (void)state;
+    both("npm", "pgboss", false);
+}
+
+static void
+does_what_12_does(void **state)
+{
+    (void)state;
+    both("npm-new", "pgboss-new", true);
+}
+
+/* Version 10 has no heartbeats and no redrive: said, not tried. */
+static void
+says_what_a_version_lacks(void **state)
+{
+    char *out;
+
+    (void)state;
+    PGconn *c = begin("l", "npm", "pgboss");
+    engine_queuetop("l", 3, &out, "extend -y --id %s --by 30s", job(c, "held1"));
+    has(out, "this version of the queue system can't do that");
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(does_what_10_does),
+        cmocka_unit_test(does_what_12_does),
+        cmocka_unit_test(says_what_a_version_lacks),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}

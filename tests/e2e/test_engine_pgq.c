@@ -1,0 +1,158 @@
+/*
+ * PgQ's adapter against PgQ's own SQL, out of Debian's package: events, ticks, a consumer that
+ * takes a batch and is lost, events that wait for a retry. Its functions are its library; what
+ * queuetop does to one clone they do to another.
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/e2e/console.h"
+#include "tests/e2e/engine.h"
+
+static void
+has(char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+    free(text);
+}
+
+/* The part of PgQ in PL/pgSQL is enough: no library has to be where the server looks for one. */
+static void
+load(PGconn *c)
+{
+    char *pattern = xasprintf("%s/pgq-*/root/usr/share/postgresql/*/contrib/pgq_pl_only.sql",
+                              getenv("ENGINES") ? getenv("ENGINES") : "");
+    glob_t found;
+
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        engine_dir("pgq", "pgq"); /* is not there: says why */
+        skip();
+    }
+    FILE *f = fopen(found.gl_pathv[found.gl_pathc - 1], "re");
+    assert_non_null(f);
+    char *text = NULL;
+    size_t size = 0;
+    assert_true(getdelim(&text, &size, 0, f) > 0);
+    fclose(f);
+    globfree(&found);
+    free(pattern);
+    pg_run(c, "%s", text);
+    free(text);
+}
+
+/* A tick after each step, as pgqd makes them. */
+static void
+tick(PGconn *c)
+{
+    pg_run(c, "select pgq.ticker()");
+}
+
+static PGconn *
+begin(const char *name)
+{
+    PGconn *c = pg_connect(pg_newdb(name));
+
+    load(c);
+    pg_run(c, "select pgq.create_queue('events')");
+    pg_run(c, "select pgq.set_queue_config('events', 'ticker_max_lag', '0 s')");
+    pg_run(c, "select pgq.set_queue_config('events', 'ticker_idle_period', '0 s')");
+    pg_run(c, "select pgq.register_consumer('events', 'billing')");
+    pg_run(c,
+           "select pgq.insert_event('events', 'order', 'id=' || i) from generate_series(1, 10) i");
+    tick(c);
+    pg_run(c, "select pgq.next_batch('events', 'billing')");
+    pg_run(c, "select pgq.event_retry((select sub_batch from pgq.subscription), ev_id, 7200) from "
+              "pgq.get_batch_events((select sub_batch from pgq.subscription)) where ev_data in "
+              "('id=1', 'id=2', 'id=3')");
+    pg_run(c, "select pgq.finish_batch((select sub_batch from pgq.subscription))");
+    pg_run(c,
+           "select pgq.insert_event('events', 'order', 'id=' || i) from generate_series(11, 15) i");
+    tick(c);
+    pg_run(c, "select pgq.next_batch('events', 'billing')"); /* and the consumer is gone */
+    return c;
+}
+
+static const char *
+job(PGconn *c, const char *data)
+{
+    return pg_value(c, "select ev_owner || '/' || ev_id from pgq.retry_queue where ev_data = '%s'",
+                    data);
+}
+
+static void
+looks(const char *db, PGconn *c)
+{
+    char *out;
+
+    engine_queuetop(db, 0, &out, "queues --json");
+    has(out, "\"retry\": 3, \"running\": 5");
+    engine_queuetop(db, 0, &out, "jobs --json -s retry --limit 1");
+    has(out, "\"node\": \"billing\"");
+    engine_queuetop(db, 0, &out, "job --json %s", job(c, "id=2"));
+    has(out, "\"payload_bytes\": 4, \"body_base64\": \"aWQ9Mg==\"");
+    engine_queuetop(db, 0, &out, "nodes --json");
+    has(out, "\"billing\"");
+    engine_queuetop(db, 0, &out, "leases --json");
+    has(out, "\"jobs\": 5");
+}
+
+static void
+acts(const char *db, PGconn *c)
+{
+    engine_queuetop(db, 0, NULL, "requeue -y --id %s", job(c, "id=1"));
+    engine_queuetop(db, 0, NULL, "reschedule -y --id %s 5h", job(c, "id=2"));
+    engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "id=3"));
+    engine_queuetop(db, 0, NULL, "pause -y events");
+}
+
+/* PgQ has a call for the pause only; the rest is what its own functions find afterwards. */
+static void
+does_what_pgq_does(void **state)
+{
+    (void)state;
+    PGconn *c = begin("q");
+    looks("q", c);
+    PQfinish(c);
+    engine_clone("q", "qa");
+    engine_clone("q", "qb");
+    PGconn *a = pg_connect(pg_dsn("qa")), *b = pg_connect(pg_dsn("qb"));
+    acts("qa", a);
+    pg_run(b, "select pgq.set_queue_config('events', 'ticker_paused', 'true')");
+    engine_same("qa", "qb", "pgq.queue:queue_id pgq.subscription:sub_id");
+    assert_int_equal(pg_int(a, "select count(*) from pgq.tick"),
+                     pg_int(b, "select count(*) from pgq.tick"));
+    pg_run(a, "select pgq.insert_event('events', 'order', 'id=16')");
+    pg_run(a, "select pgq.ticker()");
+    assert_int_equal(pg_int(a, "select count(*) from pgq.tick"),
+                     pg_int(b, "select count(*) from pgq.tick"));
+    engine_queuetop("qa", 0, NULL, "resume -y events");
+
+    assert_int_equal(pg_int(a, "select pgq.maint_retry_events()"), 1);
+    pg_run(a, "select pgq.finish_batch((select sub_batch from pgq.subscription))");
+    tick(a);
+    pg_run(a, "select pgq.next_batch('events', 'billing')");
+    assert_string_equal(
+        pg_value(a, "select string_agg(ev_data || ' ' || coalesce(ev_retry, 0), ', ' order "
+                    "by ev_id) from pgq.get_batch_events((select sub_batch from "
+                    "pgq.subscription))"),
+        "id=1 1, id=16 0");
+    assert_string_equal(pg_value(a, "select string_agg(ev_data || ' ' || round(extract(epoch from "
+                                    "ev_retry_after - now()) / 3600), ' ') from pgq.retry_queue"),
+                        "id=2 5");
+    PQfinish(a);
+    PQfinish(b);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(does_what_pgq_does),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}
