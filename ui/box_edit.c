@@ -7,26 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/diff.h"
-#include "model/text.h"
 #include "ui/box.h"
+#include "ui/payload.h"
 
 enum stage { READING, AWAY, ASKING, KEPT };
 
 struct edit_box {
     struct view view;
     enum stage stage;
-    char *id, *version;
-    char *stored;            /* the payload as it is */
-    char *shown;             /* as the editor got it */
-    char *typed;             /* as it came back, NULL = not yet */
-    char *payload;           /* what it would become */
-    struct action *action;   /* whose preview is under way */
-    bool is_json, in_a_line; /* stored: on one line */
+    char *id;
+    struct payload payload;
+    struct action *action; /* whose preview is under way */
     char note[300];
 };
-
-enum { DIFF_LINES = 4 };
 
 static void
 give_up(struct edit_box *b, enum severity how, const char *why)
@@ -40,43 +33,19 @@ give_up(struct edit_box *b, enum severity how, const char *why)
 /* --- the question ------------------------------------------------------------------------------
  */
 
-/* "34 B → 36 B", and the lines that differ. */
-static void
-describe(const struct edit_box *b, struct buf *about)
-{
-    struct buf was = {0}, is = {0};
-
-    buf_printf(about, "%s → %s\n", fmt_bytes((int64_t)strlen(b->stored)).s,
-               fmt_bytes((int64_t)strlen(b->payload)).s);
-    buf_str(&was, "");
-    buf_str(&is, "");
-    if (b->is_json) {
-        json_pretty(&was, b->stored, strlen(b->stored));
-        json_pretty(&is, b->payload, strlen(b->payload));
-    } else {
-        buf_str(&was, b->stored);
-        buf_str(&is, b->payload);
-    }
-    diff_lines(about, was.data, is.data, DIFF_LINES);
-    buf_free(&was);
-    buf_free(&is);
-}
-
 static void
 ask(struct edit_box *b)
 {
     struct buf about = {0}, settings = {0};
     const char *id = b->id;
 
-    describe(b, &about);
-    buf_str(&settings, "{\"version\": ");
-    json_string(&settings, b->version, strlen(b->version));
-    buf_str(&settings, "}");
+    payload_about(&b->payload, &about);
+    payload_settings(&b->payload, &settings);
     b->action = app_action_begin(b->view.app, &(struct intent){.act = ACT_EDIT,
                                                                .ids = &id,
                                                                .nids = 1,
                                                                .settings = settings.data,
-                                                               .payload = b->payload,
+                                                               .payload = b->payload.made,
                                                                .about = about.data,
                                                                .expected = -1});
     b->stage = b->action ? ASKING : KEPT;
@@ -94,97 +63,35 @@ keep(struct edit_box *b, const char *note)
     snprintf(b->note, sizeof b->note, "%.290s", note);
 }
 
-/* JSON that stood on one line goes back to one line; other texts end as they did. */
 static void
-make_payload(struct edit_box *b)
+came_back(void *ctx, const char *text, size_t len, const struct err *e)
 {
-    struct buf out = {0};
-    size_t len = strlen(b->typed), was = strlen(b->stored);
-    bool ended = was > 0 && b->stored[was - 1] == '\n';
+    struct edit_box *b = ctx;
+    struct err wrong = {.kind = ERR_NONE};
 
-    buf_str(&out, "");
-    if (b->is_json && b->in_a_line)
-        json_compact(&out, b->typed, len);
-    else
-        buf_add(&out, b->typed, !ended && len > 0 && b->typed[len - 1] == '\n' ? len - 1 : len);
-    free(b->payload);
-    b->payload = out.data;
-}
-
-static bool
-is_unchanged(const struct edit_box *b)
-{
-    struct buf was = {0}, is = {0};
-
-    if (!b->is_json)
-        return !strcmp(b->payload, b->stored);
-    json_compact(&was, b->stored, strlen(b->stored));
-    json_compact(&is, b->payload, strlen(b->payload));
-    bool same = was.len == is.len && (was.len == 0 || !memcmp(was.data, is.data, was.len));
-    buf_free(&was);
-    buf_free(&is);
-    return same;
-}
-
-/* Nothing of it is sent that can't be a payload. */
-static void
-look(struct edit_box *b)
-{
-    size_t len = strlen(b->typed);
-    char note[100];
-    int line, column;
-
-    if (!strcmp(b->typed, b->shown)) {
-        give_up(b, SAY_INFO, "nothing was changed");
-        return;
-    }
-    if (!utf8_valid(b->typed, len)) {
-        keep(b, "this is not UTF-8");
-        return;
-    }
-    if (b->is_json && !json_check(b->typed, len, &line, &column)) {
-        snprintf(note, sizeof note, "this is no JSON: line %d, column %d", line, column);
-        keep(b, note);
-        return;
-    }
-    make_payload(b);
-    if (is_unchanged(b))
+    if (!text && b->payload.typed)
+        keep(b, e->text);
+    else if (!text)
+        give_up(b, SAY_BAD, e->text);
+    else if (!payload_type(&b->payload, text, len, &wrong))
+        keep(b, wrong.text);
+    else if (payload_is_same(&b->payload))
         give_up(b, SAY_INFO, "nothing was changed");
     else
         ask(b);
 }
 
 static void
-came_back(void *ctx, const char *text, size_t len, const struct err *e)
-{
-    struct edit_box *b = ctx;
-
-    if (!text) {
-        if (b->typed)
-            keep(b, e->text);
-        else
-            give_up(b, SAY_BAD, e->text);
-        return;
-    }
-    free(b->typed);
-    b->typed = xstrndup(text, len);
-    if (strlen(b->typed) != len)
-        keep(b, "a NUL byte can't stand in a text");
-    else
-        look(b);
-}
-
-static void
 edit(struct edit_box *b)
 {
-    const char *text = b->typed ? b->typed : b->shown;
-    struct app_text t = {b->is_json ? ".json" : ".txt", text, strlen(text)};
+    const char *text = b->payload.typed ? b->payload.typed : b->payload.shown;
+    struct app_text t = {payload_suffix(&b->payload), text, strlen(text)};
 
     b->stage = AWAY;
     *b->note = '\0';
     if (app_edit(b->view.app, &t, came_back, b))
         return;
-    if (b->typed)
+    if (b->payload.typed)
         keep(b, "there is no editor");
     else
         app_close_box(b->view.app, &b->view);
@@ -193,46 +100,16 @@ edit(struct edit_box *b)
 /* --- the job -----------------------------------------------------------------------------------
  */
 
-static const char *
-why_not(const struct job_detail *j)
-{
-    bool is_json = !strcmp(j->payload_format, "json"), is_text = !strcmp(j->payload_format, "text");
-
-    if (!strcmp(j->job.state, "running"))
-        return "the job is running";
-    if (!strcmp(j->payload_format, "gone"))
-        return "its payload was not kept";
-    if (!strcmp(j->payload_format, "bytes"))
-        return "its payload is bytes, not text: push a new job from a file (queuetop push)";
-    if (*j->payload_format && !is_json && !is_text)
-        return "its payload is no text";
-    if ((int64_t)strlen(j->payload) != (j->payload_size > 0 ? j->payload_size : 0))
-        return "its payload is too long to be edited here";
-    return NULL;
-}
-
 static void
 take(struct edit_box *b, const struct job_detail *j)
 {
-    struct buf shown = {0};
-    const char *why = why_not(j);
+    const char *why = payload_why_not(j);
 
     if (why) {
         give_up(b, SAY_INFO, why);
         return;
     }
-    b->is_json = strcmp(j->payload_format, "text") != 0;
-    b->stored = xstrdup(j->payload);
-    b->version = xstrdup(j->version);
-    b->in_a_line = !strchr(j->payload, '\n');
-    buf_str(&shown, "");
-    if (b->is_json && b->in_a_line)
-        json_pretty(&shown, b->stored, strlen(b->stored));
-    else
-        buf_str(&shown, b->stored);
-    if (shown.len > 0 && shown.data[shown.len - 1] != '\n')
-        buf_str(&shown, "\n");
-    b->shown = shown.data;
+    payload_take(&b->payload, j);
     edit(b);
 }
 
@@ -287,11 +164,12 @@ edit_key(struct view *v, const struct key *k)
     struct edit_box *b = (struct edit_box *)v;
 
     if (key_is(k, "Esc"))
-        give_up(b, SAY_INFO, b->typed ? "dropped; nothing was changed" : "nothing was changed");
+        give_up(b, SAY_INFO,
+                b->payload.typed ? "dropped; nothing was changed" : "nothing was changed");
     else if (b->stage == KEPT && key_is(k, "e"))
         edit(b);
-    else if (b->stage == KEPT && key_is(k, "Enter"))
-        look(b);
+    else if (b->stage == KEPT && b->payload.made && key_is(k, "Enter"))
+        ask(b);
     return true;
 }
 
@@ -336,11 +214,7 @@ edit_free(struct view *v)
     if (b->action)
         action_free(b->action);
     free(b->id);
-    free(b->version);
-    free(b->stored);
-    free(b->shown);
-    free(b->typed);
-    free(b->payload);
+    payload_done(&b->payload);
 }
 
 static const struct view_ops edit_ops = {

@@ -80,6 +80,7 @@ tell_preview(const struct act_run *r)
 {
     tell("", action_title(r->action));
     tell("what", action_what(r->action));
+    tell(action_act(r->action) == ACT_EDIT ? "diff" : "note", action_about(r->action));
     tell("where", action_where(r->action));
     tell_evidence(r);
     tell("undo", action_undo(r->action));

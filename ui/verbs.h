@@ -11,6 +11,7 @@ extern const struct cli_verb verbs_work[];    /* ui/cli_work.c: schedule work */
 extern const struct cli_verb verbs_list[];    /* ui/cli_list.c: queues jobs nodes leases ... */
 extern const struct cli_verb verbs_job[];     /* ui/cli_job.c */
 extern const struct cli_verb verbs_act[];     /* ui/cli_act.c: requeue release extend purge ... */
+extern const struct cli_verb verbs_edit[];    /* ui/cli_edit.c: edit */
 extern const struct cli_verb verbs_change[];  /* ui/cli_change.c: cancel discard ... undo */
 extern const struct cli_verb verbs_cron[];    /* ui/cli_cron.c */
 extern const struct cli_verb verbs_queue[];   /* ui/cli_queue.c */

@@ -8,7 +8,7 @@
 # them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
-for f in lib engines push work held counts fair latency; do
+for f in lib engines push work held counts fair latency bulk; do
     # shellcheck source=/dev/null
     . "$here/$f.sh"
 done

@@ -48,11 +48,18 @@ int
 LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     const char *s = (const char *)data;
-    struct buf in = {0}, once = {0}, twice = {0}, string = {0}, printed = {0};
+    struct buf in = {0}, once = {0}, tight = {0}, twice = {0}, string = {0}, printed = {0};
+
+    int line, column;
 
     buf_add(&in, s, size);
     json_pretty(&once, s, size);
     check_same_parts(&in, &once);
+    json_compact(&tight, s, size);
+    check_same_parts(&in, &tight);
+    if (json_check(s, size, &line, &column))
+        assert(json_check(tight.data ? tight.data : "", tight.len, &line, &column));
+    assert(line > 0 && column > 0);
     if (once.data)
         json_pretty(&twice, once.data, once.len);
     assert(once.len == twice.len && (!once.len || !memcmp(once.data, twice.data, once.len)));
@@ -63,6 +70,7 @@ LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     for (size_t i = 0; i < string.len; i++)
         assert((unsigned char)string.data[i] >= 0x20 && string.data[i] != 0x7F);
     hex_dump(&printed, data, size);
-    buf_free(&in), buf_free(&once), buf_free(&twice), buf_free(&string), buf_free(&printed);
+    buf_free(&in), buf_free(&once), buf_free(&tight), buf_free(&twice), buf_free(&string),
+        buf_free(&printed);
     return 0;
 }

@@ -5,8 +5,10 @@
 #include "tests/harness.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "model/diff.h"
 #include "model/text.h"
 
 static void
@@ -200,6 +202,58 @@ test_json_deep(void **state)
 }
 
 static void
+checks(const char *json, const char *where, const char *compact)
+{
+    struct buf out = {0};
+    char at[40] = "";
+    int line, column;
+
+    if (!json_check(json, strlen(json), &line, &column))
+        snprintf(at, sizeof at, "%d:%d", line, column);
+    assert_string_equal(at, where);
+    buf_str(&out, "");
+    json_compact(&out, json, strlen(json));
+    assert_string_equal(out.data, compact);
+    buf_free(&out);
+}
+
+static void
+test_json_check(void **state)
+{
+    (void)state;
+    checks(" { \"a b\" : [1 , 2e3],\n\"\\\"\": null } ", "", "{\"a b\":[1,2e3],\"\\\"\":null}");
+    checks("", "1:1", "");
+    checks("{\n  \"é\": 1,\n}", "3:1", "{\n  \"é\": 1,\n}");
+    checks("[\"é\", oops]", "1:7", "[\"é\", oops]");
+    checks("1 2", "1:3", "1 2");
+    checks("[1", "1:3", "[1");
+}
+
+static void
+differs(const char *was, const char *is, const char *want)
+{
+    struct buf out = {0};
+
+    buf_str(&out, "");
+    diff_lines(&out, was, is, 2);
+    assert_string_equal(out.data, want);
+    buf_free(&out);
+}
+
+static void
+test_diff(void **state)
+{
+    (void)state;
+    differs("a\nb\nc", "a\nb\nc", "");
+    differs("a\nb\nc", "a\nx\nc", "- b\n+ x\n");
+    differs("a\nc", "a\nb\nc", "+ b\n");
+    differs("a\na\n", "a\n", "- a\n");
+    differs("", "x", "+ x\n");
+    differs("1\n2\n3\n4", "9", "- 1\n- 2\n- … 2 more lines\n+ 9\n");
+    differs("same", "same\n", "- same\n+ same\n");
+}
+
+static void
 test_json_string(void **state)
 {
     struct buf out = {0};
@@ -231,12 +285,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),     cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_bad_bytes), cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_width),     cmocka_unit_test(test_ascii),
-        cmocka_unit_test(test_utf8),      cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_deep), cmocka_unit_test(test_json_string),
+        cmocka_unit_test(test_plain),      cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_bad_bytes),  cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_marks),      cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_width),      cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_check), cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_json_deep),  cmocka_unit_test(test_json_string),
         cmocka_unit_test(test_hex),
     };
 
