@@ -14,6 +14,7 @@
 
 #include "model/clock.h"
 #include "model/log.h"
+#include "model/lookup.h"
 #include "model/mem.h"
 #include "ui/box.h"
 #include "ui/recording.h"
@@ -345,6 +346,7 @@ app_free(struct app *a)
     if (a->timer)
         loop_cancel(a->loop, a->timer);
     editor_free(a->editor);
+    lookup_free(a->lookup);
     app_drop_views(a);
     if (a->action)
         action_free(a->action);

@@ -44,6 +44,7 @@ struct messages { /* newest last; the oldest fall out */
     int64_t count; /* ever */
 };
 
+struct lookup;
 struct settings;
 
 struct desk { /* the screens of one source: filters, order and cursors stay with it */
@@ -109,6 +110,8 @@ struct app {
     bool stale;            /* something has changed since the last frame */
     bool keyed;            /* and a key was part of it: the frame does not wait */
     bool away;             /* the terminal is lent to an editor */
+    struct lookup *lookup; /* asked for a form that is to come; NULL = none was */
+    char looked_up[256];   /* about this */
     struct editor *editor; /* that runs then */
     editor_fn *edited;     /* told of its end */
     void *edited_ctx;

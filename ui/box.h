@@ -59,7 +59,7 @@ struct form_spec {
     /* The field that an answer of the server speaks of; -1 = can't tell. For form_ask. */
     int (*blame)(const struct form *f, const char *error);
 };
-enum { FORM_FIELDS = 12 };
+enum { FORM_FIELDS = 16 };
 /* subject: what it is for (a queue, a node), copied; facts: lines to read first, copied, or NULL.
  */
 void box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts);

@@ -150,23 +150,6 @@ on_toggle(struct app *a, int what)
 }
 
 void
-on_copy(struct app *a, int arg)
-{
-    struct view *v = app_view(a);
-    const char *id = v->ops->copy ? v->ops->copy(v) : NULL;
-
-    (void)arg;
-    if (!id || !*id)
-        return;
-    if (a->options.clipboard) {
-        term_clipboard(a->term, id, strlen(id));
-        app_say(a, SAY_GOOD, "copied: %s", id);
-    } else {
-        app_say(a, SAY_INFO, "%s   (--clipboard lets y copy it)", id);
-    }
-}
-
-void
 on_redraw(struct app *a, int arg)
 {
     (void)arg;

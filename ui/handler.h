@@ -19,7 +19,9 @@ void on_freeze(struct app *a, int arg);
 void on_interval(struct app *a, int step);
 void on_zone(struct app *a, int arg);
 void on_toggle(struct app *a, int what);
-void on_copy(struct app *a, int arg);
+void on_copy(struct app *a, int arg); /* this and the next: ui/act_copy.c */
+void on_copy_row(struct app *a, int arg);
+void on_full(struct app *a, int arg);
 void on_action_box(struct app *a, int arg);
 void on_redraw(struct app *a, int arg);
 void on_suspend(struct app *a, int arg);
@@ -52,6 +54,9 @@ void on_edit(struct app *a, int arg);
 const char *no_edit(const struct app *a, int arg);
 void on_push(struct app *a, int arg);
 const char *no_push(const struct app *a, int arg);
+/* --- limits of a queue (ui/act_limits.c) --- */
+void on_limits(struct app *a, int arg);
+const char *no_limits(const struct app *a, int arg);
 /* --- acting on schedules (ui/act_schedule.c) --- */
 void on_run_now(struct app *a, int arg);
 void on_pause_schedule(struct app *a, int arg);
@@ -62,6 +67,7 @@ void on_remove_schedule(struct app *a, int arg);
 /* --- why not: a sentence, or NULL --- */
 const char *no_row(const struct app *a, int arg);
 const char *no_trail(const struct app *a, int step);
+const char *no_full(const struct app *a, int arg);
 const char *no_filter(const struct app *a, int arg);
 const char *no_marks(const struct app *a, int arg);
 const char *no_mark_all(const struct app *a, int arg);

@@ -491,9 +491,8 @@ term_ascii(const struct term *t)
     return t->ascii;
 }
 
-void
+size_t
 term_clipboard(struct term *t, const char *s, size_t len)
 {
-    tty_clipboard(t->tty, s, len);
-    tty_flush(t->tty);
+    return tty_clipboard(t->tty, s, len);
 }

@@ -58,8 +58,9 @@ void term_enter(struct term *t);
  * of SIGTSTP. After SIGCONT from elsewhere call term_enter. */
 void term_suspend(struct term *t);
 
-/* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only when the user asked. */
-void term_clipboard(struct term *t, const char *s, size_t len);
+/* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only when the user asked. How
+ * many bytes of it that were. */
+size_t term_clipboard(struct term *t, const char *s, size_t len);
 
 /* Bytes sent so far, for tests and the debug log. */
 long long term_bytes(const struct term *t);

@@ -418,21 +418,74 @@ tty_unpad(struct buf *b, const char *s)
     }
 }
 
-void
-tty_clipboard(struct tty *t, const char *s, size_t len)
+/* What stands between us and the terminal: both of them swallow what they don't know. */
+enum mux { MUX_NONE, MUX_TMUX, MUX_SCREEN };
+
+static enum mux
+mux_here(void)
+{
+    const char *term = getenv("TERM"), *tmux = getenv("TMUX");
+
+    if (!term || (strncmp(term, "tmux", 4) != 0 && strncmp(term, "screen", 6) != 0))
+        return MUX_NONE;
+    return term[0] == 't' || (tmux && *tmux) ? MUX_TMUX : MUX_SCREEN;
+}
+
+/* Hands a sequence through to the terminal outside. tmux wants each ESC twice; screen takes short
+ * strings only, and the terminal sees them as one. */
+static void
+pass_through(struct buf *out, enum mux mux, const char *s, size_t len)
+{
+    enum { SCREEN_PART = 600 };
+
+    for (size_t at = 0, n; mux == MUX_SCREEN && at < len; at += n) {
+        n = len - at < SCREEN_PART ? len - at : SCREEN_PART;
+        buf_str(out, "\033P");
+        buf_add(out, s + at, n);
+        buf_str(out, "\033\\");
+    }
+    if (mux != MUX_TMUX)
+        return;
+    buf_str(out, "\033Ptmux;");
+    for (size_t i = 0; i < len; i++) {
+        if (s[i] == '\033')
+            buf_str(out, "\033");
+        buf_add(out, s + i, 1);
+    }
+    buf_str(out, "\033\\");
+}
+
+static void
+add_base64(struct buf *out, const char *s, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    if (len > CLIPBOARD_MAX)
-        len = CLIPBOARD_MAX;
-    buf_str(&t->queue, "\033]52;c;");
     for (size_t i = 0; i < len; i += 3) {
         const unsigned char *p = (const unsigned char *)s + i;
         size_t n = len - i < 3 ? len - i : 3;
         unsigned v = p[0] * 65536u + (n > 1 ? p[1] * 256u : 0) + (n > 2 ? p[2] : 0);
         char four[4] = {digits[v >> 18], digits[v >> 12 & 63], n > 1 ? digits[v >> 6 & 63] : '=',
                         n > 2 ? digits[v & 63] : '='};
-        buf_add(&t->queue, four, sizeof four);
+        buf_add(out, four, sizeof four);
     }
-    buf_str(&t->queue, "\a");
+}
+
+size_t
+tty_clipboard(struct tty *t, const char *s, size_t len)
+{
+    struct buf b = {0};
+    enum mux mux = mux_here();
+    size_t n = len < CLIPBOARD_MAX ? len : CLIPBOARD_MAX;
+
+    while (n < len && n > 0 && ((unsigned char)s[n] & 0xC0) == 0x80)
+        n--; /* no half of a character */
+    buf_str(&b, "\033]52;c;");
+    add_base64(&b, s, n);
+    buf_str(&b, "\a");
+    if (mux != MUX_SCREEN) /* tmux itself takes it too, where it may (set-clipboard on) */
+        buf_add(&t->queue, b.data, b.len);
+    pass_through(&t->queue, mux, b.data, b.len);
+    buf_free(&b);
+    tty_flush(t);
+    return n;
 }

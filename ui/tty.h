@@ -36,8 +36,9 @@ void tty_set_hung(struct tty *t);
 long long tty_bytes(const struct tty *t);
 /* Appends a terminfo string without its padding ("$<5>"). */
 void tty_unpad(struct buf *b, const char *s);
-/* Queues what puts text on the clipboard (OSC 52), at most 64 kB of it. */
-void tty_clipboard(struct tty *t, const char *s, size_t len);
+/* Queues what puts text on the clipboard (OSC 52), also from inside tmux and screen; at most 64 kB
+ * of it. How many bytes that were. */
+size_t tty_clipboard(struct tty *t, const char *s, size_t len);
 bool tty_size(const struct tty *t, int *w, int *h);
 
 #endif

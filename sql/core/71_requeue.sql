@@ -88,7 +88,6 @@ declare
     h     record;
     ready text := case when spread is null then 'ready' else 'scheduled' end;
 begin
-    rows := '[]';
     perform from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update; -- ready ones are their workers' to lock
     select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries, 'run_after', q.run_after,
                                         'changed', q.changed)),
@@ -98,12 +97,13 @@ begin
     if plain is not null then
         select array_agg(x) into done from requeue_live(action, plain, reset, spread) x;
     end if;
+    select jsonb_agg(jsonb_build_object('id', q.id, 'state', ready, 'why', case when q.state = 'blocked' then 'waits for its concurrency key' end) order by q.id)
+    into rows from queue q where q.id = any(done);
+    rows := coalesce(rows, '[]');
     for r in select i.id, q.id is not null as here, q.state, q.unique_key,
-                    exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
-             from (select distinct unnest(ids) as id) i left join queue q on q.id = i.id order by i.id loop
-        if r.id = any(done) then
-            rows := rows || jsonb_build_object('id', r.id, 'state', ready, 'why', case when r.state = 'blocked' then 'waits for its concurrency key' end);
-        elsif not r.here then
+                    q.state = 'ready' and exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
+             from (select unnest(ids) as id except select unnest(done)) i left join queue q on q.id = i.id order by i.id loop
+        if not r.here then
             select * into h from requeue_history(action, r.id, spread);
             rows := rows || jsonb_build_object('id', r.id, 'state', case when h.new_id is not null then ready end, 'why', h.why, 'new', h.new_id);
         elsif r.state = 'ready' then

@@ -110,11 +110,12 @@ ask(struct vt *vt, char *number, size_t size)
 {
     if (!strcmp(bulk.act, "requeue")) {
         vt_keys(vt, "3");
+        vt_settle(vt, 200); /* its rows are asked for anew */
         until(vt, "sample: job", 60);
         vt_keys(vt, "R");
     } else {
         vt_keys(vt, "1");
-        until(vt, "all queues", 60);
+        until(vt, "queue1", 60);
         vt_keys(vt, "P");
         until(vt, "Purge finished jobs", 60);
         vt_keys(vt, "space tab tab C-u text:1ms enter");

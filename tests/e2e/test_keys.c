@@ -119,6 +119,15 @@ everywhere_too(void **state)
     vt_want(&vt, "1 Queues");
     press(&vt, "copy");
     vt_want(&vt, "--clipboard");
+    press(&vt, "copy-row");
+    vt_want(&vt, "{\"queue\": \"mail.send\"");
+    vt_keys(&vt, "esc");
+    press(&vt, "full");
+    vt_want(&vt, "the row in full");
+    vt_keys(&vt, "esc");
+    press(&vt, "limits");
+    vt_want(&vt, "Limits of queue: mail.send");
+    vt_keys(&vt, "esc");
     press(&vt, "actions");
     vt_want(&vt, "Pause the queue");
     vt_keys(&vt, "esc");

@@ -1,0 +1,209 @@
+/*
+ * What leaves the screen: y and Y to the clipboard of the terminal, also from inside tmux and
+ * screen; f, the row in full; l, the limits of a queue as a form.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The last OSC 52 among the bytes, decoded; what stands around it is for the caller to look at. */
+static const char *
+copied(const struct vt *vt)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static char text[100000];
+    const char *at = NULL, *next = vt->raw, *end = vt->raw + vt->raw_len;
+    unsigned v = 0;
+    size_t n = 0;
+    int bits = 0;
+
+    while ((next = memmem(next, (size_t)(end - next), "]52;c;", 6)))
+        at = next += 6;
+    assert_non_null(at);
+    for (const char *d; at < end && *at && (d = strchr(digits, *at)); at++) {
+        v = v << 6 | (unsigned)(d - digits);
+        bits += 6;
+        if (bits >= 8)
+            text[n++] = (char)(v >> (bits -= 8));
+    }
+    text[n] = 0;
+    return text;
+}
+
+static bool
+has_bytes(const struct vt *vt, const char *bytes, size_t len)
+{
+    return memmem(vt->raw, vt->raw_len, bytes, len) != NULL;
+}
+
+static void
+start(struct vt *vt, const char *term, const char *tmux)
+{
+    char var[60], mux[60];
+    const char *const env[] = {var, mux, NULL};
+
+    snprintf(var, sizeof var, "TERM=%s", term);
+    snprintf(mux, sizeof mux, "TMUX=%s", tmux);
+    con_spawn(vt, 24, 80, (const char *const[]){"--clipboard", NULL}, env);
+    vt_want(vt, "mail.send");
+}
+
+static void
+copies_rows(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 1, "boom");
+    start(&vt, "xterm-256color", "");
+    vt_keys(&vt, "Y");
+    vt_want(&vt, "copied: the row as JSON");
+    assert_non_null(strstr(copied(&vt), "{\"queue\": \"mail.send\""));
+    assert_non_null(strstr(copied(&vt), "\"failed\": 1"));
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "Y");
+    vt_settle(&vt, 100);
+    assert_string_equal(pg_value(con_db(),
+                                 "select j ->> 'id' = q.id::text and j ->> 'state' = 'failed' "
+                                 "and (j ->> 'created')::timestamptz between q.created - "
+                                 "interval '1 s' and q.created + interval '1 s' from (select "
+                                 "$x$%s$x$::jsonb as j) x, queue q",
+                                 copied(&vt)),
+                        "t");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "Y");
+    vt_settle(&vt, 100);
+    assert_string_equal(
+        pg_value(con_db(), "select $x$%s$x$::jsonb -> 'payload' ->> 'note'", copied(&vt)), "job 1");
+    vt_keys(&vt, "y");
+    vt_settle(&vt, 100);
+    assert_string_equal(copied(&vt), pg_value(con_db(), "select id::text from queue"));
+    vt_keys(&vt, "8");
+    vt_want(&vt, "in this session");
+    vt_keys(&vt, "Y");
+    vt_settle(&vt, 100);
+    assert_non_null(strstr(copied(&vt), "copied: "));
+    assert_false(has_bytes(&vt, "\033P", 2));
+    vt_keys(&vt, "q");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+}
+
+/* tmux hands on what is wrapped for it, each ESC twice; screen in short parts. */
+static void
+copies_through_multiplexers(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    start(&vt, "tmux-256color", "/tmp/tmux,1,0");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "copied: mail.send");
+    assert_true(has_bytes(&vt, "\033Ptmux;\033\033]52;c;bWFpbC5zZW5k\a\033\\", 30));
+    vt_keys(&vt, "q");
+    vt_exit_status(&vt);
+    vt_done(&vt);
+    start(&vt, "screen-256color", "");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "copied: mail.send");
+    assert_true(has_bytes(&vt, "\033P\033]52;c;bWFpbC5zZW5k\a\033\\", 24));
+    vt_keys(&vt, "q");
+    vt_exit_status(&vt);
+    vt_done(&vt);
+}
+
+/* Terminals take only so much: what was cut is said. */
+static void
+says_how_much_was_copied(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    pg_run(con_db(), "select push('mail.send', json_build_object('x', repeat('é', 50000)))");
+    start(&vt, "xterm-256color", "");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "Y");
+    vt_want(&vt, "copied the first 64");
+    vt_keys(&vt, "q");
+    vt_exit_status(&vt);
+    vt_done(&vt);
+}
+
+static void
+shows_rows_in_full(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 1,
+               "a very long error that no column of a screen of eighty cells can hold");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "a very long");
+    assert_false(vt_find(&vt, "can hold", NULL, NULL));
+    vt_keys(&vt, "f");
+    vt_want(&vt, "can hold");
+    vt_keys(&vt, "esc Y");
+    vt_want(&vt, "row as JSON (--clipboard");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+/* Only what was changed is sent, and the server says what is wrong beside its field. */
+static void
+sets_limits(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    pg_run(con_db(), "select set_queue(gen_random_uuid(), 'mail.send', '{\"weight\": 3}')");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "l");
+    vt_want(&vt, "Limits of queue: mail.send");
+    vt_want(&vt, "first retry");
+    vt_keys(&vt, "C-u text:4 tab C-u text:often enter");
+    vt_want(&vt, "rate \"often\"");
+    vt_keys(&vt, "C-u");
+    vt_type(&vt, "100/min");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "max_running 4, was none");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "queue: 1 queue set");
+    assert_string_equal(pg_value(con_db(), "select concat_ws(' ', max_running, round(rate * 60), "
+                                           "weight, max_tries) from queue_config"),
+                        "4 100 3 5");
+    vt_keys(&vt, "l");
+    vt_want(&vt, "Limits of queue");
+    vt_keys(&vt, "C-u enter"); /* empty: as if never set */
+    vt_want(&vt, "max_running none, was 4");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "queue: 1 queue set");
+    assert_string_equal(pg_value(con_db(), "select max_running is null and weight = 3 from "
+                                           "queue_config"),
+                        "t");
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(copies_rows, con_empty),
+        cmocka_unit_test_setup(copies_through_multiplexers, con_empty),
+        cmocka_unit_test_setup(says_how_much_was_copied, con_empty),
+        cmocka_unit_test_setup(shows_rows_in_full, con_empty),
+        cmocka_unit_test_setup(sets_limits, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

@@ -1,0 +1,12 @@
+/* What a view shows of the row under its cursor as one JSON object: times as ISO 8601 in UTC, what
+ * is not known as null, a payload as itself. */
+#ifndef UI_ROW_JSON_H
+#define UI_ROW_JSON_H
+
+#include "model/mem.h"
+
+struct app;
+
+void row_json(const struct app *a, struct buf *out); /* "{}" where there is no row */
+
+#endif
