@@ -1,8 +1,8 @@
 #!/bin/bash
 # The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
 # absolute figures belong to the machine.
-#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but console
-# Parts: push work level counters held counts fair latency programs console. Environment: SECONDS_EACH (5) a run,
+#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but console and foreign (ROWS=10000000)
+# Parts: push work level counters held counts fair latency programs console foreign. Environment: SECONDS_EACH (5) a run,
 # ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, RAW: the file that
 # raw figures are added to, SHAPES: of work only these rows ("jobs clients one-by-one", separated by commas). Prints
 # them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
@@ -16,8 +16,8 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 
 parts=${*:-push work level counters held counts fair latency programs}
-if [[ $parts =~ ^(bench_)?console$ ]]; then
-    exec "$BUILD/tests/bench/bench_console"
+if [[ $parts =~ ^(bench_)?(console|foreign)$ ]]; then
+    exec "$BUILD/tests/bench/bench_${parts#bench_}"
 fi
 for p in $parts; do
     [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }

@@ -61,8 +61,7 @@ read_words(struct params *p, va_list words)
 
 /* As model/db.c does it: the transaction's settings, then the statement, its parameters as text. */
 static PGresult *
-ask(struct other *f, enum section_id s, const struct params *p, const char *begin,
-    const char *explain)
+ask(struct other *f, enum section_id s, const struct params *p, const char *begin, const char *how)
 {
     struct db_param storage[ADAPTER_PARAMS];
     const char *values[ADAPTER_PARAMS];
@@ -79,7 +78,7 @@ ask(struct other *f, enum section_id s, const struct params *p, const char *begi
            call.search_path ? call.search_path : "pg_catalog");
     if (call.timezone)
         pg_run(f->conn, "select set_config('timezone', '%s', true)", call.timezone);
-    buf_printf(&sql, "%s%s", explain, stmt.sql);
+    buf_printf(&sql, "%s%s", how, stmt.sql);
     PGresult *res = PQexecParams(f->conn, sql.data, stmt.nparams, NULL, values, NULL, NULL, 0);
     buf_free(&sql);
     return res;
@@ -229,6 +228,17 @@ other_expect_walk(struct other *f, const char *expected, ...)
     params_done(&p);
 }
 
+static PGresult *
+explain(struct other *f, enum section_id s, const char *how, const struct params *p)
+{
+    PGresult *res = ask(f, s, p, "begin read only", how);
+
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", section_kinds[s].name, PQresultErrorMessage(res));
+    pg_run(f->conn, "rollback");
+    return res;
+}
+
 int64_t
 other_buffers(struct other *f, enum section_id s, ...)
 {
@@ -238,18 +248,32 @@ other_buffers(struct other *f, enum section_id s, ...)
     va_start(words, s);
     read_words(&p, words);
     va_end(words);
-    PGresult *res =
-        ask(f, s, &p, "begin read only", "explain (analyze, buffers, timing off, format json) ");
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", section_kinds[s].name, PQresultErrorMessage(res));
+    PGresult *res = explain(f, s, "explain (analyze, buffers, timing off, format json) ", &p);
     const char *hit = strstr(PQgetvalue(res, 0, 0), "\"Shared Hit Blocks\":");
     const char *read = strstr(PQgetvalue(res, 0, 0), "\"Shared Read Blocks\":");
     assert_true(hit && read);
     int64_t n = strtoll(strchr(hit, ':') + 1, NULL, 10) + strtoll(strchr(read, ':') + 1, NULL, 10);
     PQclear(res);
-    pg_run(f->conn, "rollback");
     params_done(&p);
     return n;
+}
+
+const char *
+other_plan(struct other *f, enum section_id s, ...)
+{
+    struct params p = {0};
+    struct buf b = {0};
+    va_list words;
+
+    va_start(words, s);
+    read_words(&p, words);
+    va_end(words);
+    PGresult *res = explain(f, s, "explain (analyze, buffers, costs off, timing off) ", &p);
+    for (int i = 0; i < PQntuples(res); i++)
+        buf_printf(&b, "%s\n", PQgetvalue(res, i, 0));
+    PQclear(res);
+    params_done(&p);
+    return keep(&b);
 }
 
 void

@@ -27,6 +27,19 @@ const char *other_look(struct other *f, enum section_id s, const char *column, .
 /* Buffers that the statement touches. */
 int64_t other_buffers(struct other *f, enum section_id s, ...) __attribute__((sentinel));
 
+/* The plan, with what it read and how long it took. */
+const char *other_plan(struct other *f, enum section_id s, ...) __attribute__((sentinel));
+
+/* Jobs for an engine's table: 5,000 live and failed ones in 20 queues ("q0"), finished ones. */
+struct other_load {
+    const char *name, *table;
+    const char *live, *done;
+};
+extern const struct other_load other_loads[];
+extern const int other_loads_n;
+/* Finished jobs number from + 1 to `to`, each a second older; beside from = 0 the live ones. */
+void other_fill(struct other *f, const struct other_load *l, int from, int to);
+
 /* The watcher listens, and what it has heard since: "channel payload; ...". */
 void other_listen(struct other *f, const char *channel);
 const char *other_heard(struct other *f);
