@@ -17,7 +17,9 @@
 enum { FIRST_STATEMENT = 2, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* Settings end with the transaction, so a pooler's next client never sees them. The schema is
- * quoted by the server, a whole path by whoever asks; pg_catalog is searched first by itself. */
+ * quoted by the server, a whole path by whoever asks; pg_catalog is searched first by itself. jit:
+ * our plans are wide, our statements short. The last ones are what our statements are written for,
+ * whatever the database or the login has set. */
 #define SETTINGS                                                                 \
     "select pg_catalog.set_config('search_path', case when $5::text is not null" \
     " then pg_catalog.concat($5::text, ', pg_temp') when $1::text is null"       \
@@ -26,7 +28,12 @@ enum { FIRST_STATEMENT = 2, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
     " pg_catalog.set_config('statement_timeout', $2, true),"                     \
     " pg_catalog.set_config('lock_timeout', $3, true),"                          \
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"   \
-    " pg_catalog.set_config('jit', 'off', true)" /* our plans are wide, our statements short */
+    " pg_catalog.set_config('jit', 'off', true),"                                \
+    " pg_catalog.set_config('standard_conforming_strings', 'on', true),"         \
+    " pg_catalog.set_config('transform_null_equals', 'off', true),"              \
+    " pg_catalog.set_config('DateStyle', 'ISO', true),"                          \
+    " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                 \
+    " pg_catalog.set_config('bytea_output', 'hex', true)"
 static const char settings_sql[] = SETTINGS;
 static const char timezone_sql[] = SETTINGS ", pg_catalog.set_config('TimeZone', $6, true)";
 

@@ -71,8 +71,8 @@ with p as not materialized (
                 then coalesce($13::int, 10000) else coalesce($14::int, 100) end as n,
            array(select i::bigint from unnest($12::text[]) i
                  where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end) as ids,
-           case when $15::text ~ '^q-?[0-9]{1,18}$' then substr($15::text, 2)::bigint end as q,
-           case when $15::text ~ '^l-?[0-9]{1,18}$' then substr($15::text, 2)::bigint end as l,
+           case when $15::text ~ '^q-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as q,
+           case when $15::text ~ '^l-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as l,
            coalesce($2::text[] && '{completed,cancelled,failed}', $12::text[] is not null) as final
 ), live as materialized (
     select j.*, row_number() over (order by j.id desc) as o
@@ -94,6 +94,8 @@ with p as not materialized (
       and ($12::text[] is null or g.job_id = any((select ids from p)::bigint[]))
       and ((select l from p) is null or g.id < (select l from p))
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
+      and not exists (select from {schema}.{prefix}pgqueuer_log o where o.job_id = g.job_id and o.id > g.id
+                      and o.status in ('successful', 'exception', 'canceled', 'deleted'))
     order by g.id desc limit (select n from p)
 ), j as (
     select 1 as arm, o, 'q' || id as cursor, id::bigint as id, entrypoint, status, priority, attempts, created, execute_after, updated,

@@ -82,7 +82,7 @@ with w as materialized (
       and ($12::text[] is null or j.id = any(array(
             select i::bigint from unnest($12::text[]) i
             where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
-      and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,18}$' then $15::text::bigint end)
+      and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
     limit case when num_nonnulls($2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int, $11::int) > 0
                then coalesce($13::int, 10000) else coalesce($14::int, 100) end
@@ -204,11 +204,11 @@ order by 1 limit 10000
 -- name: requeue
 -- params: ids
 -- official: retry_job_by_id (procrastinate_retry_job_v2, at once)
--- guard: only failed jobs are requeued; a running one whose worker is gone: rescue; one that waits: reschedule
+-- guard: only failed jobs, and not where an abort was asked for; a running one whose worker is gone: rescue; one that waits: reschedule
 -- requires: version >= 3.4
 with w as materialized (
     select j.id from {schema}.procrastinate_jobs j
-    where j.status = 'failed' and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.status = 'failed' and not j.abort_requested and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id for update
 )
@@ -221,7 +221,7 @@ select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, n
 -- requires: version >= 3.4
 with w as materialized (
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j
-    where j.status = 'doing' and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.status = 'doing' and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
       and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
     order by j.id for update
@@ -236,7 +236,7 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 -- requires: version >= 3.4
 with w as materialized (
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j
-    where j.status = 'doing' and coalesce(j.worker_id::text, '(none)') = $1::text
+    where j.status = 'doing' and j.attempts < 2147483647 and coalesce(j.worker_id::text, '(none)') = $1::text
       and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
     order by j.id for update
 )

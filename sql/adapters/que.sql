@@ -78,7 +78,7 @@ with held as materialized (
       and ($11::text[] is null or j.id = any(array(
             select i::bigint from unnest($11::text[]) i
             where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
-      and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,18}$' then $14::text::bigint end)
+      and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
     limit case when num_nonnulls($2::text[], $3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int, $10::int) > 0
                then coalesce($12::int, 10000) else coalesce($13::int, 100) end
