@@ -169,7 +169,7 @@ APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev l
       $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
 deps:  ## Debian, Ubuntu: install what building, testing and the demo need
 	@APT='$(APT)' tests/deps.sh
-	@tests/engines.sh
+	@$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
 	install -D -m 644 model/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h

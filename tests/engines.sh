@@ -29,7 +29,7 @@ package() { # directory, npm package, version, engine
         echo "engines: fetching $2 $3 with npm into $dir"
         mkdir -p "$dir"
         [ -e "$dir/package.json" ] || echo '{"private": true}' >"$dir/package.json"
-        if ! (cd "$dir" && npm install --no-audit --no-fund --ignore-scripts --loglevel=error "$2@$3") >"$cache/npm.log" 2>&1; then
+        if ! (cd "$dir" && npm install --no-audit --no-fund --ignore-scripts --loglevel=error --fetch-retries=1 "$2@$3") >"$cache/npm.log" 2>&1; then
             skip "$4" "npm could not install $2 $3: $(tail -1 "$cache/npm.log")"
         fi
     fi
