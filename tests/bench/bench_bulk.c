@@ -118,7 +118,7 @@ ask(struct vt *vt, char *number, size_t size)
         until(vt, "queue1", 60);
         vt_keys(vt, "P");
         until(vt, "Purge finished jobs", 60);
-        vt_keys(vt, "space tab tab C-u text:1ms enter");
+        vt_keys(vt, "space tab tab C-u text:1m enter");
     }
     double took = until(vt, "Type the number", 300);
     long long n = number_before(vt, " jobs →");

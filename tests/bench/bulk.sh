@@ -22,7 +22,8 @@ bulk_fill() { # failed, finished
 insert into queues.queue (queue, kind, payload, state, tries, error, error_key)
     select 'broken' || i % 5, 'email', '$payload', 'failed', 5, 'connection refused', queues.error_key('connection refused') from generate_series(1, $1) i;
 insert into queues.history (id, created, started, finished, state, priority, tries, queue, kind, node, payload)
-    select queues.uuid_v7(), now(), now(), now(), 'completed', 5, 1, 'done' || i % 5, 'email', 'w', '$payload' from generate_series(1, $2) i;
+    select queues.uuid_v7(), t, t, t, 'completed', 5, 1, 'done' || i % 5, 'email', 'w', '$payload' from generate_series(1, $2) i,
+        (select greatest(date_trunc('day', now(), 'UTC'), now() - interval '10 min')) x (t);
 select count(*) from queues.recount();
 SQL
     settle ours
