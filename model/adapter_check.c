@@ -411,17 +411,16 @@ check_section(struct check *c, enum section_id s, const struct section *section,
 }
 
 bool
-adapter_check(const struct adapter *a, struct db *db, struct loop *l, bool acts,
-              adapter_finding_fn *fn, void *ctx, struct err *e)
+adapter_check(const struct adapter_trial *t, adapter_finding_fn *fn, void *ctx, struct err *e)
 {
-    struct check c = {.a = a, .db = db, .loop = l, .e = e};
-    const struct adapter_file *f = a->file;
+    struct check c = {.a = t->adapter, .db = t->db, .loop = t->loop, .e = e};
+    const struct adapter_file *f = t->adapter->file;
 
     bool ok = check_take_sample(&c);
     for (int i = 0; ok && i < f->text.n; i++)
         for (int s = 0; ok && s < SEC_COUNT; s++)
             if (f->bound[s].section == &f->text.list[i]) {
-                ok = check_section(&c, (enum section_id)s, &f->text.list[i], acts);
+                ok = check_section(&c, (enum section_id)s, &f->text.list[i], t->acts);
                 if (ok)
                     fn(ctx, &c.found);
             }

@@ -20,11 +20,14 @@ struct adapter_finding { /* about one section */
 };
 typedef void adapter_finding_fn(void *ctx, const struct adapter_finding *f);
 
-/* Tells fn about each section in the order of the file. a must be bound to its schema; db is no
- * read-only connection unless acts is false, which leaves out what changes something. False with *e
- * when the connection broke. */
-bool adapter_check(const struct adapter *a, struct db *db, struct loop *l, bool acts,
-                   adapter_finding_fn *fn, void *ctx, struct err *e)
+struct adapter_trial {
+    const struct adapter *adapter; /* bound to its schema */
+    struct db *db;
+    struct loop *loop;
+    bool acts; /* also what changes something; db is no read-only connection then */
+};
+/* Tells fn about each section in the order of the file. False with *e when the connection broke. */
+bool adapter_check(const struct adapter_trial *t, adapter_finding_fn *fn, void *ctx, struct err *e)
     __attribute__((warn_unused_result));
 
 #endif

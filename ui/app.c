@@ -173,6 +173,19 @@ take_signals(struct app *a)
 
 /* --- turns and frames ------------------------------------------------------------------------ */
 
+/* Rows that may be hidden from this login, adapters that were not read: said once a source. */
+static void
+say_warnings(struct app *a)
+{
+    bool *warned = &a->desks[a->at].warned;
+
+    if (*warned || store_state(a->store) != STORE_OPEN)
+        return;
+    *warned = true;
+    for (int i = 0; store_warning(a->store, i); i++)
+        app_say(a, SAY_WARN, "%s", store_warning(a->store, i));
+}
+
 void
 app_sync(struct app *a)
 {
@@ -187,6 +200,7 @@ app_sync(struct app *a)
     if (seen != a->seen) {
         a->seen = seen;
         a->stale = true;
+        say_warnings(a);
         for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
             if (a->stack[i]->ops->update)
                 a->stack[i]->ops->update(a->stack[i]);

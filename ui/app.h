@@ -50,6 +50,7 @@ struct settings;
 struct desk { /* the screens of one source: filters, order and cursors stay with it */
     struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
     bool password_refused;             /* the user closed the password's box */
+    bool warned;                       /* what its source has to warn of was said */
 };
 
 struct app_options {

@@ -260,7 +260,8 @@ check_there(struct cli *c, const char *name)
     if (ok) {
         printf("%s in schema %s of %s\n", adapter_title(q.adapter), adapter_schema(q.adapter),
                q.source);
-        ok = adapter_check(q.adapter, q.db, c->loop, !c->read_only, say_finding, &r, &e);
+        ok = adapter_check(&(struct adapter_trial){q.adapter, q.db, c->loop, !c->read_only},
+                           say_finding, &r, &e);
         cli_close(&q);
     }
     if (ok)

@@ -118,12 +118,10 @@ cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
         foreign = strcmp(adapter_name(q->adapter), "native") != 0;
         ok = (!acts && !foreign) || ask_role(q, e);
     }
-    if (ok) {
-        warn(q);
-        return true;
-    }
-    cli_close(q);
-    return false;
+    warn(q);
+    if (!ok)
+        cli_close(q);
+    return ok;
 }
 
 void

@@ -211,7 +211,7 @@ check_contract(const char *name)
         !adapter_choose(a, reply.results, NULL, name, &e))
         fail_msg("%s: %s", name, e.text);
     db_reply_done(&reply);
-    if (!adapter_check(a, db, loop, true, heard, &h, &e))
+    if (!adapter_check(&(struct adapter_trial){a, db, loop, true}, heard, &h, &e))
         fail_msg("%s: %s", name, e.text);
     if (h.bad > 0 || h.sections < 5)
         fail_msg("%s: %d of %d sections", name, h.bad, h.sections);
@@ -282,7 +282,7 @@ check_wrong(const struct wrong_file *w)
     struct db_options o = {
         .conninfo = pg_dsn("example_jobs"), .schema = "pg_catalog", .once = true};
     struct db *db = db_new(loop, &o);
-    assert_true(adapter_check(a, db, loop, true, hear_first, first, &e));
+    assert_true(adapter_check(&(struct adapter_trial){a, db, loop, true}, hear_first, first, &e));
     if (!strstr(first, w->says))
         fail_msg("says \"%s\", not \"%s\"", first, w->says);
     db_free(db);

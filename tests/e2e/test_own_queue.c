@@ -1,0 +1,290 @@
+/*
+ * Other queues through the program itself: the list of adapters, a file of the user's own against a
+ * table of his own (the README's example), what is read from his folder and what is refused, and
+ * the exit codes of `adapter check`.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/mem.h"
+#include "tests/harness.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+#include "tests/term.h"
+
+static char *folder; /* $XDG_CONFIG_HOME */
+
+/* Runs the program, and both outputs must hold what is said (NULL = anything). */
+static void
+check(int code, const char *out, const char *err, const char *line)
+{
+    char *said, *told;
+    int got = proc_run(NULL, &said, &told, "%s", line);
+
+    if (got != code || (out && !strstr(said, out)) || (err && !strstr(told, err)))
+        fail_msg("queuetop %s: %d, not %d\n%s\n--\n%s", line, got, code, said, told);
+    free(said);
+    free(told);
+}
+
+#define CHECK(code, out, err, ...)            \
+    do {                                      \
+        char *line_ = xasprintf(__VA_ARGS__); \
+        check(code, out, err, line_);         \
+        free(line_);                          \
+    } while (0)
+
+static char *
+source_file(const char *name)
+{
+    const char *src = getenv("SRCDIR");
+
+    return xasprintf("%s/tests/adapters/%s", src ? src : ".", name);
+}
+
+static char *
+read_file(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = fopen(path, "re");
+
+    assert_non_null(f);
+    assert_true(getdelim(&text, &size, 0, f) > 0);
+    fclose(f);
+    return text;
+}
+
+static void
+write_file(const char *path, const char *text, mode_t mode)
+{
+    (void)unlink(path);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static char *
+example(void)
+{
+    char *path = source_file("example_jobs.adapter.sql"), *text = read_file(path);
+
+    free(path);
+    return text;
+}
+
+static int
+set_up(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    (void)state;
+    pg_start(NULL);
+    folder = xasprintf("%s/config", tmp ? tmp : "/tmp");
+    (void)mkdir(folder, 0700);
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    PGconn *conn = pg_connect(pg_newdb("shop"));
+    pg_file(conn, "tests/adapters/example_jobs.sql");
+    PQfinish(conn);
+    conn = pg_connect(pg_newdb("two"));
+    pg_file(conn, "tests/adapters/seed_teti.sql");
+    pg_file(conn, "tests/adapters/seed_piechut.sql");
+    PQfinish(conn);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    char *line = xasprintf("%s/queuetop/adapters", folder);
+
+    (void)state;
+    (void)rmdir(line);
+    free(line);
+    line = xasprintf("%s/queuetop", folder);
+    (void)rmdir(line);
+    free(line);
+    (void)rmdir(folder);
+    free(folder);
+    pg_stop();
+    return 0;
+}
+
+static void
+lists_and_shows(void **state)
+{
+    (void)state;
+    check(0, "\nriver ", NULL, "adapter list");
+    check(0, "\"adapter\": \"river\"", NULL, "adapter list --json");
+    check(0, "| River (Go) | `river` |", NULL, "adapter list --markdown");
+    check(0, "-- adapter: pgmq\n", NULL, "adapter show pgmq");
+    check(2, NULL, "no adapter is called \"nix\"", "adapter show nix");
+    check(2, NULL, "list, show or check", "adapter find river");
+    check(2, NULL, "list, show NAME", "adapter check");
+}
+
+static void
+checks_a_file(void **state)
+{
+    char *good = source_file("example_jobs.adapter.sql"), *text = example();
+    char *bad = xasprintf("%s/bad.sql", folder);
+
+    (void)state;
+    unsetenv("PGHOST");
+    unsetenv("PGDATABASE");
+    unsetenv("PGSERVICE");
+    CHECK(0, "the file is good", NULL, "adapter check %s", good);
+    CHECK(0, "13 sections fit; everything was rolled back", NULL, "adapter check %s \"%s\"", good,
+          pg_dsn("shop"));
+    CHECK(0, "-     requeue ", NULL, "adapter check %s --read-only \"%s\"", good, pg_dsn("shop"));
+    CHECK(1, NULL, "no tables of the shop's own jobs table in", "adapter check %s \"%s\"", good,
+          pg_dsn("postgres"));
+    CHECK(4, NULL, "/nowhere", "adapter check %s 'host=/nowhere dbname=x'", good);
+    CHECK(2, NULL, "No such file", "adapter check %s/nothing.sql", folder);
+    write_file(bad, "-- adapter: x\n-- titel: X\n", 0600);
+    CHECK(2, NULL, "bad.sql:2: no line of the header is called \"titel\"", "adapter check %s", bad);
+    char *at = strstr(text, "args::text as payload");
+    assert_non_null(at);
+    memcpy(at, "blob", 4);
+    write_file(bad, text, 0600);
+    CHECK(5, "bad.sql:62: 42703: column \"blob\" does not exist", NULL, "adapter check %s \"%s\"",
+          bad, pg_dsn("shop"));
+    unlink(bad);
+    free(bad);
+    free(text);
+    free(good);
+}
+
+/* The verbs of the console's command line on a table of one's own. */
+static void
+works_with_a_file(void **state)
+{
+    char *good = source_file("example_jobs.adapter.sql"), *to = xstrdup(pg_dsn("shop"));
+    PGconn *conn = pg_connect(to);
+
+    (void)state;
+    CHECK(0, "\"failed\": 1", NULL, "queues --json --adapter %s \"%s\"", good, to);
+    CHECK(0, "no such file", NULL, "jobs --state failed --adapter %s \"%s\"", good, to);
+    CHECK(5, NULL, "no queue in database shop", "queues \"%s\"", to);
+    CHECK(0, NULL, NULL, "requeue --yes --adapter %s \"%s\" --id 6", good, to);
+    assert_string_equal(pg_value(conn, "select status from shop.jobs where id = 6"), "waiting");
+    pg_run(conn, "alter table shop.jobs enable row level security; create role onlooker login;"
+                 "grant usage on schema shop to onlooker; grant select on shop.jobs to onlooker");
+    CHECK(1, NULL, "row security of table jobs applies to user onlooker",
+          "jobs --adapter %s \"%s user=onlooker\"", good, to);
+    CHECK(3, NULL, "may only look", "requeue --yes --adapter %s \"%s user=onlooker\" --id 6", good,
+          to);
+    struct vt vt;
+    char *conninfo = xasprintf("%s user=onlooker", to);
+    const char *argv[] = {getenv("QUEUETOP"), "--adapter", good, conninfo, NULL};
+    vt_spawn(&vt, 24, 140, argv, NULL);
+    vt_want(&vt, "row security of table jobs applies to user onlooker");
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+    free(conninfo);
+    pg_run(conn, "alter table shop.jobs disable row level security; drop owned by onlooker;"
+                 "drop role onlooker");
+    PQfinish(conn);
+    free(good);
+    free(to);
+}
+
+/* Files of the user's own folder are candidates like the built-in ones, if nobody else wrote them.
+ */
+static void
+reads_the_own_folder(void **state)
+{
+    char *text = example(), *dir = xasprintf("%s/queuetop", folder), *to = xstrdup(pg_dsn("shop"));
+    char *deep = xasprintf("%s/adapters", dir), *file = xasprintf("%s/mine.sql", deep);
+
+    (void)state;
+    mkdir(dir, 0700);
+    mkdir(deep, 0700);
+    write_file(file, text, 0600);
+    check(0, "mine.sql", NULL, "adapter list");
+    CHECK(0, "\"failed\":", NULL, "queues --json \"%s\"", to);
+    CHECK(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
+    chmod(file, 0620);
+    CHECK(5, NULL, "mine.sql can be written by others: not read", "queues \"%s\"", to);
+    chmod(file, 0600);
+    chmod(deep, 0777);
+    check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
+    chmod(deep, 0700);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(file, 12345, 0), 0);
+        check(0, NULL, "mine.sql belongs to another user: not read", "adapter list");
+    }
+    write_file(file, "-- adapter: river\n", 0600);
+    check(0, "\nriver", "mine.sql: ", "adapter list"); /* a wrong one stops nobody */
+    char *taken = xasprintf("-- adapter: river%s", strchr(text, '\n'));
+    write_file(file, taken, 0600);
+    check(0, NULL, "an adapter \"river\" is there already", "adapter list");
+    char *failing = xstrdup(text), *at = strstr(failing, "from pg_namespace");
+    assert_non_null(at);
+    memcpy(at, "from no_namespace", 17);
+    write_file(file, failing, 0600);
+    CHECK(2, NULL, "more than one queue", "queues \"%s\"", pg_dsn("two"));
+    check(0, "\nriver", NULL, "adapter list");
+    CHECK(5, NULL, "adapter example_jobs can't look for its tables", "queues \"%s\"", to);
+    unlink(file);
+    rmdir(deep);
+    rmdir(dir);
+    free(failing);
+    free(taken);
+    free(file);
+    free(deep);
+    free(dir);
+    free(text);
+    free(to);
+}
+
+/* Several systems in one database: verbs don't guess. */
+static void
+does_not_guess(void **state)
+{
+    (void)state;
+    CHECK(2, NULL, "seed_teti in schema public", "queues \"%s\"", pg_dsn("two"));
+    CHECK(0, NULL, NULL, "jobs --adapter seed_teti \"%s\"", pg_dsn("two"));
+    CHECK(0, NULL, NULL, "jobs --adapter seed_piechut \"%s\"", pg_dsn("two"));
+}
+
+/* A version that was never tested is looked at only, until somebody says that he trusts it. */
+static void
+trusts_no_new_version(void **state)
+{
+    char *to = xstrdup(pg_newdb("newer"));
+    PGconn *conn = pg_connect(to);
+
+    (void)state;
+    pg_file(conn, "tests/adapters/river.sql");
+    pg_run(conn, "insert into river_migration (line, version) values ('main', 99)");
+    char *id =
+        xstrdup(pg_value(conn, "select id from river_job where state = 'discarded' limit 1"));
+    CHECK(0, NULL, NULL, "jobs \"%s\"", to);
+    CHECK(3, NULL, "River (Go) is version 99 here, tested is 6-7: --trust-version",
+          "requeue --yes \"%s\" --id %s", to, id);
+    CHECK(0, NULL, NULL, "requeue --yes --trust-version \"%s\" --id %s", to, id);
+    assert_string_equal(pg_value(conn, "select state from river_job where id = %s", id),
+                        "available");
+    free(id);
+    PQfinish(conn);
+    free(to);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_and_shows),   cmocka_unit_test(checks_a_file),
+        cmocka_unit_test(works_with_a_file), cmocka_unit_test(reads_the_own_folder),
+        cmocka_unit_test(does_not_guess),    cmocka_unit_test(trusts_no_new_version),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
