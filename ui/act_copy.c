@@ -68,27 +68,14 @@ on_copy_row(struct app *a, int arg)
     buf_free(&b);
 }
 
-/* Every column of the row, also those that are hidden or cut. */
 void
 on_full(struct app *a, int arg)
 {
-    struct list *l = front_list(a);
-    const void *row = list_selected(l);
-    struct cell_ctx ctx = {.now_ms = a->now_ms, .utc = a->options.utc};
-    struct buf out = {0}, cell = {0};
+    struct buf out = {0};
 
     (void)arg;
-    buf_str(&out, "");
-    for (int i = 0; i < list_columns(l); i++) {
-        const struct column *c = list_column(l, i);
-        buf_clear(&cell);
-        buf_str(&cell, "");
-        column_text(c, row, &ctx, 0, &cell);
-        if (cell.len > 0)
-            buf_printf(&out, "%-12s %s\n", *c->title ? c->title : c->name, cell.data);
-    }
+    row_lines(a, &out);
     box_prose(a, "the row in full", out.data);
-    buf_free(&cell);
     buf_free(&out);
 }
 

@@ -125,7 +125,12 @@ ask_footer(const struct ask *a)
     if (a->busy)
         return "Esc cancel";
     if (a->challenge)
-        return "type, then Enter confirms   F2 dry run   F3 SQL   Esc cancel";
+        return a->can_options
+                   ? "type, then Enter confirms   F2 dry run   F3 SQL   F4 options   Esc cancel"
+                   : "type, then Enter confirms   F2 dry run   F3 SQL   Esc cancel";
+    if (a->can_options)
+        return a->easy ? "y or Enter go on   F2 dry run   F3 SQL   F4 options   Esc cancel"
+                       : "y go on   F2 dry run   F3 SQL   F4 options   Enter, n or Esc cancel";
     return a->easy ? "y or Enter go on   Esc cancel" : "y go on   Enter, n or Esc cancel";
 }
 

@@ -19,6 +19,13 @@ at(const void *row, const struct field *f)
     return (const char *)row + f->offset;
 }
 
+/* Serves this program only. */
+static bool
+is_ours(const struct field *f)
+{
+    return !strcmp(f->name, "cursor") || !strcmp(f->name, "version");
+}
+
 /* "created_ms" is a time, "run_timeout_ms" is not. */
 static bool
 is_time(const struct field *f)
@@ -90,8 +97,7 @@ add_record(struct buf *out, const struct record *rec, const void *row)
 {
     for (int i = 0; i < rec->n; i++) {
         const struct field *f = &rec->fields[i];
-        bool ours = !strcmp(f->name, "cursor") || !strcmp(f->name, "version");
-        if (ours || (out->len > 1 && i == 0 && !strcmp(f->name, "queue")))
+        if (is_ours(f) || (out->len > 1 && i == 0 && !strcmp(f->name, "queue")))
             continue;
         add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
         add_value(out, f, row);
@@ -107,7 +113,7 @@ add_job(struct buf *out, const struct job_detail *j)
 
     for (int i = 0; i < record_detail.n; i++) {
         const struct field *f = &record_detail.fields[i];
-        if (!strcmp(f->name, "cursor") || !strcmp(f->name, "version"))
+        if (is_ours(f))
             continue;
         add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
         if (whole && !strcmp(f->name, "payload"))
@@ -135,13 +141,15 @@ add_cells(const struct app *a, const struct list *l, const void *row, struct buf
     buf_free(&cell);
 }
 
-static void
-add_row(const struct app *a, const struct list *l, const void *row, struct buf *out)
+struct table {
+    unsigned scope;
+    const struct record *records[2];
+};
+
+static const struct table *
+table_of(unsigned scope)
 {
-    static const struct {
-        unsigned scope;
-        const struct record *records[2];
-    } tables[] = {
+    static const struct table tables[] = {
         {IN_QUEUES,    {&record_queue, &record_count}},
         {IN_JOBS,      {&record_job, NULL}           },
         {IN_FAILED,    {&record_group, NULL}         },
@@ -150,14 +158,77 @@ add_row(const struct app *a, const struct list *l, const void *row, struct buf *
         {IN_AUDIT,     {&record_audit, NULL}         },
     };
 
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (tables[i].scope != app_view(a)->ops->scope)
-            continue;
-        for (int k = 0; k < 2 && tables[i].records[k]; k++)
-            add_record(out, tables[i].records[k], row);
-        return;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i].scope == scope)
+            return &tables[i];
+    return NULL;
+}
+
+static void
+add_row(const struct app *a, const struct list *l, const void *row, struct buf *out)
+{
+    const struct table *t = table_of(app_view(a)->ops->scope);
+
+    for (int k = 0; t && k < 2 && t->records[k]; k++)
+        add_record(out, t->records[k], row);
+    if (!t)
+        add_cells(a, l, row, out);
+}
+
+/* --- for people ---------------------------------------------------------------------------------
+ */
+
+static void
+add_line(struct buf *out, const struct app *a, const struct field *f, const void *row)
+{
+    int64_t big = f->type == F_I64 ? *(const int64_t *)at(row, f) : 0;
+    size_t len = strlen(f->name);
+    struct buf value = {0};
+
+    buf_str(&value, "");
+    if (f->type == F_STR)
+        buf_str(&value, *(const char *const *)at(row, f));
+    else if (is_time(f) && big != FIELD_NULL)
+        buf_str(&value, fmt_date_time(big, a->options.utc).s);
+    else
+        add_value(&value, f, row);
+    if (value.len > 0 && strcmp(value.data, "null") != 0)
+        buf_printf(out, "%-13.*s %s\n", (int)(len - (is_time(f) ? 3 : 0)), f->name, value.data);
+    buf_free(&value);
+}
+
+static void
+add_cell_lines(const struct app *a, const struct list *l, const void *row, struct buf *out)
+{
+    struct cell_ctx ctx = {.now_ms = a->now_ms, .utc = a->options.utc};
+    struct buf cell = {0};
+
+    for (int i = 0; i < list_columns(l); i++) {
+        const struct column *c = list_column(l, i);
+        buf_clear(&cell);
+        buf_str(&cell, "");
+        column_text(c, row, &ctx, 0, &cell);
+        if (cell.len > 0)
+            buf_printf(out, "%-13s %s\n", c->name, cell.data);
     }
-    add_cells(a, l, row, out);
+    buf_free(&cell);
+}
+
+void
+row_lines(const struct app *a, struct buf *out)
+{
+    struct view *v = app_view(a);
+    struct list *l = v->ops->list ? v->ops->list(v) : NULL;
+    const void *row = l ? list_selected(l) : NULL;
+    const struct table *t = row ? table_of(v->ops->scope) : NULL;
+
+    buf_str(out, "");
+    for (int k = 0; t && k < 2 && t->records[k]; k++)
+        for (int i = k; i < t->records[k]->n; i++) /* the second begins with the queue again */
+            if (!is_ours(&t->records[k]->fields[i]))
+                add_line(out, a, &t->records[k]->fields[i], row);
+    if (row && !t)
+        add_cell_lines(a, l, row, out);
 }
 
 void

@@ -17,7 +17,7 @@ part_bulk() {
 
 bulk_fill() { # failed, finished
     empty ours
-    fill ours 2000000
+    fill ours $((2000000 + 3 * $1)) # so that the workers do not run dry
     sql ours <<SQL
 insert into queues.queue (queue, kind, payload, state, tries, error, error_key)
     select 'broken' || i % 5, 'email', '$payload', 'failed', 5, 'connection refused', queues.error_key('connection refused') from generate_series(1, $1) i;

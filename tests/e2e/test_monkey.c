@@ -1,8 +1,8 @@
 /*
  * Keys, pastes, sizes and broken connections at random, on a database that changes meanwhile:
  * whatever comes, the program lives, says nothing odd to the terminal, and can be left.
- * QUEUETOP_MONKEY=SEED[:SECONDS] plays one again, or longer (10 s, sanitized 30; by hand 600); a
- * failure says the seed and the key.
+ * MONKEY=SEED[:SECONDS] (`make check-e2e T=test_monkey MONKEY=77:600`) plays one again, or longer
+ * (10 s, sanitized 30; by hand 600); a failure says the seed and the key.
  */
 #include "tests/e2e/console.h"
 
@@ -91,7 +91,7 @@ seconds_now(void)
 static void
 survives_a_monkey(void **state)
 {
-    const char *again = getenv("QUEUETOP_MONKEY");
+    const char *again = getenv("MONKEY");
     unsigned seed = again ? (unsigned)strtoul(again, NULL, 10) : 20261121U, first = seed;
     long secs = __asan_init ? SANITIZED_SECONDS : SECONDS;
     const char *const env[] = {"VISUAL=true", NULL};

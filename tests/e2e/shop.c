@@ -1,0 +1,125 @@
+/*
+ * The shop of the pictures.
+ */
+#include "tests/e2e/shop.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+#include "tests/server.h"
+
+static struct {
+    char dsn[400]; /* as the operator bob */
+} shop;
+
+void
+shop_run(const char *const *argv)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(126);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status != 0)
+        fail_msg("%s: status %d", argv[0], status);
+}
+
+/* The server's clock is preloaded and stands in a file, which the fixture moves on. */
+static void
+stop_the_clock(const char *lib, const char *file)
+{
+    char source[400];
+    FILE *f = fopen(file, "we");
+
+    assert_non_null(f);
+    fputs("1795237000000000\n", f);
+    fclose(f);
+    assert_int_equal(chmod(file, 0666), 0);
+    snprintf(source, sizeof source, "%s/tests/screens/clock.c", getenv("SRCDIR"));
+    shop_run((const char *const[]){getenv("CC") ? getenv("CC") : "cc", "-O1", "-shared", "-fPIC",
+                                   "-o", lib, source, NULL});
+    setenv("LD_PRELOAD", lib, 1);
+    setenv("QUEUETOP_CLOCK", file, 1);
+}
+
+int
+shop_open(void **state)
+{
+    char lib[300], file[300], set[320], script[400];
+    const char *tmp = getenv("TMPDIR");
+
+    (void)state;
+    assert_non_null(tmp);
+    snprintf(lib, sizeof lib, "%s/clock.so", tmp);
+    snprintf(file, sizeof file, "%s/clock", tmp);
+    stop_the_clock(lib, file);
+    pg_start(NULL);
+    unsetenv("LD_PRELOAD"); /* the console has QUEUETOP_NOW */
+    const char *dsn = pg_newdb("shop");
+    shop_run((const char *const[]){getenv("QUEUETOP"), "install", dsn, NULL});
+    snprintf(set, sizeof set, "clock=%s", file);
+    for (int i = 0; i < 2; i++) {
+        snprintf(script, sizeof script, "%s/tests/screens/%s", getenv("SRCDIR"),
+                 i ? "fixture_live.sql" : "fixture.sql");
+        shop_run((const char *const[]){"psql", "-qX", "-v", set, "-d", dsn, "-f", script, NULL});
+    }
+    snprintf(shop.dsn, sizeof shop.dsn, "host=%s dbname=shop user=bob", pg_host());
+    return 0;
+}
+
+int
+shop_close(void **state)
+{
+    char path[300];
+
+    (void)state;
+    pg_stop();
+    snprintf(path, sizeof path, "%s/clock.so", getenv("TMPDIR"));
+    unlink(path);
+    snprintf(path, sizeof path, "%s/clock", getenv("TMPDIR"));
+    unlink(path);
+    return 0;
+}
+
+/* The header names the server's version, which is not ours to promise. */
+void
+shop_golden(struct vt *vt, const char *screen)
+{
+    static const char header[] = "\0337\033[1;1H\033[0m\033[2Kheader\0338";
+    char name[64];
+
+    vt_settle(vt, 200);
+    vt_want_row(vt, 0, "14:02:11");
+    vterm_input_write(vt->vterm, header, sizeof header - 1);
+    snprintf(name, sizeof name, "%d_%s", vt->cols, screen);
+    vt_golden(vt, name);
+    vt_keys(vt, "C-l");
+    vt_want_row(vt, 0, "14:02:11");
+}
+
+const char *
+shop_dsn(void)
+{
+    return shop.dsn;
+}
+
+void
+shop_enter(struct vt *vt, int rows, int cols, const char *env)
+{
+    vt_spawn(vt, rows, cols, (const char *const[]){getenv("QUEUETOP"), "--utc", shop.dsn, NULL},
+             (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", env, NULL});
+    vt_want(vt, "audit.ship");
+    vt_want(vt, "heartbeat");
+}

@@ -1,0 +1,169 @@
+/*
+ * Golden screens of the boxes: every form and every kind of question that an act asks, on the data
+ * of the pictures. UPDATE=1 renews them, and their diff is to be read. Nothing is changed there.
+ */
+#include "tests/harness.h"
+#include "tests/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/e2e/shop.h"
+
+static const char *
+editor(void)
+{
+    static char path[300], var[320];
+
+    snprintf(path, sizeof path, "%s/editor", getenv("TMPDIR"));
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs("#!/bin/sh\nif grep -q mended \"$1\"; then echo '{ \"oops' >\"$1\"\n"
+          "else echo '{ \"mended\": true, \"width\": 1024 }' >\"$1\"; fi\n",
+          f);
+    fclose(f);
+    assert_int_equal(chmod(path, 0700), 0);
+    snprintf(var, sizeof var, "VISUAL=%s", path);
+    return var;
+}
+
+/* A box by its key, what it shows, its picture, and away. */
+static void
+box(struct vt *vt, const char *keys, const char *shows, const char *name)
+{
+    vt_keys(vt, keys);
+    vt_want(vt, shows);
+    shop_golden(vt, name);
+    vt_keys(vt, "esc");
+    vt_gone(vt, shows);
+}
+
+static void
+of_queues(struct vt *vt)
+{
+    vt_keys(vt, "j");
+    box(vt, "p", "reason", "box_pause");
+    box(vt, "P", "older than", "box_purge");
+    box(vt, "N", "Push a job", "box_push");
+    box(vt, "l", "Limits of queue", "box_limits");
+    vt_keys(vt, "p enter");
+    vt_want(vt, "go on");
+    shop_golden(vt, "ask_pause");
+    vt_keys(vt, "esc esc");
+}
+
+static void
+of_jobs(struct vt *vt)
+{
+    vt_keys(vt, "2");
+    vt_want(vt, "all jobs");
+    vt_keys(vt, "/ text:queue:image.resize enter / end");
+    vt_type(vt, " state:failed,retry");
+    vt_keys(vt, "enter");
+    vt_want(vt, " of 12");
+    box(vt, "b", "Priority: ", "box_priority");
+    box(vt, "r", "go on", "ask_requeue");
+    box(vt, "X", "history has them", "ask_discard");
+    box(vt, "D", "Type the number", "ask_delete");
+    box(vt, "Y", "row as JSON", "box_json");
+    box(vt, "f", "the row in full", "box_full");
+    vt_keys(vt, "r");
+    vt_want(vt, "go on");
+    vt_keys(vt, "f4");
+    vt_want(vt, "spread over");
+    shop_golden(vt, "box_options");
+    vt_keys(vt, "esc esc");
+    vt_gone(vt, "go on");
+}
+
+/* The question, then No: what was typed is kept, and a slip is told. */
+static void
+of_payloads(struct vt *vt)
+{
+    vt_keys(vt, "e");
+    vt_want(vt, "+ { \"mended\"");
+    shop_golden(vt, "ask_edit");
+    vt_keys(vt, "n");
+    vt_want(vt, "What you typed is kept");
+    vt_keys(vt, "e");
+    vt_want(vt, "this is no JSON");
+    shop_golden(vt, "box_edit");
+    vt_keys(vt, "esc");
+    vt_want(vt, "dropped");
+}
+
+static void
+of_nodes(struct vt *vt)
+{
+    vt_keys(vt, "4");
+    vt_want(vt, "worker-4");
+    vt_keys(vt, "g j j j");
+    vt_want(vt, "worker-4 leases");
+    box(vt, "E", "Extend leases", "box_extend");
+    vt_keys(vt, "L enter");
+    vt_want(vt, "undo");
+    shop_golden(vt, "ask_release");
+    vt_keys(vt, "esc esc g");
+    box(vt, "d", "undo", "ask_drain");
+}
+
+static void
+boxes_at(int rows, int cols)
+{
+    struct vt vt;
+
+    shop_enter(&vt, rows, cols, editor());
+    of_queues(&vt);
+    of_jobs(&vt);
+    of_payloads(&vt);
+    of_nodes(&vt);
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
+static void
+at_80x24(void **state)
+{
+    (void)state;
+    boxes_at(24, 80);
+}
+
+/* What has most lines, where there is little room. */
+static void
+at_60x20(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    shop_enter(&vt, 20, 60, NULL);
+    vt_keys(&vt, "j");
+    box(&vt, "N", "Push a job", "box_push");
+    box(&vt, "l", "Limits of queue", "box_limits");
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
+static int
+end(void **state)
+{
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/editor", getenv("TMPDIR"));
+    unlink(path);
+    return shop_close(state);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_80x24),
+        cmocka_unit_test(at_60x20),
+    };
+
+    return cmocka_run_group_tests(tests, shop_open, end);
+}
