@@ -261,7 +261,7 @@ where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-
 
 -- name: nodes
 -- a node is known by what it holds; it never says that it lives
-select w.lock_key::text as node, 'unknown' as state, count(*) filter (where w.lock_timeout >= now()) as running, count(*) as leases,
+select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
        count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
        {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
 from {schema}.work_queue w join {schema}.queue q on q.id = w.id
@@ -455,7 +455,7 @@ returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.k
 -- official: no (the library also moves next_run on: a run that was missed comes once now)
 update {schema}.schedules s set paused = false, updated = now(), version = version + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused
-returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'active' as state
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'resumed' as state
 
 -- name: cron_run
 -- params: schedule
@@ -464,7 +464,7 @@ returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.k
 -- mode: deferred
 update {schema}.schedules s set next_run = now(), updated = now(), version = version + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
-returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'active' as state
+returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'run' as state
 
 -- name: cron_remove
 -- params: schedule

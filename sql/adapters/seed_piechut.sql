@@ -153,7 +153,7 @@ where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-
 
 -- name: nodes
 -- a node is known by what it holds; it never says that it lives
-select w.lock_key::text as node, 'unknown' as state, count(*) filter (where w.lock_timeout >= now()) as running, count(*) as leases,
+select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
        count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
        {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
 from {schema}.work_queue w join {schema}.queue q on q.id = w.id

@@ -442,7 +442,7 @@ library_schedules_and_tenants(void **state)
               "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
               "*', 'UTC')");
     value("0", "%s", runnable);
-    said("t1/nightly active",
+    said("t1/nightly run",
          seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("1", "%s", runnable);
     said("t1/nightly paused",
@@ -450,7 +450,7 @@ library_schedules_and_tenants(void **state)
     said("", seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     said("", seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("0", "%s", runnable);
-    said("t1/nightly active",
+    said("t1/nightly resumed",
          seed_act(c, q, SEC_CRON_RESUME, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("1", "%s", runnable);
     said("t1/nightly removed",
