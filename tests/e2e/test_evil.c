@@ -101,9 +101,35 @@ evil_database(struct vt *vt)
     frame_stands(vt, "DB");
 }
 
+/* A box: what it shows stands in its frame, and so does what is behind it. */
+static void
+evil_box(struct vt *vt, const char *key, const char *tab)
+{
+    vt_keys(vt, key);
+    vt_settle(vt, 80);
+    assert_int_equal(vt->titles, 0);
+    if (vt->unknown)
+        fail_msg("a sequence of the data came through at %s: %s", key, vt->unknown_text);
+    vt_keys(vt, "esc esc esc");
+    vt_settle(vt, 50);
+    frame_stands(vt, tab);
+}
+
+static void
+evil_boxes(struct vt *vt, const char *tab, const char *const *keys)
+{
+    while (*keys)
+        evil_box(vt, *keys++, tab);
+}
+
 static void
 hostile_text_is_text(void **state)
 {
+    static const char *const of_queues[] = {"f", "Y", "l", "N", "p", "P", "a", NULL},
+                             *const of_jobs[] = {"f", "Y", "N", "e", "b", "X", "D", NULL},
+                             *const of_failed[] = {"f", "Y", "N", "e", "X", NULL},
+                             *const edit_only[] = {"e", NULL},
+                             *const of_others[] = {"f", "Y", NULL};
     static const int sizes[][2] = {
         {24, 80 },
         {45, 140},
@@ -115,10 +141,13 @@ hostile_text_is_text(void **state)
     evil_jobs();
     PGconn *session = evil_session();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        con_start(&vt, sizes[i][0], sizes[i][1], NULL);
+        con_spawn(&vt, sizes[i][0], sizes[i][1], NULL,
+                  (const char *const[]){"VISUAL=sed -i s/long/short/", NULL});
         vt_want(&vt, "‖");
         vt_settle(&vt, 100);
         frame_stands(&vt, "Queues");
+        if (i == 0)
+            evil_boxes(&vt, "Queues", of_queues);
         vt_keys(&vt, "2");
         vt_want(&vt, "1 of 3");
         vt_settle(&vt, 100);
@@ -129,12 +158,18 @@ hostile_text_is_text(void **state)
             vt_keys(&vt, "G w right right g w");
             vt_settle(&vt, 50);
             frame_stands(&vt, "Jobs");
-            vt_keys(&vt, "esc down");
+            vt_keys(&vt, "esc");
+            vt_settle(&vt, 50);
+            if (i == 0)
+                evil_boxes(&vt, "Jobs", job == 0 ? of_jobs : edit_only);
+            vt_keys(&vt, "down");
         }
         vt_keys(&vt, "3");
         vt_want(&vt, "grouped");
         vt_settle(&vt, 100);
         frame_stands(&vt, "Failed");
+        if (i == 0)
+            evil_boxes(&vt, "Failed", of_failed);
         vt_keys(&vt, "r");
         vt_want(&vt, "1 job");
         vt_settle(&vt, 50);
@@ -144,6 +179,8 @@ hostile_text_is_text(void **state)
         vt_want(&vt, "EXPIRED");
         vt_settle(&vt, 100);
         frame_stands(&vt, "Nodes");
+        if (i == 0)
+            evil_boxes(&vt, "Nodes", of_others);
         vt_keys(&vt, "L");
         vt_settle(&vt, 50);
         vt_keys(&vt, "enter");
