@@ -321,6 +321,33 @@ test_becomes(void **state)
     assert_null(store_topic(f->store, TOPIC_QUEUES)->unavailable);
 }
 
+/* A recording says which system its answers are from. */
+static void
+test_replayed(void **state)
+{
+    struct err e = {0};
+    struct loop *loop = loop_new();
+    struct db *db = db_new(NULL, NULL);
+    struct adapter *all = adapter_open(NULL, &e);
+    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct result *t = fake_table("adapter title schema", "minion|Minion|jobs", NULL);
+
+    (void)state;
+    assert_string_equal(adapter_name(all), "native");
+    store_feed(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
+    assert_string_equal(adapter_name(all), "minion");
+    assert_string_equal(adapter_schema(all), "jobs");
+    assert_non_null(store_topic(s, TOPIC_AUDIT)->unavailable);
+    assert_null(store_topic(s, TOPIC_NODES)->unavailable);
+    t = fake_table("adapter title schema", "mine|My own|jobs", NULL);
+    store_feed(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
+    assert_string_equal(store_error(s)->text, "recorded with adapter mine, which is not here");
+    db_free(db);
+    store_free(s);
+    adapter_free(all);
+    loop_free(loop);
+}
+
 /* What was there stays, with the error beside it; afterwards the server is asked what it is. */
 static void
 test_lost(void **state)
@@ -651,6 +678,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_finals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_untested, set_up, tear_down),
+        cmocka_unit_test(test_replayed),
         cmocka_unit_test_setup_teardown(test_becomes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
