@@ -9,11 +9,19 @@ begin
     if $3 is null or $3 not in ('cancel query', 'end session') then
         raise 'no signal is called "%"', $3 using errcode = 'QT007';
     end if;
+    -- who may call signal_backend may call this too: nothing can be noted but what a signal says of this one process
+    if (case when $7 is null then $4 ~ '^pid [0-9]{1,10}$' is not true
+            when jsonb_typeof($7) <> 'array' then true
+            else jsonb_array_length($7) <> 1 or $7 -> 0 ->> 'id' is distinct from $4 or $7 -> 0 ? 'n'
+                 or $7 -> 0 ->> 'state' <> case $3 when 'cancel query' then 'told to stop' else 'told to end' end
+                 or length($7 -> 0 ->> 'why') > 500 end) then
+        raise 'this is not what becomes of a signal' using errcode = 'QT007';
+    end if;
     if $7 is null then
         if act_begin($1, $2, $3, null, $4, $5, $6, null) then
             return null;
         end if;
-    elsif exists (select from audit a where a.action = $1 and a.who = session_user and a.verb = $3)
+    elsif exists (select from audit a where a.action = $1 and a.who = session_user and a.verb = $3 and a.node = $4)
           and not exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
         perform act_end($1, $2, $7);
     end if;

@@ -221,6 +221,34 @@ only_what_the_caller_may(void **state)
     PQfinish(c);
 }
 
+/* What signal_backend calls with the caller's rights, the caller may call himself: but only to say
+ * that one process was told, never that jobs were changed. */
+static void
+only_what_a_signal_says(PGconn *c)
+{
+    static const char *const rows[] = {
+        "'{}'",
+        "'[]'",
+        "'[{\"id\": \"pid 2\", \"state\": \"told to stop\"}]'",
+        "'[{\"id\": \"pid 1\", \"state\": \"completed\"}]'",
+        "'[{\"id\": \"pid 1\", \"state\": \"told to stop\", \"n\": 1000}]'",
+        "'[{\"id\": \"pid 1\"}, {\"id\": \"pid 1\"}]'",
+    };
+
+    assert_string_equal(
+        pg_try(c, "select note_signal(" ACT(8) ", 1, 'cancel query', 'jobs', '{}', null)"),
+        "QT007");
+    pg_run(c, "select note_signal(" ACT(9) ", 1, 'cancel query', 'pid 1', '{}', null)");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(pg_try(c,
+                                   "select note_signal(" ACT(9) ", 1, 'cancel query', 'pid 1', "
+                                                                "null, null, %s)",
+                                   rows[i]),
+                            "QT007");
+    expect(c, "0", "select count(*) from audit_batch");
+    pg_run(c, "delete from audit where action = " ACT(9));
+}
+
 static void
 nonsense_is_refused(void **state)
 {
@@ -234,6 +262,7 @@ nonsense_is_refused(void **state)
     assert_string_equal(pg_try(c, "select t.sent(1, null)"), "QT007");
     assert_string_equal(
         pg_try(c, "select note_signal(" ACT(1) ", 1, 'requeue', 'x', '{}', null, '[]')"), "QT007");
+    only_what_a_signal_says(c);
     /* nobody adds to an action of another */
     keep_wish(c, "d", "terminate", d);
     assert_string_equal(SEND(c, 2, "d"), "told to end ");
