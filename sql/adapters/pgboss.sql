@@ -85,8 +85,8 @@ from {schema}.job where state in ('completed', 'cancelled') group by name order 
 -- cursor says where to go on.
 with w as materialized (
     select j.*, j.name || ':' || j.id as key, s.state as now_is, s.tries,
-           case when j.state = 'active' then coalesce(j.heartbeat_on + j.heartbeat_seconds * interval '1 s',
-                                                      j.started_on + coalesce(j.expire_seconds * interval '1 s', j.expire_in)) end as until,
+           case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
+                + coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint)) end as until,
            case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
                 case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error
     from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
@@ -97,10 +97,11 @@ with w as materialized (
     cross join lateral (
         select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
                     when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-               case when j.started_on is null then 0 else j.retry_count + 1 end as tries) s
+               case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + 1 end as tries) s
     where ($1::text is null or j.name = $1::text)
       and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
       and ($2::text[] is null or s.state = any($2::text[]))
+      and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked) -- as the index of what waits has it
       and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
       and ($7::interval is null or j.created_on < now() - $7::interval)
       and ($8::interval is null or j.created_on > now() - $8::interval)
@@ -110,8 +111,8 @@ with w as materialized (
               select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
               where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
       and ($14::text is null or (j.created_on, j.id) <
-              (case when $14::text ~ '^[0-9]{1,18}/[0-9a-f-]{36}$' then timestamptz 'epoch' + split_part($14::text, '/', 1)::bigint * interval '1 us' end,
-               case when $14::text ~ '^[0-9]{1,18}/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
+              (case when $14::text ~ '^[^/]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 1)::timestamptz end,
+               case when $14::text ~ '^[^/]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
     order by j.created_on desc, j.id desc
     limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end
 ), f as materialized (
@@ -127,16 +128,16 @@ with w as materialized (
 select z.id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node,
        lease, lease_until_ms, error, cursor, stale
 from (
-    select key as id, name as queue, '' as kind, now_is as state, priority, tries, retry_limit + 1 as max_tries,
+    select key as id, name as queue, '' as kind, now_is as state, priority, tries, least(retry_limit, 2147483646) + 1 as max_tries,
            {ms(created_on)} as created_ms, {ms(start_after)} as run_after_ms,
            {ms(greatest(created_on, started_on, completed_on))} as changed_ms,
            {ms(started_on)} as started_ms,
            {ms(case when state > 'active' then completed_on end)} as finished_ms, null::text as node,
-           null::bigint as lease, {ms(until)} as lease_until_ms, left(error, 300) as error,
-           (extract(epoch from created_on) * 1000000)::bigint || '/' || id as cursor, until < now() as stale, created_on as place, id as place2, 0 as mark
+           null::bigint as lease, until as lease_until_ms, left(error, 300) as error,
+           created_on::text || '/' || id as cursor, until < {ms(now())} as stale, created_on as place, id as place2, 0 as mark
     from f
     union all
-    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', (extract(epoch from created_on) * 1000000)::bigint || '/' || id, null, created_on, id, 1
+    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', created_on::text || '/' || id, null, created_on, id, 1
      from w
      where not ($4::text is null and $5::text[] is null and $6::text[] is null)
        and (select count(*) from w) >= coalesce($12::int, 10000) and (select count(*) from f) < coalesce($13::int, 100)
@@ -148,15 +149,15 @@ from (
 select j.name || ':' || j.id as id, j.name as queue, '' as kind,
        case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
             when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-       j.priority, case when j.started_on is null then 0 else j.retry_count + 1 end as tries, j.retry_limit + 1 as max_tries,
+       j.priority, case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + 1 end as tries, least(j.retry_limit, 2147483646) + 1 as max_tries,
        {ms(j.created_on)} as created_ms, {ms(j.start_after)} as run_after_ms,
        {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms,
        {ms(j.started_on)} as started_ms,
        {ms(case when j.state > 'active' then j.completed_on end)} as finished_ms, null::text as node,
-       null::bigint as lease, {ms(u.until)} as lease_until_ms,
+       null::bigint as lease, u.until as lease_until_ms,
        case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
             case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
-       null::text as cursor, u.until < now() as stale, j.singleton_key as unique_key, left(j.data::text, 1000000) as payload,
+       null::text as cursor, u.until < {ms(now())} as stale, j.singleton_key as unique_key, left(j.data::text, 1000000) as payload,
        case when j.data is null then '' else 'json' end as payload_format,
        case when j.data is not null then 'application/json' end as payload_type, octet_length(j.data::text)::bigint as payload_size,
        case when j.state = 'completed' then left(j.output::text, 65536) end as result, j.source_name || ':' || j.source_id as origin_id,
@@ -169,13 +170,13 @@ cross join lateral (select name, id, state, priority, retry_count, retry_limit, 
                     from {schema}.job
                     where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::text[]) i
                                          where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' limit 1)) j
-cross join lateral (select case when j.state = 'active' then coalesce(j.heartbeat_on + j.heartbeat_seconds * interval '1 s',
-                           j.started_on + coalesce(j.expire_seconds * interval '1 s', j.expire_in)) end as until) u
+cross join lateral (select case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
+                + coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint)) end as until) u
 
 -- name: attempts
 -- params: ids
 -- only the last failure is kept, with its stack
-select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1 else retry_count + 1 end as number,
+select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1 else least(retry_count, 2147483646) + 1 end as number,
        null::text as node, {ms(started_on)} as started_ms,
        {ms(completed_on)} as ended_ms, case when state = 'completed' then 'completed' else 'failed' end as outcome,
        case when state = 'completed' then '' else coalesce(output ->> 'message', output -> 'value' ->> 'message', output::text) end as error,
@@ -220,7 +221,7 @@ with i as (
 ), u as (
     update {schema}.job j
     set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
-        retry_limit = j.retry_limit + (j.state = 'failed')::int,
+        retry_limit = least(j.retry_limit, 2147483646) + (j.state = 'failed')::int,
         completed_on = case when j.state = 'failed' and (select version < 25 from {schema}.version) then j.completed_on end,
         keep_until = case when j.state < 'active' then now() + (j.keep_until - j.start_after) else j.keep_until end,
         start_after = case when j.state < 'active' then now() else j.start_after end

@@ -102,6 +102,23 @@ engine_queuetop(const char *database, int code, char **out, const char *fmt, ...
 }
 
 void
+engine_has(char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+    free(text);
+}
+
+void
+engine_has_job(char *text, const char *id)
+{
+    char *part = xasprintf("\"id\": \"%s\"", id);
+
+    engine_has(text, part);
+    free(part);
+}
+
+void
 engine_console(const char *database, struct vt *vt)
 {
     const char *argv[] = {getenv("QUEUETOP"), pg_dsn(database), NULL};

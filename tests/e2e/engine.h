@@ -34,6 +34,9 @@ void engine_same(const char *a, const char *b, const char *tables);
  * output, unless NULL, is the caller's. */
 void engine_queuetop(const char *database, int code, char **out, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The text has this part, the JSON this job; frees the text. */
+void engine_has(char *text, const char *part);
+void engine_has_job(char *text, const char *id);
 /* The console on it, until its first data are there. */
 void engine_console(const char *database, struct vt *vt);
 void engine_drop(const char *databases); /* blanks between */

@@ -37,14 +37,6 @@ job(PGconn *c, const char *t)
     return pg_value(c, "select id from " JOBS " where payload ->> 't' = '%s'", t);
 }
 
-static void
-has(char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no \"%s\" in: %s", part, text);
-    free(text);
-}
-
 /* A database with jobs in every state, two of them held by a worker that was killed. */
 static PGconn *
 begin(const char *name, const char *dir, const char *engine)
@@ -65,19 +57,19 @@ looks(const char *db, PGconn *c)
     char *out;
 
     engine_queuetop(db, 0, &out, "queues --json");
-    has(out, "\"queue\": \"bad\"");
+    engine_has(out, "\"queue\": \"bad\"");
     engine_queuetop(db, 0, &out, "jobs --json -s running");
-    has(out, "\"node\": \"pool-");
+    engine_has(out, "\"node\": \"pool-");
     engine_queuetop(db, 0, &out, "jobs --json -s blocked");
-    has(out, xasprintf("\"id\": \"%s\", \"queue\": \"good\", \"kind\": \"lane\"", job(c, "lane1")));
+    engine_has_job(out, job(c, "lane1"));
     engine_queuetop(db, 0, &out, "jobs --json -s retry");
-    has(out, "no such user 4711");
+    engine_has(out, "no such user 4711");
     engine_queuetop(db, 0, &out, "failures --json");
-    has(out, "\"error_key\": \"no such user N\"");
+    engine_has(out, "\"error_key\": \"no such user N\"");
     engine_queuetop(db, 0, &out, "nodes --json");
-    has(out, "\"running\": 2");
+    engine_has(out, "\"running\": 2");
     engine_queuetop(db, 0, &out, "job --json %s", job(c, "later1"));
-    has(out, "\"unique_key\": \"once\"");
+    engine_has(out, "\"unique_key\": \"once\"");
 }
 
 /* Everything that can be done, here by queuetop. */
@@ -92,9 +84,9 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "discard -y --id %s -r \"not wanted\"", job(c, "ready3"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    has(out, "a running job");
+    engine_has(out, "a running job");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held2"));
-    has(out, "a running job");
+    engine_has(out, "a running job");
     engine_queuetop(db, 0, NULL, "release -y --force --all --node %s",
                     pg_value(c, "select max(locked_by) from " JOBS));
 }
@@ -173,7 +165,7 @@ says_that_rows_are_hidden(void **state)
     PQfinish(c);
     proc_run(NULL, &out, &err, "jobs \"%s user=plain\"", pg_dsn("r"));
     assert_null(strstr(out, "good"));
-    has(xasprintf("%s%s", out, err), "row security");
+    engine_has(xasprintf("%s%s", out, err), "row security");
     free(out);
     free(err);
 }

@@ -46,14 +46,6 @@ job(PGconn *c, const char *t)
     return pg_value(c, "select id from minion_jobs where args ->> 0 = '%s'", t);
 }
 
-static void
-has(char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no \"%s\" in: %s", part, text);
-    free(text);
-}
-
 static PGconn *
 begin(const char *name)
 {
@@ -73,19 +65,19 @@ looks(const char *db, PGconn *c)
     char *out;
 
     engine_queuetop(db, 0, &out, "queues --json");
-    has(out, "\"queue\": \"held\"");
+    engine_has(out, "\"queue\": \"held\"");
     engine_queuetop(db, 0, &out, "jobs --json -s blocked");
-    has(out, xasprintf("\"id\": \"%s\"", job(c, "child1")));
+    engine_has_job(out, job(c, "child1"));
     engine_queuetop(db, 0, &out, "jobs --json -s running -k hold");
-    has(out, xasprintf("\"id\": \"%s\"", job(c, "held1")));
+    engine_has_job(out, job(c, "held1"));
     engine_queuetop(db, 0, &out, "jobs --json -s retry");
-    has(out, "connection refused");
+    engine_has(out, "connection refused");
     engine_queuetop(db, 0, &out, "failures --json");
-    has(out, "\"error_key\": \"no such user N\"");
+    engine_has(out, "\"error_key\": \"no such user N\"");
     engine_queuetop(db, 0, &out, "nodes --json");
-    has(out, "\"running\": 2");
+    engine_has(out, "\"running\": 2");
     engine_queuetop(db, 0, &out, "job --json %s", job(c, "done1"));
-    has(out, "\"result\": \"{\\\"sent\\\": 1}\"");
+    engine_has(out, "\"result\": \"{\\\"sent\\\": 1}\"");
 }
 
 static void
@@ -99,9 +91,9 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "priority -y --id %s 5", job(c, "ready2"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    has(out, "a running job");
+    engine_has(out, "a running job");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
-    has(out, "a running job");
+    engine_has(out, "a running job");
     engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "held2"));
 }
 
@@ -144,7 +136,7 @@ does_what_minion_does(void **state)
     pg_run(a, "update minion_workers set notified = now() - interval '1 h'");
     pg_run(b, "update minion_workers set notified = now() - interval '1 h'");
     engine_queuetop("ma", 0, &out, "release -y --node %s", worker);
-    has(out, "2");
+    engine_has(out, "2");
     char *list = xasprintf("[[\"retry\", %s], [\"retry\", %s]]", job(b, "held1"), job(b, "held2"));
     driver("mb", "api", list);
     free(list);

@@ -45,14 +45,6 @@ uuid(PGconn *c, const char *t)
     return strchr(job(c, t), ':') + 1;
 }
 
-static void
-has(char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no \"%s\" in: %s", part, text);
-    free(text);
-}
-
 static PGconn *
 begin(const char *name, const char *dir, const char *engine)
 {
@@ -71,19 +63,19 @@ looks(const char *db, PGconn *c)
     char *out;
 
     engine_queuetop(db, 0, &out, "queues --json");
-    has(out, "\"queue\": \"mail\"");
+    engine_has(out, "\"queue\": \"mail\"");
     engine_queuetop(db, 0, &out, "jobs --json -s running -q mail");
-    has(out, xasprintf("\"id\": \"%s\"", job(c, "held1")));
+    engine_has_job(out, job(c, "held1"));
     engine_queuetop(db, 0, &out, "jobs --json -s failed -e \"no such user 1\"");
-    has(out, xasprintf("\"id\": \"%s\"", job(c, "failed3")));
+    engine_has_job(out, job(c, "failed3"));
     engine_queuetop(db, 0, &out, "jobs --json -s retry");
-    has(out, "connection refused");
+    engine_has(out, "connection refused");
     engine_queuetop(db, 0, &out, "failures --json");
-    has(out, "\"error_key\": \"no such user N\"");
+    engine_has(out, "\"error_key\": \"no such user N\"");
     engine_queuetop(db, 0, &out, "job --json %s", job(c, "done1"));
-    has(out, "\"result\": \"{\\\"sent\\\": true}\"");
+    engine_has(out, "\"result\": \"{\\\"sent\\\": true}\"");
     engine_queuetop(db, 0, &out, "cron list --json");
-    has(out, "\"cron\": \"0 3 * * *\"");
+    engine_has(out, "\"cron\": \"0 3 * * *\"");
 }
 
 static void
@@ -98,15 +90,15 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "ready3"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    has(out, "a running job");
+    engine_has(out, "a running job");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
-    has(out, "a running");
+    engine_has(out, "a running");
     engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0");
     engine_queuetop(db, 0, NULL, "cron remove -y mail");
     /* one of two: policy "short" lets only one wait */
     engine_queuetop(db, 0, &out, "requeue -y --id %s --id %s", job(c, "cancelled1"),
                     job(c, "twice1"));
-    has(out, "1 ");
+    engine_has(out, "1 ");
 }
 
 /* What 10 has no call for is said in SQL. */
@@ -170,7 +162,7 @@ gives_back(PGconn *a)
 
     engine_queuetop("ba", 0, NULL, "release -y --id %s", job(a, "held1"));
     engine_queuetop("ba", 0, &out, "redrive -y -q dead");
-    has(out, "3");
+    engine_has(out, "3");
     assert_int_equal(pg_int(a, "select count(*) from pgboss.job where name = 'dead'"), 0);
 }
 
@@ -228,7 +220,7 @@ says_what_a_version_lacks(void **state)
     (void)state;
     PGconn *c = begin("l", "npm", "pgboss");
     engine_queuetop("l", 3, &out, "extend -y --id %s --by 30s", job(c, "held1"));
-    has(out, "this version of the queue system can't do that");
+    engine_has(out, "this version of the queue system can't do that");
     PQfinish(c);
 }
 

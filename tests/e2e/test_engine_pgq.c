@@ -12,36 +12,29 @@
 #include "tests/e2e/console.h"
 #include "tests/e2e/engine.h"
 
-static void
-has(char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no \"%s\" in: %s", part, text);
-    free(text);
-}
-
-/* The part of PgQ in PL/pgSQL is enough: no library has to be where the server looks for one. */
-static void
-load(PGconn *c)
+/* PgQ's SQL; the caller frees. The part in PL/pgSQL is enough: no library has to be where the
+ * server looks for one. */
+static char *
+pgq_sql(void)
 {
     char *pattern = xasprintf("%s/pgq-*/root/usr/share/postgresql/*/contrib/pgq_pl_only.sql",
                               getenv("ENGINES") ? getenv("ENGINES") : "");
+    char *text = NULL;
+    size_t size = 0;
     glob_t found;
+    int nothing = glob(pattern, 0, NULL, &found);
 
-    if (glob(pattern, 0, NULL, &found) != 0) {
+    free(pattern);
+    if (nothing) {
         engine_dir("pgq", "pgq"); /* is not there: says why */
         skip();
     }
     FILE *f = fopen(found.gl_pathv[found.gl_pathc - 1], "re");
     assert_non_null(f);
-    char *text = NULL;
-    size_t size = 0;
     assert_true(getdelim(&text, &size, 0, f) > 0);
     fclose(f);
     globfree(&found);
-    free(pattern);
-    pg_run(c, "%s", text);
-    free(text);
+    return text;
 }
 
 /* A tick after each step, as pgqd makes them. */
@@ -54,9 +47,11 @@ tick(PGconn *c)
 static PGconn *
 begin(const char *name)
 {
+    char *sql = pgq_sql();
     PGconn *c = pg_connect(pg_newdb(name));
 
-    load(c);
+    pg_run(c, "%s", sql);
+    free(sql);
     pg_run(c, "select pgq.create_queue('events')");
     pg_run(c, "select pgq.set_queue_config('events', 'ticker_max_lag', '0 s')");
     pg_run(c, "select pgq.set_queue_config('events', 'ticker_idle_period', '0 s')");
@@ -89,15 +84,15 @@ looks(const char *db, PGconn *c)
     char *out;
 
     engine_queuetop(db, 0, &out, "queues --json");
-    has(out, "\"retry\": 3, \"running\": 5");
+    engine_has(out, "\"retry\": 3, \"running\": 5");
     engine_queuetop(db, 0, &out, "jobs --json -s retry --limit 1");
-    has(out, "\"node\": \"billing\"");
+    engine_has(out, "\"node\": \"billing\"");
     engine_queuetop(db, 0, &out, "job --json %s", job(c, "id=2"));
-    has(out, "\"payload_bytes\": 4, \"body_base64\": \"aWQ9Mg==\"");
+    engine_has(out, "\"payload_bytes\": 4, \"body_base64\": \"aWQ9Mg==\"");
     engine_queuetop(db, 0, &out, "nodes --json");
-    has(out, "\"billing\"");
+    engine_has(out, "\"billing\"");
     engine_queuetop(db, 0, &out, "leases --json");
-    has(out, "\"jobs\": 5");
+    engine_has(out, "\"jobs\": 5");
 }
 
 static void
