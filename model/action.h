@@ -190,6 +190,8 @@ int action_exit_code(const struct action *a);
 
 /* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
+/* Its preview is the act itself, rolled back. */
+bool act_is_tried(enum act act, const struct adapter *a);
 /* Whether the text is a priority there. */
 bool act_priority_fits(const struct adapter *a, const char *text, struct err *e)
     __attribute__((warn_unused_result));

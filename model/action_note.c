@@ -136,3 +136,22 @@ act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
         return *role->why ? role->why : "your role may only look";
     return NULL;
 }
+
+/* The statement s is the only way to know what it would change. */
+static bool
+needs_trial(const struct adapter *a, enum section_id s, enum section_id preview, bool by_ids)
+{
+    if (s == SEC_COUNT || !adapter_has(a, s) || adapter_takes(a, s, PARAM_ACTION))
+        return false;
+    return preview == SEC_COUNT || !adapter_has(a, preview) ||
+           (by_ids && !adapter_takes(a, preview, PARAM_IDS));
+}
+
+bool
+act_is_tried(enum act act, const struct adapter *a)
+{
+    const struct act_parts *parts = &act_parts[act];
+
+    return needs_trial(a, parts->by_ids, parts->preview, true) ||
+           needs_trial(a, parts->by_where, parts->preview, false);
+}

@@ -65,6 +65,8 @@ assume_effects(struct action *a)
 {
     const struct act_parts *parts = &act_parts[a->act];
 
+    if (!a->audited && wants_evidence(a) && !a->evidence)
+        return; /* there is no such node */
     if (!a->ids || a->nids > 0)
         tally_add(&a->effects, parts->becomes, "", a->ids ? a->nids : 1);
 }

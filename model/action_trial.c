@@ -97,8 +97,12 @@ action_add_duplicate(struct action *a, const struct err *e)
 void
 action_tried(struct action *a)
 {
+    int n = a->nids < a->batch_size ? a->nids : a->batch_size;
+
     a->batch = a->at = a->tries = a->narrow = 0;
     a->slowest_us = 0;
+    if (a->ids) /* as they will be sent, for those who read the statement */
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, n);
     params_set(&a->params, PARAM_CURSOR, NULL);
     action_previewed(a);
 }

@@ -76,7 +76,7 @@ action_waits(const struct action *a)
 const char *
 action_title(const struct action *a)
 {
-    return act_infos[a->act].title;
+    return a->act == ACT_RELEASE && a->ids ? "Give back running jobs" : act_infos[a->act].title;
 }
 
 const char *

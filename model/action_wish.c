@@ -173,8 +173,7 @@ can_be_done(struct action *a, const struct intent *in, struct err *e)
         return fail(e, ERR_REFUSED, "%s can't %s", adapter_title(ad), lacks);
     lacks = a->gather ? terms_lacking(ad, SEC_JOBS, &a->search) : NULL;
     if (lacks)
-        return fail(e, ERR_REFUSED, "jobs of %s can't be looked for by %s", adapter_title(ad),
-                    lacks);
+        return fail(e, ERR_REFUSED, "%s can't filter by %s", adapter_title(ad), lacks);
     return a->act != ACT_PRIORITY || act_priority_fits(ad, in->priority, e);
 }
 

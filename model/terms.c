@@ -10,20 +10,20 @@ static const struct {
     const char *word;
     bool windowed; /* may be looked for row by row in a bounded window */
 } terms[] = {
-    {PARAM_QUEUE,        "queue:",           false},
-    {PARAM_STATES,       "state:",           false},
-    {PARAM_KIND,         "kind:",            true },
-    {PARAM_NODE,         "node:",            false},
-    {PARAM_ERROR,        "error:",           true },
-    {PARAM_IDS,          "id:",              false},
-    {PARAM_WORDS,        "words",            true },
-    {PARAM_NOT_WORDS,    "words with a !",   true },
-    {PARAM_OLDER_THAN,   "age>",             false},
-    {PARAM_YOUNGER_THAN, "age<",             false},
-    {PARAM_MIN_TRIES,    "tries>",           false},
-    {PARAM_TOP_TRIES,    "tries<",           false},
-    {PARAM_IN_PAYLOAD,   "payload~",         true },
-    {PARAM_PATH,         "payload.name=...", true },
+    {PARAM_QUEUE,        "queue",   false},
+    {PARAM_STATES,       "state",   false},
+    {PARAM_KIND,         "kind",    true },
+    {PARAM_NODE,         "node",    false},
+    {PARAM_ERROR,        "error",   true },
+    {PARAM_IDS,          "id",      false},
+    {PARAM_WORDS,        "words",   true },
+    {PARAM_NOT_WORDS,    "words",   true },
+    {PARAM_OLDER_THAN,   "age",     false},
+    {PARAM_YOUNGER_THAN, "age",     false},
+    {PARAM_MIN_TRIES,    "tries",   false},
+    {PARAM_TOP_TRIES,    "tries",   false},
+    {PARAM_IN_PAYLOAD,   "payload", true },
+    {PARAM_PATH,         "payload", true },
 };
 enum { NTERMS = (int)(sizeof terms / sizeof *terms) };
 

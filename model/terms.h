@@ -4,8 +4,8 @@
 
 #include "model/adapter.h"
 
-/* The first term of `where` that the section does not take, as it is typed in a filter ("error:",
- * "age>"); NULL = it takes them all. */
+/* The first term of `where` that the section does not take, by its key in a filter ("error",
+ * "words"); NULL = it takes them all. */
 const char *terms_lacking(const struct adapter *a, enum section_id s, const struct params *where);
 /* A term that the section looks for in the newest rows only (it takes `n`); NULL = there is none.
  */

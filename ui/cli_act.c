@@ -1,7 +1,7 @@
 /*
- * The verbs that act: requeue, release, extend, purge, pause, resume, drain. They only make
- * an intent; preview, guards, batches and sentences are model/action's, the same as the console's.
- * Without --yes a person at a terminal is asked; nobody there: nothing is done.
+ * From a verb's intent to the last line: preview, question, batches, outcome. Guards and sentences
+ * are model/action's, the same as the console's. Without --yes a person at a terminal is asked;
+ * nobody there: nothing is done.
  */
 #include "ui/cli_act.h"
 
@@ -15,16 +15,14 @@
 
 #include "model/action.h"
 #include "model/clock.h"
+#include "model/log.h"
 #include "model/mem.h"
 #include "model/text.h"
 #include "ui/cli_open.h"
 #include "ui/fmt.h"
 #include "ui/out.h"
-#include "ui/verbs.h"
 
 enum { GIVE_UP_MS = 60000, TURN_MS = 500 };
-
-static const struct act_words act_defaults = ACT_WORDS_DEFAULTS;
 
 struct act_run {
     struct cli *cli;
@@ -54,21 +52,28 @@ tell(const char *label, const char *text)
     buf_free(&b);
 }
 
+/* What a system does not know of its nodes is not said. */
 static void
 tell_evidence(const struct act_run *r)
 {
     const struct node_row *n = action_evidence(r->action);
+    bool foreign = !action_audited(r->action);
     struct buf b = {0};
 
     if (!n)
         return;
-    buf_printf(&b, "%s is %s, ", n->node, n->state);
-    if (n->heartbeat_ms == FIELD_NULL)
-        buf_str(&b, "never sent a heartbeat");
-    else
-        buf_printf(&b, "last heartbeat %s ago",
+    buf_printf(&b, "%s is %s", n->node, n->state);
+    if (n->heartbeat_ms != FIELD_NULL)
+        buf_printf(&b, ", last heartbeat %s ago",
                    fmt_age(action_counted_ms(r->action) - n->heartbeat_ms).s);
-    buf_printf(&b, ", %s, %" PRId64 " expired", fmt_plural(n->leases, "lease").s, n->expired);
+    else if (!foreign)
+        buf_str(&b, ", never sent a heartbeat");
+    if (n->leases != FIELD_NULL)
+        buf_printf(&b, ", %s", fmt_plural(n->leases, "lease").s);
+    else if (n->running != FIELD_NULL)
+        buf_printf(&b, ", runs %s", fmt_plural(n->running, "job").s);
+    if (n->expired != FIELD_NULL)
+        buf_printf(&b, ", %" PRId64 " expired", n->expired);
     if (n->session_alive >= 0)
         buf_printf(&b, ", its database session %s", n->session_alive ? "lives" : "is gone");
     tell("node", b.data);
@@ -82,6 +87,7 @@ tell_preview(const struct act_run *r)
     tell("what", action_what(r->action));
     tell(action_act(r->action) == ACT_EDIT ? "diff" : "note", action_about(r->action));
     tell("where", action_where(r->action));
+    tell("note", action_notes(r->action));
     tell_evidence(r);
     tell("undo", action_undo(r->action));
 }
@@ -114,15 +120,18 @@ asked_and_agreed(const struct act_run *r)
 }
 
 static void
-show_progress(struct act_run *r)
+show_progress(struct act_run *r, bool preview)
 {
     struct progress p = action_progress(r->action);
 
     if (!isatty(STDERR_FILENO))
         return;
-    r->shown =
-        fprintf(stderr, "\r%s %s of %s, %s/s   ", act_infos[action_act(r->action)].doing,
-                fmt_count(p.changed + p.skipped).s, fmt_count(p.total).s, fmt_rate(p.rate).s);
+    if (preview)
+        r->shown = fprintf(stderr, "\r%s   ", action_busy(r->action));
+    else
+        r->shown =
+            fprintf(stderr, "\r%s %s of %s, %s/s   ", act_infos[action_act(r->action)].doing,
+                    fmt_count(p.changed + p.skipped).s, fmt_count(p.total).s, fmt_rate(p.rate).s);
     fflush(stderr);
 }
 
@@ -163,13 +172,14 @@ print_json(const struct act_run *r, int code)
 {
     struct progress p = action_progress(r->action);
     bool preview = action_state(r->action) == ACTION_READY;
+    bool known = !preview && action_audited(r->action); /* under this id, in the audit */
     struct buf b = {0};
 
     buf_str(&b, "{\"source\": ");
     json_string(&b, r->queue.source, strlen(r->queue.source));
     buf_printf(&b, ", \"verb\": \"%s\", \"action\": %s%s%s, \"dry_run\": %s, \"exit\": %d",
-               act_infos[action_act(r->action)].name, preview ? "null" : "\"",
-               preview ? "" : action_id(r->action), preview ? "" : "\"", preview ? "true" : "false",
+               act_infos[action_act(r->action)].name, known ? "\"" : "null",
+               known ? action_id(r->action) : "", known ? "\"" : "", preview ? "true" : "false",
                code);
     buf_printf(&b, ", \"changed\": %" PRId64 ", \"skipped\": %" PRId64 ", \"outcome\": [",
                preview ? action_count(r->action) : p.changed,
@@ -213,8 +223,8 @@ turn_until(struct act_run *r, bool preview, struct err *e)
             return true;
         if (!loop_turn(r->cli->loop, TURN_MS, e))
             return false;
-        if (!preview && clock_ms() - shown >= TURN_MS) {
-            show_progress(r);
+        if (clock_ms() - shown >= TURN_MS) {
+            show_progress(r, preview);
             shown = clock_ms();
         }
     }
@@ -261,6 +271,19 @@ decide(struct act_run *r)
     return CLI_REFUSED;
 }
 
+/* Where the server keeps none, the log does (--log). */
+static void
+keep_record(const struct act_run *r)
+{
+    struct buf b = {0};
+
+    if (action_audited(r->action))
+        return;
+    action_record(r->action, &b);
+    log_line(LOG_INFO, "%s", b.data);
+    buf_free(&b);
+}
+
 static int
 run_action(struct act_run *r)
 {
@@ -269,7 +292,9 @@ run_action(struct act_run *r)
 
     loop_on_signal(r->cli->loop, SIGINT, stop_asked, r);
     loop_on_signal(r->cli->loop, SIGTERM, stop_asked, r);
-    if (!turn_until(r, true, &e))
+    bool ok = turn_until(r, true, &e);
+    clear_progress(r);
+    if (!ok)
         return cli_fail(r->cli, &e);
     code = decide(r);
     if (code >= 0)
@@ -277,20 +302,49 @@ run_action(struct act_run *r)
     if (!r->words->yes && action_confirm(r->action, false) == CONFIRM_TYPE)
         action_hold_count(r->action);
     action_start(r->action, r->words->force);
-    bool ok = turn_until(r, false, &e);
+    ok = turn_until(r, false, &e);
     clear_progress(r);
+    keep_record(r);
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 
-/* Ids and the priority as this queue system has them. */
+/* Connects; to try an act out is to write, though it is rolled back. */
 static bool
-words_fit(const struct cli_queue *q, const struct act_words *w, const struct intent *in,
-          struct err *e)
+open_for(struct act_run *r, enum act act, struct err *e)
 {
+    struct cli *c = r->cli;
+
+    if (!cli_open(c, !r->words->dry_run, &r->queue, e))
+        return false;
+    if (!r->words->dry_run || c->read_only || !act_is_tried(act, r->queue.adapter))
+        return true;
+    cli_close(&r->queue);
+    return cli_open(c, true, &r->queue, e);
+}
+
+/* What the words say that this queue system can't mean: an exit code, or -1 = all is well. */
+static int
+check_words(const struct act_run *r, const struct intent *in)
+{
+    const struct act_words *w = r->words;
+    const struct adapter *a = r->queue.adapter;
+    struct err e = {0};
+
     for (int i = 0; i < w->ids.n; i++)
-        if (!cli_is_id(q->adapter, w->ids.items[i]))
-            return fail(e, ERR_USAGE, "\"%s\" is not a full job id", w->ids.items[i]);
-    return in->act != ACT_PRIORITY || act_priority_fits(q->adapter, in->priority, e);
+        if (!cli_is_id(a, w->ids.items[i]))
+            return cli_usage(r->cli, "\"%s\" is not a full job id", w->ids.items[i]);
+    if (in->act == ACT_PRIORITY && !act_priority_fits(a, in->priority, &e))
+        return cli_usage(r->cli, "%s", e.text);
+    bool look = w->dry_run && !act_is_tried(in->act, a); /* anybody may */
+    const char *why = look ? NULL : act_why_not(in->act, a, cli_role(&r->queue));
+    bool expired = w->expired_only && !adapter_takes(a, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
+    if (!why && !expired)
+        return -1;
+    if (why)
+        cli_say(r->cli, "%s", why);
+    else
+        cli_say(r->cli, "%s can't tell expired leases from others", adapter_title(a));
+    return CLI_REFUSED;
 }
 
 int
@@ -300,20 +354,12 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     struct err e = {0};
 
     *r = (struct act_run){.cli = c, .words = w};
-
-    /* a dry run of another queue system's act is the act, taken back */
-    if (!cli_open(c, !w->dry_run || !c->read_only, &r->queue, &e))
+    if (!open_for(r, in->act, &e))
         return cli_fail(c, &e);
-    if (!words_fit(&r->queue, w, in, &e)) {
+    int code = check_words(r, in);
+    if (code >= 0) {
         cli_close(&r->queue);
-        return cli_usage(c, "%s", e.text);
-    }
-    const char *why =
-        w->dry_run ? NULL : act_why_not(in->act, r->queue.adapter, cli_role(&r->queue));
-    if (why) {
-        cli_say(c, "%s", why);
-        cli_close(&r->queue);
-        return CLI_REFUSED;
+        return code;
     }
     in->expected = w->expect;
     in->reason = w->reason;
@@ -324,167 +370,9 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     }
     out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct out_column){0});
     r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
-    int code = run_action(r);
+    code = run_action(r);
     action_free(r->action);
     r->action = NULL;
     cli_close(&r->queue);
     return code;
 }
-
-/* --- the verbs
- * -------------------------------------------------------------------------------------- */
-
-static int
-run_requeue(struct cli *c, const void *options)
-{
-    const struct act_words *w = options;
-    struct params where = {0};
-
-    if (w->ids.n == 0 && !w->queue && !w->error && !w->kind && w->states.n == 0)
-        return cli_usage(c, "say which: --id, --queue, --state, --kind or --error");
-    if (w->ids.n > 0 && (w->queue || w->error || w->kind || w->states.n > 0))
-        return cli_usage(
-            c, "--id names jobs; it can't be joined with --queue, --state, --kind or --error");
-    params_set(&where, PARAM_QUEUE, w->queue);
-    params_set(&where, PARAM_KIND, w->kind);
-    params_set(&where, PARAM_ERROR, w->error);
-    if (w->states.n > 0)
-        params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
-    int code =
-        cli_act(c, w,
-                &(struct intent){
-                    .act = ACT_REQUEUE, .where = &where, .reset = w->reset, .by_ms = w->by_ms});
-    params_done(&where);
-    return code;
-}
-
-static int
-run_release(struct cli *c, const void *options)
-{
-    const struct act_words *w = options;
-
-    if ((w->ids.n > 0) == (w->node != NULL))
-        return cli_usage(c, "say which: --node NAME, or --id ID of running jobs");
-    if (w->all && w->expired_only)
-        return cli_usage(c, "--all and --expired-only exclude each other");
-    if (w->ids.n > 0 && (w->all || w->expired_only || w->fail || w->no_count))
-        return cli_usage(c, "--all, --expired-only, --fail and --no-count are for --node");
-    return cli_act(c, w,
-                   &(struct intent){.act = ACT_RELEASE,
-                                    .node = w->node,
-                                    .all_leases = w->all,
-                                    .fail = w->fail,
-                                    .no_count = w->no_count,
-                                    .force = w->force});
-}
-
-static int
-run_terminate(struct cli *c, const void *options)
-{
-    return cli_act(c, options, &(struct intent){.act = ACT_TERMINATE, .node = c->words[0]});
-}
-
-static int
-run_extend(struct cli *c, const void *options)
-{
-    const struct act_words *w = options;
-
-    if (!w->by_ms)
-        return cli_usage(c, "say how long: --by 5m");
-    if ((w->ids.n > 0) == (w->node != NULL))
-        return cli_usage(c, "say which: --id or --node");
-    return cli_act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
-}
-
-static int
-run_purge(struct cli *c, const void *options)
-{
-    const struct act_words *w = options;
-    struct params where = {0};
-
-    if (w->older_ms < 0)
-        return cli_usage(c, "say how old: --older-than 7d (0 = whatever is finished)");
-    if (w->states.n > 0)
-        params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
-    params_set(&where, PARAM_QUEUE, w->queue);
-    int code = cli_act(
-        c, w, &(struct intent){.act = ACT_PURGE, .where = &where, .older_than_ms = w->older_ms});
-    params_done(&where);
-    return code;
-}
-
-static int
-run_pause(struct cli *c, const void *options)
-{
-    return cli_act(c, options,
-                   &(struct intent){.act = ACT_PAUSE,
-                                    .queue = c->words[0],
-                                    .force = ((const struct act_words *)options)->force});
-}
-
-static int
-run_resume(struct cli *c, const void *options)
-{
-    return cli_act(c, options, &(struct intent){.act = ACT_RESUME, .queue = c->words[0]});
-}
-
-static int
-run_drain(struct cli *c, const void *options)
-{
-    return cli_act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
-}
-
-/* --- the table
- * -------------------------------------------------------------------------------------- */
-
-/* clang-format off */
-#define F(f) offsetof(struct act_words, f)
-#define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0}
-#define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
-#define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
-#define NODE {"node", 0, "NAME", CLI_TEXT, F(node), "of this node", 0, 0}
-
-static const struct cli_option requeue_options[] = {
-    ID, QUEUE, STATE,
-    {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
-    {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
-    {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
-    {"spread", 0, "T", CLI_TIME, F(by_ms), "not at once, but evenly over this time: 10m, 2h", 1, INT64_C(30) * 86400000},
-    ACT_OPTIONS, {0}};
-static const struct cli_option release_options[] = {
-    NODE,
-    {"id", 'i', "ID", CLI_LIST, F(ids), "running jobs whose worker is gone, where queues can tell", 0, 0},
-    {"expired-only", 0, NULL, CLI_FLAG, F(expired_only), "expired leases only (the default)", 0, 0},
-    {"all", 0, NULL, CLI_FLAG, F(all), "all its leases", 0, 0},
-    {"fail", 0, NULL, CLI_FLAG, F(fail), "the jobs end as failed instead of going back", 0, 0},
-    {"no-count", 0, NULL, CLI_FLAG, F(no_count), "the lost try does not count", 0, 0},
-    {"force", 0, NULL, CLI_FLAG, F(force), "although the node looks alive", 0, 0},
-    ACT_OPTIONS, {0}};
-static const struct cli_option extend_options[] = {
-    ID, NODE,
-    {"by", 0, "T", CLI_TIME, F(by_ms), "from now: 90s, 5m, 2h", 1, INT64_MAX / 1000},
-    ACT_OPTIONS, {0}};
-static const struct cli_option purge_options[] = {
-    QUEUE, STATE,
-    {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
-    ACT_OPTIONS, {0}};
-static const struct cli_option pause_options[] = {
-    {"create", 0, NULL, CLI_FLAG, F(force), "also a queue that no job was ever seen in", 0, 0},
-    ACT_OPTIONS, {0}};
-static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
-
-#define VERB(n, w, h, words_n, o, r)                                                               \
-    {.name = (n), .words = (w), .help = (h), .min_words = (words_n), .max_words = (words_n), .options = (o),   \
-     .size = sizeof(struct act_words), .defaults = &act_defaults, .run = (r)}
-const struct cli_verb verbs_act[] = {
-    VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
-    VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
-    VERB("terminate", "NODE", "End a node's database sessions, where these are its leases", 1, plain_options, run_terminate),
-    VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
-    VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
-    VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),
-    VERB("resume", "QUEUE", "Hand out a paused queue's jobs again", 1, plain_options, run_resume),
-    VERB("drain", "NODE", "Let a worker finish what it runs and take no more", 1, plain_options, run_drain),
-    {0},
-};
-/* clang-format on */

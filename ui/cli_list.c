@@ -1,7 +1,6 @@
 /*
- * The verbs that look: queues, jobs, nodes, leases, failures, audit. Each is a table of columns
- * over the rows of the adapter's section; `jobs` reads page by page, so that any number of them
- * streams through without being held.
+ * The verbs that look: queues, nodes, leases, failures, audit (jobs: ui/cli_jobs.c). Each is a
+ * table of columns over the rows of the adapter's section.
  */
 #include <limits.h>
 #include <math.h>
@@ -10,39 +9,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/filter.h"
 #include "model/history.h"
 #include "model/mem.h"
-#include "ui/cli_open.h"
-#include "ui/out.h"
+#include "ui/cli_list.h"
 #include "ui/verbs.h"
 
-enum { ON_TERMINAL = 100, PAGE = 1000, SCAN = 100000, ALL = 1000000, RATE_MS = 10000 };
-
-struct list_words {
-    const char *queue, *node, *kind, *error;
-    struct cli_list states;
-    bool json, csv;
-    int limit; /* -1 = not said, 0 = all */
-};
+enum { ON_TERMINAL = 100, ALL = 1000000, RATE_MS = 10000 };
 
 static const struct list_words list_defaults = {.limit = -1};
 
-static enum out_form
-form_of(const struct list_words *w)
+enum out_form
+list_form(const struct list_words *w)
 {
     return w->json ? OUT_JSON : w->csv ? OUT_CSV : OUT_TABLE;
 }
 
-static int
-limit_of(const struct list_words *w)
+int
+list_limit(const struct list_words *w)
 {
     if (w->limit < 0)
         return isatty(STDOUT_FILENO) ? ON_TERMINAL : ALL;
     return w->limit ? w->limit : ALL;
 }
 
-/* Opens, asks, prints; keep (may be NULL) says which rows are meant. */
+/* Asks and prints; keep (may be NULL) says which rows are meant. */
 struct listing {
     enum section_id section;
     const struct out_column *columns;
@@ -58,7 +48,33 @@ keep_rows(const struct listing *l, const struct list_words *w, struct rowset *ro
     for (int i = 0; i < rows->n; i++)
         if (!l->keep || l->keep(w, data + (size_t)i * rows->size))
             memmove(data + (size_t)n++ * rows->size, data + (size_t)i * rows->size, rows->size);
-    return n > limit_of(w) ? limit_of(w) : n;
+    return n > list_limit(w) ? list_limit(w) : n;
+}
+
+/* Ends with the connection closed. */
+static int
+list_open(struct cli_queue *q, const struct list_words *w, const struct listing *l)
+{
+    struct err e = {0};
+    struct params p = {0};
+    struct rowset rows = {0};
+    struct out out;
+    int n = 0;
+
+    params_set(&p, PARAM_QUEUE, w->queue);
+    params_set(&p, PARAM_NODE, w->node);
+    params_set_int(&p, PARAM_LIMIT, list_limit(w));
+    bool ok = cli_ask(q, &l->section, 1, &p, &rows, &e);
+    if (ok) {
+        out_begin(&out, list_form(w), q->source, l->columns);
+        out.now_ms = q->now_ms;
+        n = keep_rows(l, w, &rows);
+        out_rows(&out, rows.rows, n, rows.size);
+    }
+    rowset_free(&rows);
+    params_done(&p);
+    cli_close(q);
+    return cli_end(q->cli, ok, n, &e);
 }
 
 static int
@@ -66,27 +82,8 @@ list(struct cli *c, const struct list_words *w, const struct listing *l)
 {
     struct cli_queue q;
     struct err e = {0};
-    struct params p = {0};
-    struct rowset rows = {0};
-    struct out out;
-    int n = 0;
 
-    if (!cli_open(c, false, &q, &e))
-        return cli_fail(c, &e);
-    params_set(&p, PARAM_QUEUE, w->queue);
-    params_set(&p, PARAM_NODE, w->node);
-    params_set_int(&p, PARAM_LIMIT, limit_of(w));
-    bool ok = cli_ask(&q, &l->section, 1, &p, &rows, &e);
-    if (ok) {
-        out_begin(&out, form_of(w), q.source, l->columns);
-        out.now_ms = q.now_ms;
-        n = keep_rows(l, w, &rows);
-        out_rows(&out, rows.rows, n, rows.size);
-    }
-    rowset_free(&rows);
-    params_done(&p);
-    cli_close(&q);
-    return cli_end(c, ok, n, &e);
+    return cli_open(c, false, &q, &e) ? list_open(&q, w, l) : cli_fail(c, &e);
 }
 
 /* --- nodes, leases, failures, audit --------------------------------------------------------------
@@ -137,10 +134,26 @@ static const struct out_column lease_columns[] = {
 };
 /* clang-format on */
 
+static bool
+is_lease(const struct list_words *w, const void *row)
+{
+    const struct lease_row *l = row;
+
+    return (!w->node || !strcmp(l->node, w->node)) && (!w->queue || !strcmp(l->queue, w->queue));
+}
+
+/* Where leases are no rows of their own, they are what the running jobs say of themselves. */
 static int
 run_leases(struct cli *c, const void *options)
 {
-    return list(c, options, &(struct listing){SEC_LEASES, lease_columns, NULL});
+    struct cli_queue q;
+    struct err e = {0};
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    if (!adapter_has(q.adapter, SEC_LEASES))
+        return list_held(&q, options);
+    return list_open(&q, options, &(struct listing){SEC_LEASES, lease_columns, is_lease});
 }
 
 #define G(f) offsetof(struct group_row, f)
@@ -159,10 +172,16 @@ static const struct out_column group_columns[] = {
 };
 /* clang-format on */
 
+static bool
+is_group(const struct list_words *w, const void *row)
+{
+    return !w->queue || !strcmp(((const struct group_row *)row)->queue, w->queue);
+}
+
 static int
 run_failures(struct cli *c, const void *options)
 {
-    return list(c, options, &(struct listing){SEC_GROUPS, group_columns, NULL});
+    return list(c, options, &(struct listing){SEC_GROUPS, group_columns, is_group});
 }
 
 #define A(f) offsetof(struct audit_row, f)
@@ -240,14 +259,15 @@ add_rates(const struct rowset *kept, struct rowset *counts, int64_t now_ms)
     history_free(h);
 }
 
+/* A queue that has no settings is not paused, where they are ours; else nobody knows. */
 static void
-add_settings(const struct rowset *config, struct rowset *counts)
+add_settings(const struct rowset *config, struct rowset *counts, bool foreign)
 {
     const struct queue_row *from = config->rows;
     struct queue_row *q = counts->rows;
 
     for (int i = 0; i < counts->n; i++) {
-        q[i].paused = 0;
+        q[i].paused = foreign ? -1 : 0;
         for (int k = 0; k < config->n; k++)
             if (!strcmp(from[k].queue, q[i].queue))
                 q[i].paused = from[k].paused;
@@ -274,6 +294,35 @@ add_times(const struct rowset *times, struct rowset *counts)
 }
 
 static bool
+has_queue(const struct rowset *rows, const char *name)
+{
+    const struct queue_row *q = rows->rows;
+    int i = 0;
+
+    while (i < rows->n && strcmp(q[i].queue, name) != 0)
+        i++;
+    return i < rows->n;
+}
+
+/* Queues that are known but hold nothing: other systems do not count them. */
+static void
+add_idle(const struct rowset *config, struct rowset *counts)
+{
+    const struct queue_row *from = config->rows;
+    size_t most = (size_t)counts->n + (size_t)config->n;
+
+    counts->rows = xreallocarray(counts->rows, most + 1, sizeof *from);
+    for (int i = 0; i < config->n; i++) {
+        if (has_queue(counts, from[i].queue))
+            continue;
+        struct queue_row idle = from[i];
+        idle.oldest_ms = idle.blocked = FIELD_NULL;
+        idle.pushed = idle.completed = idle.fails = idle.retried = idle.run_ms = FIELD_NULL;
+        ((struct queue_row *)counts->rows)[counts->n++] = idle;
+    }
+}
+
+static bool
 is_queue(const struct list_words *w, const void *row)
 {
     return !w->queue || !strcmp(((const struct queue_row *)row)->queue, w->queue);
@@ -295,10 +344,13 @@ run_queues(struct cli *c, const void *options)
         return cli_fail(c, &e);
     bool ok = cli_ask(&q, sections, 4, NULL, rows, &e);
     if (ok) {
-        add_settings(&rows[0], &rows[1]);
+        bool foreign = !adapter_has(q.adapter, SEC_RATES);
+        if (foreign)
+            add_idle(&rows[0], &rows[1]);
+        add_settings(&rows[0], &rows[1], foreign);
         add_rates(&rows[2], &rows[1], q.now_ms);
         add_times(&rows[3], &rows[1]);
-        out_begin(&out, form_of(w), q.source, l.columns);
+        out_begin(&out, list_form(w), q.source, l.columns);
         out.now_ms = q.now_ms;
         n = keep_rows(&l, w, &rows[1]);
         out_rows(&out, rows[1].rows, n, rows[1].size);
@@ -307,112 +359,6 @@ run_queues(struct cli *c, const void *options)
     }
     cli_close(&q);
     return cli_end(c, ok, n, &e);
-}
-
-/* --- jobs
- * ------------------------------------------------------------------------------------------- */
-
-#define J(f) offsetof(struct job_row, f)
-/* clang-format off */
-static const struct out_column job_columns[] = {
-    {"id",          "ID",    OUT_TEXT,  J(id),             0},
-    {"queue",       "QUEUE", OUT_TEXT,  J(queue),          24},
-    {"kind",        "KIND",  OUT_TEXT,  J(kind),           16},
-    {"state",       "STATE", OUT_TEXT,  J(state),          0},
-    {"priority",    "PRI",   OUT_INT,   J(priority),       0},
-    {"tries",       "TRIES", OUT_INT,   J(tries),          0},
-    {"max_tries",   "MAX",   OUT_INT,   J(max_tries),      0},
-    {NULL,          "AGE",   OUT_SINCE, J(created_ms),     0},
-    {"created",     NULL,    OUT_TIME,  J(created_ms),     0},
-    {"run_after",   NULL,    OUT_TIME,  J(run_after_ms),   0},
-    {"node",        "NODE",  OUT_NAME,  J(node),           20},
-    {"lease_until", NULL,    OUT_TIME,  J(lease_until_ms), 0},
-    {"error",       "ERROR", OUT_NAME,  J(error),          60},
-    {0},
-};
-/* clang-format on */
-
-/* The words are the filter language; the options say the same in the way of options. */
-static bool
-read_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
-{
-    struct buf text = {0};
-    struct filter f;
-
-    buf_str(&text, "");
-    for (int i = 0; i < c->nwords; i++)
-        buf_printf(&text, "%s%s", i ? " " : "", c->words[i]);
-    for (int i = 0; i < w->states.n; i++)
-        buf_printf(&text, "%s%s", i ? "," : " state:", w->states.items[i]);
-    bool ok = filter_parse(text.data, &f, NULL, e);
-    if (ok) {
-        params_copy(p, &f.terms);
-        if (w->queue)
-            params_set(p, PARAM_QUEUE, w->queue);
-        if (w->node)
-            params_set(p, PARAM_NODE, w->node);
-        if (w->kind)
-            params_set(p, PARAM_KIND, w->kind);
-        if (w->error)
-            params_set(p, PARAM_ERROR, w->error);
-    }
-    filter_done(&f);
-    buf_free(&text);
-    return ok;
-}
-
-struct job_pages {
-    struct cli_queue queue;
-    struct params params;
-    struct out out;
-    int most, printed;
-    bool more; /* there may be another page, from the cursor that params has */
-};
-
-static bool
-print_page(struct job_pages *j, struct err *e)
-{
-    enum section_id section = SEC_JOBS;
-    struct rowset rows;
-    int left = j->most - j->printed, limit = left < PAGE ? left : PAGE;
-
-    params_set_int(&j->params, PARAM_LIMIT, limit);
-    params_set_int(&j->params, PARAM_N, SCAN);
-    if (!cli_ask(&j->queue, &section, 1, &j->params, &rows, e))
-        return false;
-    const struct job_row *row = rows.rows, *last = rows.n ? row + rows.n - 1 : NULL;
-    bool marked = last && !*last->id; /* the search stopped early */
-    int n = rows.n - marked;
-    j->out.now_ms = j->queue.now_ms;
-    out_rows(&j->out, row, n, rows.size);
-    j->printed += n;
-    j->more = last && *last->cursor && (marked || n == limit) && j->printed < j->most;
-    if (j->more)
-        params_set(&j->params, PARAM_CURSOR, last->cursor);
-    rowset_free(&rows);
-    return true;
-}
-
-static int
-run_jobs(struct cli *c, const void *options)
-{
-    const struct list_words *w = options;
-    struct err e = {0};
-    struct job_pages j = {.most = w->limit == 0 ? INT_MAX : limit_of(w), .more = true};
-    bool ok = true;
-
-    if (!read_filter(c, w, &j.params, &e))
-        return cli_usage(c, "%s", e.text);
-    if (!cli_open(c, false, &j.queue, &e)) {
-        params_done(&j.params);
-        return cli_fail(c, &e);
-    }
-    out_begin(&j.out, form_of(w), j.queue.source, job_columns);
-    while (ok && j.more && fflush(stdout) == 0) /* head(1) has had enough: no more pages */
-        ok = print_page(&j, &e);
-    params_done(&j.params);
-    cli_close(&j.queue);
-    return cli_end(c, ok, j.printed, &e);
 }
 
 /* --- the table
@@ -443,7 +389,7 @@ static const struct cli_option job_options[] = {
 const struct cli_verb verbs_list[] = {
     VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues),
     VERB("jobs", "[FILTER]", "List jobs: by options, or in words as after / in the console", -1,
-         job_options, run_jobs),
+         job_options, list_jobs),
     VERB("nodes", "", "List worker processes: heartbeats and what they hold", 0, node_options, run_nodes),
     VERB("leases", "", "List leases: who holds what until when", 0, lease_options, run_leases),
     VERB("failures", "", "List failed jobs by error", 0, queue_options, run_failures),

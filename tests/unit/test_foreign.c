@@ -89,6 +89,7 @@ test_trial(void **state)
     assert_string_equal(action_undo(f->action),
                         "none from here: this system keeps no record of it");
     assert_false(action_audited(f->action));
+    assert_non_null(strstr(action_sql(f->action), "-- $1 ids = {\"1\",\"2\"}"));
 
     action_start(f->action, false);
     assert_false(asked(f)->dry);
@@ -120,6 +121,7 @@ test_one_thing(void **state)
     assert_true(asked(f)->dry);
     batch(f, fake_table(CHANGES, NULL));
     assert_string_equal(action_what(f->action), "nothing to change: guard: paused already");
+    assert_string_equal(action_summary(f->action), action_what(f->action));
     assert_int_equal(action_confirm(f->action, false), CONFIRM_NOTHING);
     action_free(f->action);
 
@@ -271,14 +273,12 @@ test_gathering(void **state)
     struct result *one[] = {fake_table(JOBS, "7|mail||failed|1|1|x|c1", NULL)};
     fake_answer(f->db, one);
     batch(f, fake_table(CHANGES, "7|x", NULL));
-    assert_non_null(
-        strstr(action_notes(f->action), "! kind: was looked for among the newest jobs"));
+    assert_non_null(strstr(action_notes(f->action), "! kind was looked for among the newest jobs"));
     action_free(f->action);
 
     params_set(&where, PARAM_ERROR, "boom");
     begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
-    assert_string_equal(action_summary(f->action),
-                        "refused: jobs of Other can't be looked for by error:");
+    assert_string_equal(action_summary(f->action), "refused: Other can't filter by error");
     params_done(&where);
 }
 
@@ -313,6 +313,7 @@ test_wishes(void **state)
     assert_string_equal(asked(f)->sql[0], adapter_sql(f->adapter, SEC_RESCUE));
     batch(f, fake_table(CHANGES, "3|x", NULL));
     assert_string_equal(action_where(f->action), "1 job by id; counted at 08:00:00 UTC");
+    assert_string_equal(action_title(f->action), "Give back running jobs");
     action_free(f->action);
 
     begin(f, &(struct intent){.act = ACT_RELEASE, .node = "w1", .expected = -1});

@@ -1,0 +1,296 @@
+/*
+ * The verbs on queues that are not ours: the real program on the tables of River, of a table of
+ * tasks without nodes and leases, of Que, and of a system that only a file of the user's knows. The
+ * answer of each is looked up in the tables themselves.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/harness.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+#include "tests/term.h"
+
+static char dsn[500];
+
+static PGconn *
+begin(const char *fixture)
+{
+    static int databases;
+    char path[200];
+
+    snprintf(path, sizeof path, "%s%d", fixture, ++databases);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb(path));
+    PGconn *conn = pg_connect(dsn);
+    snprintf(path, sizeof path, "tests/adapters/%s.sql", fixture);
+    pg_file(conn, path);
+    return conn;
+}
+
+/* Runs `queuetop VERB... DSN`: both outputs, one after the other; the caller frees. */
+static char *
+run(int code, const char *fmt, ...)
+{
+    char *out, *err, *args;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_true(vasprintf(&args, fmt, ap) >= 0);
+    va_end(ap);
+    int got = proc_run(NULL, &out, &err, "%s \"%s\"", args, dsn);
+    char *both = xasprintf("%s%s", out, err);
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d\n%s", args, got, code, both);
+    free(out);
+    free(err);
+    free(args);
+    return both;
+}
+
+/* The same, and some part of what it says. */
+static void
+says(int code, const char *args, const char *part)
+{
+    char *all = run(code, "%s", args);
+
+    if (!strstr(all, part))
+        fail_msg("%s: no \"%s\" in:\n%s", args, part, all);
+    free(all);
+}
+
+#define STATES "select string_agg(id || ' ' || state, ',' order by id) from river_job where id "
+
+static void
+looks(void **state)
+{
+    PGconn *conn = begin("river");
+
+    (void)state;
+    says(0, "queues --json", "\"queue\": \"mail\", \"paused\": true, ");
+    says(0, "queues --csv", "default,false,");
+    says(0, "jobs --state failed --queue mail --csv", "11,mail,send_mail,failed,4,25,25,");
+    says(0, "job 4", "timeout after 30 s");
+    says(2, "job 018f0000-0000-7000-8000-000000000001", "not a full job id");
+    says(1, "job 999", "");
+    says(0, "nodes --json", "\"heartbeat_s\": null");
+    says(0, "failures --queue mail --csv", ",division by zero in row N,");
+    says(3, "audit", "does not tell");
+    PQfinish(conn);
+
+    conn = begin("seed_teti");
+    says(0, "queues --csv", "tasks,,2,");
+    says(3, "jobs node:a", "can't filter by node");
+    says(3, "nodes", "does not tell");
+    says(0, "leases --json", "\"job\": \"4\", \"node\": null, \"queue\": \"tasks\"");
+    PQfinish(conn);
+}
+
+/* What is tried out changes nothing; then the same happens for good. */
+static void
+requeues(void **state)
+{
+    PGconn *conn = begin("river");
+    char *before = strdup(pg_value(conn, STATES "> 0"));
+
+    (void)state;
+    says(0, "requeue --state failed --dry-run",
+         "would change: 3 jobs ready, 1 job left alone: another live job has the same unique key "
+         "(index river_job_unique_idx)");
+    says(0, "requeue --state failed --dry-run", "as the system's own: JobRetry");
+    assert_string_equal(pg_value(conn, STATES "> 0"), before);
+    free(before);
+    says(3, "requeue --state failed --yes --expect 4", "expected 4, would change 3");
+    says(3, "requeue --state failed --yes --reset-tries", "can't start the tries of a job over");
+    says(0, "requeue --state failed --yes",
+         "3 jobs ready, 1 job left alone: another live job has the same unique key (index "
+         "river_job_unique_idx); not audited by this system\n");
+    assert_string_equal(pg_value(conn, STATES "in (10, 11, 16, 17)"),
+                        "10 available,11 available,16 discarded,17 available");
+    says(1, "requeue --id 5 --yes --json", "\"action\": null, \"dry_run\": true, \"exit\": 1");
+    says(1, "requeue --id 5 --yes", "guard: a running job");
+    says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: guard:");
+    says(2, "requeue --id abc --yes", "not a full job id");
+    PQfinish(conn);
+}
+
+static void
+changes(void **state)
+{
+    PGconn *conn = begin("river");
+    char *log = xasprintf("%s/acts.log", getenv("TMPDIR"));
+    char *args = xasprintf("cancel --id 1 --yes --reason wrong --log %s", log);
+
+    (void)state;
+    says(0, args, "1 job cancelled; not audited by this system");
+    FILE *f = fopen(log, "r");
+    assert_non_null(f);
+    char line[1000] = "", said[1000] = "";
+    while (fgets(line, sizeof line, f))
+        if (strstr(line, "cancel by "))
+            snprintf(said, sizeof said, "%s", line);
+    fclose(f);
+    assert_non_null(strstr(said, ": 1 job by id; counted at "));
+    assert_non_null(strstr(said, "; reason: wrong"));
+    free(args);
+    remove(log);
+    free(log);
+
+    says(2, "priority 5 --id 2 --yes", "a priority is 1 to 4 here, not \"5\"");
+    says(0, "priority 3 --id 2 --yes", "1 job");
+    assert_string_equal(pg_value(conn, "select priority from river_job where id = 2"), "3");
+    says(0, "reschedule 2h --id 2 --yes", "1 job scheduled");
+    assert_string_equal(pg_value(conn, STATES "= 2"), "2 scheduled");
+    says(0, "delete --id 10 --yes", "1 job deleted");
+    says(0, "pause default --yes", "1 queue paused");
+    says(1, "pause default --yes", "nothing to change: guard:");
+    says(0, "resume default --yes", "1 queue");
+    says(0, "purge --older-than 1h --queue default --yes", "2 jobs deleted");
+    assert_string_equal(pg_value(conn, STATES "in (1, 12, 13, 14)"), "1 cancelled,13 completed");
+    says(3, "extend --id 5 --by 5m --yes", "no such action");
+    says(3, "redrive --id 5 --yes", "no such action");
+    says(3, "terminate host1 --yes", "no such action");
+    says(3, "drain host1 --yes", "no such action");
+    says(3, "undo 018f0000-0000-7000-8000-000000000001 --yes", "no such action");
+    PQfinish(conn);
+}
+
+/* By node where there are nodes, by job everywhere. */
+static void
+releases(void **state)
+{
+    PGconn *conn = begin("river");
+
+    (void)state;
+    says(0, "release --node host2_2026_11_01 --dry-run", "3 leases, 3 expired");
+    says(2, "release --id 5 --node host2 --yes", "say which");
+    says(0, "release --id 8 --yes", "1 job retry");
+    says(0, "release --node host2_2026_11_01 --yes", "1 job failed, 1 job cancelled");
+    assert_string_equal(pg_value(conn, STATES "between 5 and 8"),
+                        "5 running,6 discarded,7 cancelled,8 retryable");
+    PQfinish(conn);
+
+    conn = begin("seed_teti");
+    says(3, "release --node x --yes", "can't release this way");
+    says(0, "release --id 3,5 --yes", "1 job ready, 1 job left alone: guard:");
+    assert_string_equal(pg_value(conn, "select status from tasks where id = 3"), "pending");
+    PQfinish(conn);
+
+    conn = begin("que");
+    says(3, "release --node x --expired-only --yes", "can't tell expired leases from others");
+    says(1, "terminate nobody --dry-run", "no node is called");
+    PQfinish(conn);
+}
+
+/* More ids than one batch: page by page, batch by batch, unlocked in between. */
+static void
+many(void **state)
+{
+    PGconn *conn = begin("seed_teti");
+
+    (void)state;
+    pg_run(conn, "insert into tasks (status, payload) select 'failed', '{}' from "
+                 "generate_series(1, 5000)");
+    says(0, "requeue --state failed --yes", "5,002 jobs ready; not audited by this system");
+    assert_string_equal(pg_value(conn, "select count(*) from tasks where status = 'failed'"), "0");
+    PQfinish(conn);
+}
+
+/* A file of the user's own, with ids that are words, and an act that the database refuses. */
+static void
+own_file(void **state)
+{
+    static const char text[] =
+        "-- adapter: shop\n-- title: the shop's outbox\n-- format: 2\n-- schema: public\n"
+        "-- id-type: text\n"
+        "-- name: detect\nselect 'public' as schema where to_regclass('public.outbox') is not "
+        "null\n"
+        "-- name: queues\nselect 'mail' as queue, null::boolean as paused\n"
+        "-- name: counts\nselect 'other' as queue, 0::bigint as scheduled, 1::bigint as ready, "
+        "0::bigint as retry, 0::bigint as running, 0::bigint as failed, null::bigint as oldest_ms\n"
+        "-- name: jobs\n-- params: queue states ids limit cursor\n"
+        "select id, 'mail' as queue, '' as kind, 'ready' as state, 0 as tries, 1::bigint as "
+        "created_ms, '' as error, id as cursor from {schema}.outbox where $1::text is null or "
+        "$2::text[] is null or $3::text[] is null or $4::int is null or $5::text is null\n"
+        "-- name: job\n-- params: ids\nselect 1 where $1::text[] is null\n"
+        "-- name: requeue\n-- params: ids\n-- official: no\n"
+        "update {schema}.outbox set locked = false where id = any($1::text[]) and locked "
+        "returning id, 'ready' as state\n"
+        "-- name: delete\n-- params: ids\n"
+        "delete from {schema}.outbox where id = any($1::text[]) returning id, 'deleted' as state\n";
+    char *path = xasprintf("%s/shop.sql", getenv("TMPDIR"));
+    char *args;
+    FILE *f = fopen(path, "w");
+
+    (void)state;
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("shop"));
+    PGconn *conn = pg_connect(dsn);
+    pg_run(conn, "create table outbox (id text primary key, locked boolean);"
+                 "insert into outbox values ('mail:1', true), ('mail/2', false);"
+                 "create table refers (id text references outbox); insert into refers values "
+                 "('mail/2')");
+    args = xasprintf("--adapter %s queues --csv", path);
+    says(0, args, "\nmail,,");
+    free(args);
+    args = xasprintf("--adapter %s requeue --id mail:1,mail/2 --yes", path);
+    says(0, args, "1 job ready, 1 job left alone: not in a fitting state any more");
+    assert_string_equal(pg_value(conn, "select count(*) from outbox where locked"), "0");
+    free(args);
+    args = xasprintf("--adapter %s delete --id mail/2 --yes", path);
+    says(5, args, "foreign key");
+    free(args);
+    remove(path);
+    free(path);
+    PQfinish(conn);
+}
+
+/* The question says what must be known; what the server does not keep stands in the messages. */
+static void
+asks(void **state)
+{
+    PGconn *conn = begin("seed_teti");
+    const char *verb[] = {getenv("QUEUETOP"), "release", "--id", "3", dsn, NULL};
+    const char *console[] = {getenv("QUEUETOP"), dsn, NULL};
+    struct vt vt;
+
+    (void)state;
+    vt_spawn(&vt, 24, 100, verb, NULL);
+    vt_want(&vt, "unofficial: tasks table (Teti) has no call for this");
+    vt_want(&vt, "Nothing tells whether its worker is alive");
+    vt_want(&vt, "Type 1 to go on:");
+    vt_type(&vt, "1\n");
+    vt_want(&vt, "1 job ready; not audited by this system");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+
+    vt_spawn(&vt, 24, 100, console, NULL);
+    vt_want(&vt, "tasks");
+    vt_keys(&vt, "2 / text:id:5 enter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "unofficial: tasks table (Teti) has no call for this");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "1 job ready; not audited by this system");
+    assert_string_equal(pg_value(conn, "select status from tasks where id = 5"), "pending");
+    vt_keys(&vt, "8");
+    vt_want(&vt, "requeue by postgres on local/");
+    vt_done(&vt);
+    PQfinish(conn);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(looks),    cmocka_unit_test(requeues), cmocka_unit_test(changes),
+        cmocka_unit_test(releases), cmocka_unit_test(many),     cmocka_unit_test(own_file),
+        cmocka_unit_test(asks),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}
