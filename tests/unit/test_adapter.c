@@ -449,5 +449,6 @@ main(void)
         cmocka_unit_test(test_versions),
     };
 
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no adapters of the user's own */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

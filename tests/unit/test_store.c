@@ -690,5 +690,6 @@ main(void)
         cmocka_unit_test_setup_teardown(test_one_job, set_up, tear_down),
     };
 
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no adapters of the user's own */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
