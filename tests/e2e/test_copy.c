@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The last OSC 52 among the bytes, decoded; what stands around it is for the caller to look at. */
 static const char *
@@ -117,6 +118,55 @@ copies_through_multiplexers(void **state)
     vt_done(&vt);
 }
 
+/* The whole way through a real tmux: screens, keys, an editor in between, the clipboard. */
+static void
+works_in_tmux(void **state)
+{
+    char conf[300], sock[300];
+    const char *argv[] = {
+        "tmux",        "-S",      sock, "-f", conf, "new-session", getenv("QUEUETOP"),
+        "--clipboard", con_dsn(), NULL};
+    const char *const env[] = {"VISUAL=sed -i s/job/JOB/", "TMUX=", NULL};
+    struct vt vt;
+
+    (void)state;
+    if (access("/usr/bin/tmux", X_OK) != 0)
+        skip();
+    con_failed("mail.send", 1, "boom");
+    snprintf(sock, sizeof sock, "%s/tmux.sock", getenv("TMPDIR"));
+    snprintf(conf, sizeof conf, "%s/tmux.conf", getenv("TMPDIR"));
+    FILE *f = fopen(conf, "we");
+    assert_non_null(f);
+    fputs("set -g default-terminal tmux-256color\nset -g allow-passthrough on\n"
+          "set -g status off\nset -s escape-time 0\nset -g set-clipboard off\n",
+          f);
+    fclose(f);
+    vt_spawn(&vt, 24, 80, argv, env);
+    vt_want(&vt, "mail.send");
+    vt_want(&vt, "live");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "copied: mail.send");
+    assert_string_equal(copied(&vt), "mail.send");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_type(&vt, "\033[1;3D"); /* Alt-Left */
+    vt_want(&vt, "all queues");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "JOB 1");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "edit: 1 job ready");
+    vt_resize(&vt, 30, 100);
+    vt_want_row(&vt, 29, "help");
+    vt_keys(&vt, "q");
+    vt_exit_status(&vt);
+    vt_done(&vt);
+    unlink(conf);
+    unlink(sock);
+    assert_int_equal(con_count("payload ->> 'note' = 'JOB 1'"), 1);
+}
+
 /* Terminals take only so much: what was cut is said. */
 static void
 says_how_much_was_copied(void **state)
@@ -200,6 +250,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(copies_rows, con_empty),
         cmocka_unit_test_setup(copies_through_multiplexers, con_empty),
+        cmocka_unit_test_setup(works_in_tmux, con_empty),
         cmocka_unit_test_setup(says_how_much_was_copied, con_empty),
         cmocka_unit_test_setup(shows_rows_in_full, con_empty),
         cmocka_unit_test_setup(sets_limits, con_empty),

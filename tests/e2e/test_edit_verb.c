@@ -113,6 +113,29 @@ opens_the_editor(void **state)
                         "[7] ready");
 }
 
+/* In lines instead of screens too. */
+static void
+edits_in_lines(void **state)
+{
+    const char *env[] = {"VISUAL=sed -i s/1/2/", NULL};
+    char line[200];
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 1, "boom");
+    con_spawn(&vt, 24, 80, (const char *const[]){"--plain", NULL}, env);
+    vt_want(&vt, "type a verb");
+    snprintf(line, sizeof line, "edit %s\n", id_of("true"));
+    vt_type(&vt, line);
+    vt_want(&vt, "Go on?");
+    vt_type(&vt, "y\n");
+    vt_want(&vt, "1 job ready");
+    vt_type(&vt, "quit\n");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+    assert_int_equal(con_count("state = 'ready' and payload ->> 'n' = '2'"), 1);
+}
+
 int
 main(void)
 {
@@ -120,6 +143,7 @@ main(void)
         cmocka_unit_test_setup(takes_a_payload, con_empty),
         cmocka_unit_test_setup(refuses, con_empty),
         cmocka_unit_test_setup(opens_the_editor, con_empty),
+        cmocka_unit_test_setup(edits_in_lines, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);
