@@ -253,6 +253,34 @@ select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capp
        (array_agg(error order by finished_at desc))[1] as sample, (array_agg(id::text order by finished_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
+-- name: groups_by
+-- params: settings queue limit n
+-- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
+with f as materialized (
+    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node, finished_at as at, left(error, 1000) as error
+    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit coalesce($4::int, 5000)
+), g as (
+    select f.*, coalesce({error_key(f.error)}, '') as error_key,
+           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from f where $2::text is null or f.queue = $2::text
+)
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
+       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
+       (array_agg(id order by at desc))[1] as sample_id
+from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+
+-- name: fail_times
+-- params: queue n
+-- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+with f as materialized (
+    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node, finished_at as at, left(error, 1000) as error
+    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit coalesce($2::int, 5000)
+)
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+group by 1, 2, 3
+
 -- name: schedules
 -- params: schedule
 -- the keys that jobs came from, found by hops through the index, and those that are switched off
@@ -282,7 +310,7 @@ order by 1
 with c as materialized (
     select id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and finished_at is not null and error is not null order by id
+      and finished_at is not null and error is not null and jsonb_typeof(serialized_params) = 'object' order by id
 ), l as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
 ), u as (

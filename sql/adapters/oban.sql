@@ -91,7 +91,8 @@ with recursive p as not materialized (
     union all
     select r.rank, r.state, j.queue, j.priority from runs r, p cross join lateral (
         select j.queue, j.priority from {schema}.oban_jobs j
-        where j.state = r.state and (j.queue, j.priority) > (r.queue, r.priority) and (p.queue is null or j.queue = p.queue)
+        where j.state = r.state and (p.queue is not null or (j.queue, j.priority) > (r.queue, r.priority))
+          and (p.queue is null or (j.queue = p.queue and j.priority > r.priority))
         order by j.queue, j.priority limit 1) j
 ), live as (
     select r.rank, r.o1, j.scheduled_at as at, j.id, row_number() over (order by r.rank, r.o1, j.scheduled_at, j.id) as o
@@ -208,7 +209,7 @@ order by 1
 -- params: node queue limit
 -- a running job is a lease of its own; where Oban's Lifeline runs it takes the job after an hour
 select id as lease, coalesce(attempted_by[1], '') as node, queue, 1::bigint as jobs, {ms(attempted_at)} as started_ms,
-       {ms(attempted_at + interval '1 h')} as lease_until_ms, id::text as job_ids, attempt as tries,
+       {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids, attempt as tries,
        max_attempts as max_tries, case when attempt < max_attempts then '→ ready' else '→ failed (last try)' end as effect
 from {schema}.oban_jobs
 where state = 'executing' and ($1::text is null or attempted_by[1] = $1::text) and ($2::text is null or queue = $2::text)
@@ -226,6 +227,34 @@ select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capp
        {ms(min(discarded_at))} as first_ms, {ms(max(discarded_at))} as last_ms,
        (array_agg(error order by discarded_at desc))[1] as sample, (array_agg(id::text order by discarded_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: groups_by
+-- params: settings queue limit n
+-- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
+with f as materialized (
+    select id::text, queue, worker as kind, attempted_by[1] as node, discarded_at as at, left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
+    from {schema}.oban_jobs where state = 'discarded' order by discarded_at desc limit coalesce($4::int, 5000)
+), g as (
+    select f.*, coalesce({error_key(f.error)}, '') as error_key,
+           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from f where $2::text is null or f.queue = $2::text
+)
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
+       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
+       (array_agg(id order by at desc))[1] as sample_id
+from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+
+-- name: fail_times
+-- params: queue n
+-- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+with f as materialized (
+    select id::text, queue, worker as kind, attempted_by[1] as node, discarded_at as at, left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
+    from {schema}.oban_jobs where state = 'discarded' order by discarded_at desc limit coalesce($2::int, 5000)
+)
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+from f where ($1::text is null or queue = $1::text) and at > timezone('UTC', now()) - interval '30 min'
+group by 1, 2, 3
 
 -- name: requeue
 -- params: ids

@@ -84,7 +84,8 @@ with recursive p as not materialized (
     union all
     select r.rank, r.state, j.queue, j.priority from runs r, p cross join lateral (
         select j.queue, j.priority from {schema}.river_job j
-        where j.state = r.state and (j.queue, j.priority) > (r.queue, r.priority) and (p.queue is null or j.queue = p.queue)
+        where j.state = r.state and (p.queue is not null or (j.queue, j.priority) > (r.queue, r.priority))
+          and (p.queue is null or (j.queue = p.queue and j.priority > r.priority))
         order by j.queue, j.priority limit 1) j
 ), live as (
     select r.rank, r.o1, j.scheduled_at as at, j.id, row_number() over (order by r.rank, r.o1, j.scheduled_at, j.id) as o
@@ -218,7 +219,7 @@ order by 1
 -- a running job is a lease of its own; it ends when River's rescuer would take the job
 select id as lease, coalesce(attempted_by[array_upper(attempted_by, 1)], '') as node, queue, 1::bigint as jobs,
        {ms(attempted_at)} as started_ms,
-       {ms(attempted_at + interval '1 h')} as lease_until_ms, id::text as job_ids,
+       {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids,
        attempt::int as tries, max_attempts::int as max_tries,
        case when metadata ? 'cancel_attempted_at' then '→ cancelled' when attempt < max_attempts then '→ retry' else '→ failed (last try)' end as effect
 from {schema}.river_job
@@ -237,6 +238,36 @@ select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capp
        {ms(min(finalized_at))} as first_ms, {ms(max(finalized_at))} as last_ms,
        (array_agg(error order by finalized_at desc))[1] as sample, (array_agg(id::text order by finalized_at desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+
+-- name: groups_by
+-- params: settings queue limit n
+-- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
+with f as materialized (
+    select id::text, queue, kind, attempted_by[array_upper(attempted_by, 1)] as node, finalized_at as at,
+           left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
+    from {schema}.river_job where state = 'discarded' and finalized_at is not null order by finalized_at desc limit coalesce($4::int, 5000)
+), g as (
+    select f.*, coalesce({error_key(f.error)}, '') as error_key,
+           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at at time zone 'UTC', 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from f where $2::text is null or f.queue = $2::text
+)
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
+       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
+       (array_agg(id order by at desc))[1] as sample_id
+from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+
+-- name: fail_times
+-- params: queue n
+-- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+with f as materialized (
+    select id::text, queue, kind, attempted_by[array_upper(attempted_by, 1)] as node, finalized_at as at,
+           left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
+    from {schema}.river_job where state = 'discarded' and finalized_at is not null order by finalized_at desc limit coalesce($2::int, 5000)
+)
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+group by 1, 2, 3
 
 -- name: requeue
 -- params: ids
@@ -261,7 +292,7 @@ set state = case when metadata ? 'cancel_attempted_at' then 'cancelled' when att
     errors = array_append(errors, jsonb_build_object('at', now(), 'attempt', attempt, 'error', 'taken back by an operator: the worker seemed gone', 'trace', '')),
     metadata = metadata || jsonb_build_object('river:rescue_count',
         case when metadata ->> 'river:rescue_count' ~ '^[0-9]{1,8}$' then (metadata ->> 'river:rescue_count')::int else 0 end + 1)
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'running'
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'running' and coalesce(array_ndims(errors), 1) = 1
 returning id::text, case state when 'retryable' then 'retry' when 'discarded' then 'failed' else state::text end as state
 
 -- name: release_where
@@ -276,7 +307,7 @@ set state = case when metadata ? 'cancel_attempted_at' then 'cancelled' when att
     errors = array_append(errors, jsonb_build_object('at', now(), 'attempt', attempt, 'error', 'taken back by an operator: the worker seemed gone', 'trace', '')),
     metadata = metadata || jsonb_build_object('river:rescue_count',
         case when metadata ->> 'river:rescue_count' ~ '^[0-9]{1,8}$' then (metadata ->> 'river:rescue_count')::int else 0 end + 1)
-where state = 'running' and attempted_by[array_upper(attempted_by, 1)] = $1::text
+where state = 'running' and attempted_by[array_upper(attempted_by, 1)] = $1::text and coalesce(array_ndims(errors), 1) = 1
   and (not coalesce($2::boolean, true) or attempted_at < now() - interval '1 h')
 returning id::text, case state when 'retryable' then 'retry' when 'discarded' then 'failed' else state::text end as state
 
@@ -289,7 +320,7 @@ returning id::text, case state when 'retryable' then 'retry' when 'discarded' th
 with j as materialized (
     select id, queue, state from {schema}.river_job
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and state not in ('cancelled', 'completed', 'discarded')
+      and state not in ('cancelled', 'completed', 'discarded') and jsonb_typeof(metadata) = 'object'
     order by id for update
 ), u as (
     update {schema}.river_job r
@@ -319,7 +350,7 @@ returning id::text, 'deleted' as state
 -- official: no
 -- guard: only jobs that wait
 -- range: 1..4
-update {schema}.river_job set priority = $2::int
+update {schema}.river_job set priority = least(greatest($2::int, 1), 4)::smallint
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
   and state in ('available', 'pending', 'retryable', 'scheduled') and $2::int between 1 and 4
 returning id::text, case state when 'available' then 'ready' when 'retryable' then 'retry' when 'pending' then 'blocked' else state::text end as state

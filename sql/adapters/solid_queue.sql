@@ -273,6 +273,42 @@ select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capp
        (array_agg(text order by id desc))[1] as sample, (array_agg(job_id::text order by id desc))[1] as sample_id
 from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
+-- name: groups_by
+-- params: settings queue limit n
+-- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
+with f as materialized (
+    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node, f.created_at as at,
+           left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
+                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+                     else f.error end, 1000) as error
+    from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($4::int, 5000)) f
+    cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
+), g as (
+    select f.*, coalesce({error_key(f.error)}, '') as error_key,
+           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from f where $2::text is null or f.queue = $2::text
+)
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
+       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
+       (array_agg(id order by at desc))[1] as sample_id
+from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+
+-- name: fail_times
+-- params: queue n
+-- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+with f as materialized (
+    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node, f.created_at as at,
+           left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
+                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+                     else f.error end, 1000) as error
+    from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($2::int, 5000)) f
+    cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
+)
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+group by 1, 2, 3
+
 -- name: schedules
 -- params: schedule
 select t.key::text as name, t.schedule::text as cron, '' as tz, coalesce(t.queue_name, j.queue_name, 'default')::text as queue,

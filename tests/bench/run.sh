@@ -22,6 +22,7 @@ fi
 for p in $parts; do
     [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }
 done
+# shellcheck disable=SC2154 # lib.sh sets it
 "$src/tests/engines.sh"
 RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
 start_server

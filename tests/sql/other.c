@@ -51,7 +51,7 @@ static void
 read_words(struct params *p, va_list words)
 {
     for (const char *w; (w = va_arg(words, const char *));) {
-        enum param name;
+        enum param name = PARAM_TOTAL;
         const char *eq = strchr(w, '=');
         if (!eq || !param_find(w, (int)(eq - w), &name))
             fail_msg("no parameter: %s", w);

@@ -8,11 +8,12 @@ const struct other_load other_loads[] = {
      .live =
             "insert into river_job (state, queue, kind, priority, attempt, max_attempts, "
             "scheduled_at, attempted_at, finalized_at, attempted_by, args) "
-            "select s::river_job_state, 'q' || i % 20, 'bulk_import', 1 + i % 2, 1, 25, now() + (i - "
+            "select s::river_job_state, 'q' || i % 20, 'bulk_import', 1 + i % 2, 1, 25, now() + (i "
+            "- "
             "4000) * interval '1 s', now(), "
             "case s when 'discarded' then now() - i * interval '1 s' end, '{w}', '{\"user\": 1}' "
             "from generate_series(1, 5000) i, lateral (select (array['available', 'available', "
-            "'running', 'retryable', 'scheduled', 'discarded'])[1 + i % 6] as s) s",                                                                                         .done =
+            "'running', 'retryable', 'scheduled', 'discarded'])[1 + i % 6] as s) s",                                                                                             .done =
             "insert into river_job (state, queue, kind, priority, attempt, max_attempts, "
             "scheduled_at, attempted_at, finalized_at, attempted_by, args) "
             "select 'completed', 'q' || i % 20, 'bulk_import', 1 + i % 2, 1, 25, t, t, t, '{w}', "
@@ -22,15 +23,15 @@ const struct other_load other_loads[] = {
     {
      .name = "oban",
      .table = "oban_jobs",
-     .live =
-            "insert into oban_jobs (state, queue, worker, priority, attempt, max_attempts, "
-            "scheduled_at, attempted_at, discarded_at, attempted_by, args) "
-            "select s::oban_job_state, 'q' || i % 20, 'bulk_import', i % 2, 1, 20, timezone('UTC', now()) "
-            "+ (i - 4000) * interval '1 s', timezone('UTC', now()), "
-            "case s when 'discarded' then timezone('UTC', now()) - i * interval '1 s' end, "
-            "'{w,u}', '{\"user\": 1}' "
-            "from generate_series(1, 5000) i, lateral (select (array['available', 'available', "
-            "'executing', 'retryable', 'scheduled', 'discarded'])[1 + i % 6] as s) s",                                                                                                                                                         .done =
+     .live = "insert into oban_jobs (state, queue, worker, priority, attempt, max_attempts, "
+                "scheduled_at, attempted_at, discarded_at, attempted_by, args) "
+                "select s::oban_job_state, 'q' || i % 20, 'bulk_import', i % 2, 1, 20, "
+                "timezone('UTC', now()) "
+                "+ (i - 4000) * interval '1 s', timezone('UTC', now()), "
+                "case s when 'discarded' then timezone('UTC', now()) - i * interval '1 s' end, "
+                "'{w,u}', '{\"user\": 1}' "
+                "from generate_series(1, 5000) i, lateral (select (array['available', 'available', "
+                "'executing', 'retryable', 'scheduled', 'discarded'])[1 + i % 6] as s) s",                                                                                                                                                             .done =
             "insert into oban_jobs (state, queue, worker, priority, attempt, max_attempts, "
             "scheduled_at, attempted_at, completed_at, attempted_by, args) "
             "select 'completed', 'q' || i % 20, 'bulk_import', i % 2, 1, 20, t, t, t, '{w,u}', "
@@ -43,7 +44,8 @@ const struct other_load other_loads[] = {
      .live =
             "insert into good_jobs (id, queue_name, priority, job_class, created_at, updated_at, "
             "scheduled_at, performed_at, finished_at, error, serialized_params) "
-            "select gen_random_uuid(), 'q' || i % 20, 0, 'bulk_import', now(), now(), timezone('UTC', "
+            "select gen_random_uuid(), 'q' || i % 20, 0, 'bulk_import', now(), now(), "
+            "timezone('UTC', "
             "now()) "
             "+ (i - 4000) * interval '1 s', case i % 5 when 1 then timezone('UTC', now()) end, "
             "case i % 5 when 2 then timezone('UTC', now()) - i * interval '1 s' end, case i % 5 "
@@ -52,7 +54,8 @@ const struct other_load other_loads[] = {
             "from generate_series(1, 5000) i", .done =
             "insert into good_jobs (id, queue_name, priority, job_class, created_at, updated_at, "
             "scheduled_at, performed_at, finished_at, serialized_params) "
-            "select gen_random_uuid(), 'q' || i % 20, 0, 'bulk_import', t, t, t, t, t, '{\"arguments\": "
+            "select gen_random_uuid(), 'q' || i % 20, 0, 'bulk_import', t, t, t, t, t, "
+            "'{\"arguments\": "
             "[1], \"executions\": 1}' "
             "from generate_series(current_setting('t.from')::int, current_setting('t.to')::int) i, "
             "lateral (select timezone('UTC', now()) - i * interval '1 s' as t) t", },
@@ -62,14 +65,15 @@ const struct other_load other_loads[] = {
      .live =
             "with j as (insert into solid_queue_jobs (queue_name, class_name, arguments, "
             "created_at, updated_at) "
-            "select 'q' || i % 20, 'bulk_import', '{\"arguments\":[],\"executions\":0}', now(), now() "
+            "select 'q' || i % 20, 'bulk_import', '{\"arguments\":[],\"executions\":0}', now(), "
+            "now() "
             "from generate_series(1, 5000) i returning id, queue_name), "
             "r as (insert into solid_queue_ready_executions (job_id, queue_name, created_at) "
             "select id, queue_name, now() from j where id % 3 = 0), "
             "f as (insert into solid_queue_failed_executions (job_id, error, created_at) select "
             "id, '{\"exception_class\":\"E\",\"message\":\"x\"}', now() from j where id % 3 = 1) "
             "insert into solid_queue_claimed_executions (job_id, process_id, created_at) select "
-            "id, 1, now() from j where id % 3 = 2",                                                                                                                               .done =
+            "id, 1, now() from j where id % 3 = 2",                                                                                                                                   .done =
             "insert into solid_queue_jobs (queue_name, class_name, arguments, created_at, "
             "updated_at, finished_at) "
             "select 'q' || i % 20, 'bulk_import', '{\"arguments\":[],\"executions\":0}', t, t, t "

@@ -9,7 +9,7 @@
 
 enum { FEW = 10000, MANY = 100000 };
 
-enum { QUESTIONS = 9 };
+enum { QUESTIONS = 10 };
 
 static void
 measure(struct other *f, int64_t *n)
@@ -23,6 +23,7 @@ measure(struct other *f, int64_t *n)
     n[6] = other_buffers(f, SEC_JOBS, "limit=200", "kind=nothing", "n=1000", NULL);
     n[7] = other_buffers(f, SEC_NODES, NULL);
     n[8] = other_buffers(f, SEC_GROUPS, NULL);
+    n[9] = other_buffers(f, SEC_JOBS, "limit=200", "states={completed}", "queue=q3", NULL);
 }
 
 static void

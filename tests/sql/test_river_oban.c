@@ -2,6 +2,7 @@
  * River and Oban by their schema: what the console shows of a database of theirs, and what each act
  * changes there, refuses, and tells the programs that listen.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,10 @@ river_is_shown(void **state)
     expect_look(&f, "1793530800500 1793527200000", SEC_ATTEMPTS, "ended_ms", "ids={4}");
     expect_look(&f, "-", SEC_ATTEMPTS, "ended_ms", "ids={17}"); /* hostile text is no time */
     expect_look(&f, "t t t f", SEC_JOBS, "stale", "states={running}");
+    expect_look(&f, "kind'; drop table river_job; -- report send_mail sync", SEC_GROUPS_BY, "group",
+                "settings=kind");
+    expect_look(&f, "1 1 1 1", SEC_GROUPS_BY, "n", "settings=kind");
+    expect_look(&f, "1", SEC_FAIL_TIMES, "n"); /* 17; the others are older than half an hour */
     other_close(&f);
 }
 
@@ -116,6 +121,30 @@ river_meets_a_unique_job(void **state)
     expect_act(&f, "10 ready", SEC_REQUEUE, "ids={10}");
     expect_act(&f, "15 cancelled", SEC_CANCEL, "ids={15}"); /* its key is free then */
     expect_act(&f, "16 ready", SEC_REQUEUE, "ids={16}");
+    other_close(&f);
+}
+
+/* The whole way, by the program: the batch fails as a whole and is repeated row by row. */
+static void
+river_is_requeued_row_by_row(void **state)
+{
+    struct other f;
+    char command[1024], out[4096];
+
+    (void)state;
+    other_open(&f, "river", "river_rows");
+    snprintf(command, sizeof command, "%s requeue --id 10 --id 16 --id 5 --id 3 --yes --json '%s'",
+             getenv("QUEUETOP"), pg_dsn("river_rows"));
+    FILE *p = popen(command, "re");
+    assert_non_null(p);
+    out[fread(out, 1, sizeof out - 1, p)] = 0;
+    assert_int_equal(pclose(p), 0);
+    assert_non_null(strstr(out, "\"changed\": 2, \"skipped\": 2"));
+    assert_non_null(strstr(out, "the same unique key (index river_job_unique_idx)"));
+    expect_row(&f, "available discarded running available",
+               "select string_agg(state::text, ' ' order by array_position('{10,16,5,3}'::int[], "
+               "id::int)) "
+               "from river_job where id in (10, 16, 5, 3)");
     other_close(&f);
 }
 
@@ -224,6 +253,9 @@ oban_is_shown(void **state)
     expect_look(&f, "** (ArithmeticError) bad argument N", SEC_GROUPS, "error_key",
                 "queue=default");
     expect_look(&f, "2 1", SEC_ATTEMPTS, "number", "ids={4}");
+    expect_look(&f, "web@host1", SEC_GROUPS_BY, "group", "settings=node");
+    expect_look(&f, "2", SEC_GROUPS_BY, "n", "settings=node");
+    expect_look(&f, "", SEC_FAIL_TIMES, "n");
     /* the times have no zone and mean UTC, whatever the session's zone is */
     expect_look(
         &f,
@@ -361,6 +393,7 @@ main(void)
         cmocka_unit_test(river_lists_are_whole_page_by_page),
         cmocka_unit_test(river_requeue_keeps_its_checks),
         cmocka_unit_test(river_meets_a_unique_job),
+        cmocka_unit_test(river_is_requeued_row_by_row),
         cmocka_unit_test(river_takes_jobs_back),
         cmocka_unit_test(river_is_told_of_cancels_and_pauses),
         cmocka_unit_test(river_changes_and_deletes),
