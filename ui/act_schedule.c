@@ -88,19 +88,20 @@ static const char *const catch_ups[] = {"none", "latest", "all", NULL};
 static const char *const overlaps[] = {"allowed", "one at a time", NULL};
 
 static const struct form_field fields[] = {
-    {"name",         FIELD_TEXT,   "",   NULL,      "what it is called: report.daily"                      },
+    {"name",         FIELD_TEXT,   "",   NULL,      "what it is called: report.daily"                },
     {"cron line",    FIELD_TEXT,   "",   NULL,
-     "minute hour day month weekday: 30 2 * * 1-5; or @hourly, @daily, @weekly, @every 90s"                },
-    {"zone",         FIELD_TEXT,   "",   NULL,      "by the clock of this zone: UTC, Europe/Berlin"        },
-    {"queue",        FIELD_TEXT,   "",   NULL,      "where its jobs go"                                    },
-    {"kind",         FIELD_TEXT,   "",   NULL,      "what sort of job it is; may be empty"                 },
-    {"payload",      FIELD_DOC,    "",   NULL,      "JSON, unless the payload type says else; may be empty; F5: editor"},
-    {"payload type", FIELD_TEXT,   "",   NULL,      "empty: JSON; text/plain: the payload is a text"       },
-    {"priority",     FIELD_TEXT,   "",   NULL,      "0 (soonest) to 9"                                     },
-    {"catch up",     FIELD_CHOICE, NULL, catch_ups, "which of the runs that were missed follow later"      },
+     "minute hour day month weekday: 30 2 * * 1-5; or @hourly, @daily, @weekly, @every 90s"          },
+    {"zone",         FIELD_TEXT,   "",   NULL,      "by the clock of this zone: UTC, Europe/Berlin"  },
+    {"queue",        FIELD_TEXT,   "",   NULL,      "where its jobs go"                              },
+    {"kind",         FIELD_TEXT,   "",   NULL,      "what sort of job it is; may be empty"           },
+    {"payload",      FIELD_DOC,    "",   NULL,
+     "JSON, unless the payload type says else; may be empty; F5: editor"                             },
+    {"payload type", FIELD_TEXT,   "",   NULL,      "empty: JSON; text/plain: the payload is a text" },
+    {"priority",     FIELD_TEXT,   "",   NULL,      "0 (soonest) to 9"                               },
+    {"catch up",     FIELD_CHOICE, NULL, catch_ups, "which of the runs that were missed follow later"},
     {"overlap",      FIELD_CHOICE, NULL, overlaps,
-     "one at a time: no run while the job of an earlier one is unfinished"                                 },
-    {"comment",      FIELD_TEXT,   "",   NULL,      "a note for people"                                    },
+     "one at a time: no run while the job of an earlier one is unfinished"                           },
+    {"comment",      FIELD_TEXT,   "",   NULL,      "a note for people"                              },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

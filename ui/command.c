@@ -207,19 +207,19 @@ command_group(const struct command *c)
         unsigned scope;
         const char *title;
     } groups[] = {
-        {IN_DIALOG,                    "In boxes that ask"},
-        {IN_REPLAY,                    "In a recording"   },
-        {IN_QUEUES,                    "Queues"           },
-        {IN_NODES,                     "Nodes"            },
-        {IN_SCHEDULES,                 "Schedules"        },
-        {IN_DATABASE,                  "Database"         },
-        {IN_AUDIT,                     "Audit"            },
-        {IN_JOB,                       "Job"              },
-        {IN_JOBS | IN_FAILED | IN_JOB, "Jobs and Failed"  },
+        {IN_DIALOG,                       "In boxes that ask"      },
+        {IN_REPLAY,                       "In a recording"         },
+        {IN_QUEUES,                       "Queues"                 },
+        {IN_NODES,                        "Nodes"                  },
+        {IN_SCHEDULES,                    "Schedules"              },
+        {IN_DATABASE,                     "Database"               },
+        {IN_AUDIT,                        "Audit"                  },
+        {IN_JOB,                          "Job"                    },
+        {IN_JOBS | IN_FAILED | IN_JOB,    "Jobs and Failed"        },
         {IN_QUEUES | IN_JOBS | IN_FAILED, "Queues, Jobs and Failed"},
-        {IN_NODES | IN_JOBS | IN_JOB,  "Jobs and Nodes"   },
-        {LISTS,                        "Tables"           },
-        {IN_ALL,                       "Everywhere"       },
+        {IN_NODES | IN_JOBS | IN_JOB,     "Jobs and Nodes"         },
+        {LISTS,                           "Tables"                 },
+        {IN_ALL,                          "Everywhere"             },
     };
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)

@@ -122,14 +122,71 @@ evil_boxes(struct vt *vt, const char *tab, const char *const *keys)
         evil_box(vt, *keys++, tab);
 }
 
+static const char *const of_queues[] = {"f", "Y", "l", "N", "p", "P", "a", NULL},
+                         *const of_jobs[] = {"f", "Y", "N", "e", "b", "X", "D", NULL},
+                         *const of_failed[] = {"f", "Y", "N", "e", "X", NULL},
+                         *const edit_only[] = {"e", NULL}, *const of_others[] = {"f", "Y", NULL};
+
+static void
+evil_pages(struct vt *vt, bool with_boxes)
+{
+    vt_keys(vt, "2");
+    vt_want(vt, "1 of 3");
+    vt_settle(vt, 100);
+    frame_stands(vt, "Jobs");
+    for (int job = 0; job < 3; job++) {
+        vt_keys(vt, "enter");
+        vt_want(vt, "PAYLOAD");
+        vt_keys(vt, "G w right right g w");
+        vt_settle(vt, 50);
+        frame_stands(vt, "Jobs");
+        vt_keys(vt, "esc");
+        vt_settle(vt, 50);
+        if (with_boxes)
+            evil_boxes(vt, "Jobs", job == 0 ? of_jobs : edit_only);
+        vt_keys(vt, "down");
+    }
+}
+
+static void
+evil_failures(struct vt *vt, bool with_boxes)
+{
+    vt_keys(vt, "3");
+    vt_want(vt, "grouped");
+    vt_settle(vt, 100);
+    frame_stands(vt, "Failed");
+    if (with_boxes)
+        evil_boxes(vt, "Failed", of_failed);
+    vt_keys(vt, "r");
+    vt_want(vt, "1 job");
+    vt_settle(vt, 50);
+    vt_keys(vt, "f3");
+    vt_settle(vt, 50);
+    vt_keys(vt, "esc esc");
+}
+
+static void
+evil_nodes(struct vt *vt, bool with_boxes)
+{
+    vt_keys(vt, "4");
+    vt_want(vt, "EXPIRED");
+    vt_settle(vt, 100);
+    frame_stands(vt, "Nodes");
+    if (with_boxes)
+        evil_boxes(vt, "Nodes", of_others);
+    vt_keys(vt, "L");
+    vt_settle(vt, 50);
+    vt_keys(vt, "enter");
+    vt_settle(vt, 100);
+    vt_keys(vt, "esc esc 6");
+    vt_want(vt, "pause");
+    vt_settle(vt, 50);
+    frame_stands(vt, "Audit");
+}
+
 static void
 hostile_text_is_text(void **state)
 {
-    static const char *const of_queues[] = {"f", "Y", "l", "N", "p", "P", "a", NULL},
-                             *const of_jobs[] = {"f", "Y", "N", "e", "b", "X", "D", NULL},
-                             *const of_failed[] = {"f", "Y", "N", "e", "X", NULL},
-                             *const edit_only[] = {"e", NULL},
-                             *const of_others[] = {"f", "Y", NULL};
     static const int sizes[][2] = {
         {24, 80 },
         {45, 140},
@@ -148,47 +205,9 @@ hostile_text_is_text(void **state)
         frame_stands(&vt, "Queues");
         if (i == 0)
             evil_boxes(&vt, "Queues", of_queues);
-        vt_keys(&vt, "2");
-        vt_want(&vt, "1 of 3");
-        vt_settle(&vt, 100);
-        frame_stands(&vt, "Jobs");
-        for (int job = 0; job < 3; job++) {
-            vt_keys(&vt, "enter");
-            vt_want(&vt, "PAYLOAD");
-            vt_keys(&vt, "G w right right g w");
-            vt_settle(&vt, 50);
-            frame_stands(&vt, "Jobs");
-            vt_keys(&vt, "esc");
-            vt_settle(&vt, 50);
-            if (i == 0)
-                evil_boxes(&vt, "Jobs", job == 0 ? of_jobs : edit_only);
-            vt_keys(&vt, "down");
-        }
-        vt_keys(&vt, "3");
-        vt_want(&vt, "grouped");
-        vt_settle(&vt, 100);
-        frame_stands(&vt, "Failed");
-        if (i == 0)
-            evil_boxes(&vt, "Failed", of_failed);
-        vt_keys(&vt, "r");
-        vt_want(&vt, "1 job");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "f3");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "esc esc 4");
-        vt_want(&vt, "EXPIRED");
-        vt_settle(&vt, 100);
-        frame_stands(&vt, "Nodes");
-        if (i == 0)
-            evil_boxes(&vt, "Nodes", of_others);
-        vt_keys(&vt, "L");
-        vt_settle(&vt, 50);
-        vt_keys(&vt, "enter");
-        vt_settle(&vt, 100);
-        vt_keys(&vt, "esc esc 6");
-        vt_want(&vt, "pause");
-        vt_settle(&vt, 50);
-        frame_stands(&vt, "Audit");
+        evil_pages(&vt, i == 0);
+        evil_failures(&vt, i == 0);
+        evil_nodes(&vt, i == 0);
         evil_database(&vt);
         vt_keys(&vt, "y 8");
         vt_settle(&vt, 50);
