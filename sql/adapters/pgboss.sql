@@ -3,7 +3,7 @@
 -- format: 2
 -- schema: pgboss
 -- id-type: text
--- tested-versions: 24 26 30-31 37
+-- tested-versions: 24 26 30-31 36-37
 -- min-version: 24
 -- states: scheduled=created ready=created,retry retry=retry blocked=created,retry running=active failed=failed completed=completed cancelled=cancelled
 -- tables: job queue version
@@ -222,7 +222,7 @@ with i as (
     update {schema}.job j
     set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
         retry_limit = least(j.retry_limit, 2147483646) + (j.state = 'failed')::int,
-        completed_on = case when j.state = 'failed' and (select version < 25 from {schema}.version) then j.completed_on end,
+        completed_on = case when j.state = 'failed' and (select version < 37 from {schema}.version) then j.completed_on end,
         keep_until = case when j.state < 'active' then now() + (j.keep_until - j.start_after) else j.keep_until end,
         start_after = case when j.state < 'active' then now() else j.start_after end
     from i
@@ -316,7 +316,7 @@ from u where (select count(*) from woken) >= 0
 -- params: ids
 -- official: redrive
 -- guard: a job that runs or has ended, or did not come from another queue
--- requires: version >= 37
+-- requires: version >= 36
 with m as (
     delete from {schema}.job j
     using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
