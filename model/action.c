@@ -295,6 +295,18 @@ batch_came(void *ctx, struct db_reply *reply)
     next_batch(a, more, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
 }
 
+bool
+action_has_moved(struct action *a)
+{
+    struct err e = {0};
+
+    if (a->serial == adapter_serial(a->adapter))
+        return false;
+    fail(&e, ERR_REFUSED, "another queue is there now than the one that was asked");
+    action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, &e);
+    return true;
+}
+
 static void
 ask_batch(void *ctx)
 {
@@ -303,6 +315,8 @@ ask_batch(void *ctx)
     bool trying = a->state == ACTION_PREVIEWING;
 
     a->timer = 0;
+    if (action_has_moved(a))
+        return;
     if (a->stop && !a->in_doubt && a->tries == 0) {
         action_end(a, ACTION_STOPPED, NULL);
         return;

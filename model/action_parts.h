@@ -30,6 +30,7 @@ struct action {
     struct loop *loop;
     struct db *db;
     const struct adapter *adapter;
+    int serial; /* of the adapter at the preview */
     enum act act;
     struct params params; /* of the preview and of every batch */
     char id[40];
@@ -76,6 +77,9 @@ struct action {
 void action_touch(struct action *a);
 /* Asks a call whose answer comes to fn; counts it. */
 void action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn);
+/* The adapter has become another since the preview, after a new connection: that ends the action.
+ */
+bool action_has_moved(struct action *a);
 /* First thing in an answer: false = the action is gone, leave at once. */
 bool action_answered(struct action *a);
 void action_end(struct action *a, enum action_state state, const struct err *e);

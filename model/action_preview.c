@@ -228,6 +228,8 @@ ask_page(struct action *a)
 {
     struct db_param storage[ADAPTER_PARAMS];
 
+    if (action_has_moved(a))
+        return;
     params_set_int(&a->search, PARAM_LIMIT, GATHER_PAGE);
     params_set_int(&a->search, PARAM_N, GATHER_SCAN);
     struct db_stmt stmt = adapter_bind(a->adapter, SEC_JOBS, &a->search, storage);
@@ -272,5 +274,6 @@ action_preview(struct action *a)
 {
     struct db_stmt stmt = {.sql = console_sql("spent")};
 
+    a->serial = adapter_serial(a->adapter);
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, clock_came);
 }

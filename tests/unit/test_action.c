@@ -92,6 +92,28 @@ test_predicate(void **state)
     assert_int_equal(action_progress(f->action).changed, 402);
 }
 
+/* After a reconnection another queue may be there: no batch goes to it. */
+static void
+test_moved(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = {0};
+
+    begin(f, &(struct intent){
+                 .act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1, .batch_size = 2});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    action_start(f->action, false);
+    assert_true(adapter_use(f->adapter, "queues", &e)); /* the same one is no other */
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", "b|ready|~|~|1", NULL));
+    assert_true(adapter_use(f->adapter, "others", &e));
+    while (action_state(f->action) == ACTION_RUNNING)
+        assert_true(loop_turn(f->loop, 1000, &e));
+    assert_int_equal(action_state(f->action), ACTION_FAILED);
+    assert_int_equal(f->db->next, f->db->n);
+    assert_non_null(strstr(action_summary(f->action), "another queue is there now"));
+    assert_non_null(strstr(action_summary(f->action), "done before: 2 jobs ready"));
+}
+
 /* A filter that says more than requeue_where takes: the ids are looked up first. */
 static void
 test_gathering(void **state)
@@ -350,6 +372,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_predicate, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gathering, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_asks_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
