@@ -2,6 +2,8 @@
  * The verbs that look: queues, nodes, leases, failures, audit (jobs: ui/cli_jobs.c). Each is a
  * table of columns over the rows of the adapter's section.
  */
+#include "ui/cli_list.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 
 #include "model/history.h"
 #include "model/mem.h"
-#include "ui/cli_list.h"
 #include "ui/verbs.h"
 
 enum { ON_TERMINAL = 100, ALL = 1000000, RATE_MS = 10000 };

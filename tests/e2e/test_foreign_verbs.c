@@ -194,6 +194,11 @@ many(void **state)
                  "generate_series(1, 5000)");
     says(0, "requeue --state failed --yes", "5,002 jobs ready; not audited by this system");
     assert_string_equal(pg_value(conn, "select count(*) from tasks where status = 'failed'"), "0");
+    pg_run(conn, "insert into tasks (status, payload) select 'failed', '{}' from "
+                 "generate_series(1, 100001)");
+    says(3, "requeue --state failed --yes", "more than 100000 jobs match");
+    assert_string_equal(pg_value(conn, "select count(*) from tasks where status = 'failed'"),
+                        "100001");
     PQfinish(conn);
 }
 
