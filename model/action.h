@@ -192,6 +192,13 @@ int action_exit_code(const struct action *a);
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
 /* Its preview is the act itself, rolled back. */
 bool act_is_tried(enum act act, const struct adapter *a);
+/* How an act is to be marked there: not the system's own way; dangerous, with its sentence (NULL =
+ * it is not); what its guard leaves alone (NULL = nothing is said). */
+struct act_mark {
+    bool unofficial;
+    const char *danger, *guard;
+};
+struct act_mark act_mark(enum act act, bool by_ids, const struct adapter *a);
 /* Whether the text is a priority there. */
 bool act_priority_fits(const struct adapter *a, const char *text, struct err *e)
     __attribute__((warn_unused_result));

@@ -17,6 +17,12 @@ add_line(struct buf *b, const char *text)
     buf_printf(b, "%s%s", b->len ? "\n" : "", text);
 }
 
+static bool
+is_unofficial(const char *official)
+{
+    return !strncmp(official, "no", 2) && (!official[2] || strchr(" ,;:(", official[2]));
+}
+
 /* "no", "no (why)" or what it imitates. */
 static void
 add_official(struct buf *b, const struct action *a)
@@ -25,8 +31,7 @@ add_official(struct buf *b, const struct action *a)
 
     if (!official)
         return;
-    bool unofficial = !strncmp(official, "no", 2) && (!official[2] || strchr(" ,;:(", official[2]));
-    if (!unofficial) {
+    if (!is_unofficial(official)) {
         buf_printf(b, "%sas the system's own: %s", b->len ? "\n" : "", official);
         return;
     }
@@ -114,6 +119,22 @@ act_priority_fits(const struct adapter *a, const char *text, struct err *e)
     if (!range)
         return fail(e, ERR_USAGE, "a priority is a number, not \"%s\"", text);
     return fail(e, ERR_USAGE, "a priority is %ld to %ld here, not \"%s\"", low, high, text);
+}
+
+struct act_mark
+act_mark(enum act act, bool by_ids, const struct adapter *a)
+{
+    const struct act_parts *parts = &act_parts[act];
+    enum section_id s = by_ids && parts->by_ids != SEC_COUNT ? parts->by_ids : parts->by_where;
+
+    if (s == SEC_COUNT || !adapter_has(a, s))
+        s = parts->by_ids;
+    if (s == SEC_COUNT || !adapter_has(a, s))
+        return (struct act_mark){0};
+    const char *official = adapter_note(a, s, "official");
+    return (struct act_mark){.unofficial = official && is_unofficial(official),
+                             .danger = adapter_note(a, s, "confirm"),
+                             .guard = adapter_note(a, s, "guard")};
 }
 
 const char *

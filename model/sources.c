@@ -395,11 +395,21 @@ is_connected(const struct db *db)
     return db_state(db) == DB_READY || db_state(db) == DB_BUSY;
 }
 
+/* A break is known by the connection before the store hears of it. */
+static const struct err *
+trouble(const struct source *s, const struct store *st)
+{
+    const struct db *db = store_db(st);
+    const struct err *e = db_last_error(db);
+
+    return source_replay(s) || is_connected(db) || e->kind == ERR_NONE ? store_error(st) : e;
+}
+
 static void
 say_state(struct source *s, struct source_line *out)
 {
     const struct store *st = source_store(s);
-    const struct err *e = store_error(st);
+    const struct err *e = trouble(s, st);
     const char *why = source_look_only(s);
 
     out->why = "";

@@ -3,6 +3,7 @@
  * come as answers of their own, at a pace of their own, and are joined here.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,9 +59,42 @@ note_rates(struct store *s, struct queue_row *q)
     q->failed_per_s = history_now(s->history, q->queue, SERIES_FAILED, RATE_WINDOW_MS);
 }
 
+#define F(f) offsetof(struct queue_row, f)
+static const size_t live[] = {F(scheduled), F(ready), F(retry), F(running), F(failed)};
+enum { LIVE = sizeof live / sizeof *live, ALL_LIVE = (1 << LIVE) - 1 };
+
+static int64_t *
+number(struct queue_row *q, int i)
+{
+    return (int64_t *)(void *)((char *)q + live[i]);
+}
+
+/* The live numbers that this system tells at all, as bits: what no queue has a number for is
+ * unknown and not 0. */
+static unsigned
+told_by(const struct rowset *counts)
+{
+    struct queue_row *q = counts->rows;
+    unsigned told = counts->n ? 0 : ALL_LIVE;
+
+    for (int row = 0; row < counts->n; row++)
+        for (int i = 0; i < LIVE; i++)
+            told |= (*number(&q[row], i) != FIELD_NULL) ? 1U << i : 0;
+    return told;
+}
+
+static void
+set_live(struct queue_row *q, const struct queue_row *count, unsigned told)
+{
+    struct queue_row from = count ? *count : *q;
+
+    for (int i = 0; i < LIVE; i++)
+        *number(q, i) = told & 1U << i ? plus(0, count ? *number(&from, i) : 0) : FIELD_NULL;
+}
+
 /* The counts of a queue beside its settings; either may be missing. */
 static struct queue_row
-join(const struct queue_row *config, const struct queue_row *count)
+join(const struct queue_row *config, const struct queue_row *count, unsigned told)
 {
     static const struct queue_row no_config = {.paused_by = "",
                                                .pause_reason = "",
@@ -72,14 +106,10 @@ join(const struct queue_row *config, const struct queue_row *count)
 
     q.oldest_ms = q.blocked = q.kept_completed = q.kept_cancelled = FIELD_NULL;
     q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = FIELD_NULL;
+    set_live(&q, count, told);
     if (!count)
         return q;
     q.queue = count->queue;
-    q.scheduled = plus(0, count->scheduled);
-    q.ready = plus(0, count->ready);
-    q.retry = plus(0, count->retry);
-    q.running = plus(0, count->running);
-    q.failed = plus(0, count->failed);
     q.blocked = count->blocked;
     q.oldest_ms = count->oldest_ms;
     q.pushed = count->pushed;
@@ -137,6 +167,21 @@ add_finals(struct queue_row *sum, const struct queue_row *q)
     sum->kept_approx |= q->kept_approx;
 }
 
+/* Sums of what no queue tells: so no rates of theirs either. */
+static void
+forget_untold(struct store *s)
+{
+    static const size_t ever[] = {F(pushed), F(completed), F(fails), F(retried), F(run_ms)};
+
+    for (size_t i = 0; i < sizeof ever / sizeof *ever && s->nmerged > 0; i++) {
+        bool told = false;
+        for (int k = 0; k < s->nmerged && !told; k++)
+            told = *(int64_t *)(void *)((char *)&s->merged[k] + ever[i]) != FIELD_NULL;
+        if (!told)
+            *(int64_t *)(void *)((char *)&s->totals + ever[i]) = FIELD_NULL;
+    }
+}
+
 static void
 merge(struct store *s)
 {
@@ -146,12 +191,13 @@ merge(struct store *s)
     free(s->merged);
     s->merged = xcalloc((size_t)(s->queues.n + s->counts.n) + 1, sizeof *s->merged);
     s->nmerged = 0;
-    s->totals = join(NULL, NULL);
+    unsigned told = told_by(&s->counts);
+    s->totals = join(NULL, NULL, ALL_LIVE);
     s->totals.queue = "";
     while (a < a_end || b < b_end) {
         int order = a == a_end ? 1 : b == b_end ? -1 : strcmp(a->queue, b->queue);
         struct queue_row *q = &s->merged[s->nmerged++];
-        *q = join(order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+        *q = join(order <= 0 ? a : NULL, order >= 0 ? b : NULL, told);
         a += order <= 0;
         b += order >= 0;
         join_times(s, q);
@@ -160,6 +206,10 @@ merge(struct store *s)
         add_finals(&s->totals, q);
         note_rates(s, q);
     }
+    for (int i = 0; i < LIVE; i++)
+        if (!(told & 1U << i))
+            *number(&s->totals, i) = FIELD_NULL;
+    forget_untold(s);
     note_rates(s, &s->totals);
 }
 

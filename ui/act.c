@@ -340,6 +340,16 @@ release_done(struct app *a, struct form *f)
                                 .expected = -1});
 }
 
+/* Where nothing but the leases can be chosen. */
+static void
+release_some_done(struct app *a, struct form *f)
+{
+    act_ask(a, &(struct intent){.act = ACT_RELEASE,
+                                .node = form_subject(f),
+                                .all_leases = form_choice(f, 0) == 1,
+                                .expected = -1});
+}
+
 static const char *const release_which[] = {"expired only", "all", NULL};
 static const char *const release_where[] = {"back to the queue", "to failed", NULL};
 static const char *const release_count[] = {"counts", "does not count", NULL};
@@ -350,12 +360,24 @@ static const struct form_field release_fields[] = {
 };
 static const struct form_spec release_form = {"Release leases", release_fields, 3,
                                               release_done,     NULL,           NULL};
+static const struct form_spec release_some = {"Release leases",  release_fields, 1,
+                                              release_some_done, NULL,           NULL};
 
 const char *
 no_release(const struct app *a, int arg)
 {
+    const char *why = act_no_target(a, ACT_RELEASE);
+
     (void)arg;
-    return act_no_target(a, ACT_RELEASE);
+    if (!why && !adapter_has(source_adapter(a->source), SEC_RELEASE_WHERE))
+        why = "here single jobs are given back: Enter, then L";
+    return why;
+}
+
+static struct fmt
+beat_age(const struct app *a, const struct node_row *n)
+{
+    return fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms);
 }
 
 void
@@ -363,16 +385,24 @@ on_release(struct app *a, int arg)
 {
     struct target t = act_target(a);
     const struct node_row *n = store_node(a->store, t.name);
+    bool beats = n && (n->heartbeat_ms != FIELD_NULL || !app_is_foreign(a));
     char facts[400] = "";
 
     (void)arg;
     if (n)
-        snprintf(
-            facts, sizeof facts, "%.20s, last heartbeat %s ago\n%s, %s, %lld expired", n->state,
-            fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms).s,
-            fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
-            (long long)n->expired);
-    box_form(a, &release_form, t.name, facts);
+        snprintf(facts, sizeof facts, "%.20s, %s%s\n%s, %s, %s expired", n->state,
+                 beats ? "last heartbeat " : "no heartbeat is kept",
+                 beats ? arena_printf(a->frame, "%s ago", beat_age(a, n).s) : "",
+                 fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
+                 fmt_count(n->expired).s);
+    const struct adapter *ad = source_adapter(a->source);
+    bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
+    bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
+    if (whole || which)
+        box_form(a, whole ? &release_form : &release_some, t.name, facts);
+    else
+        act_ask(a, &(struct intent){
+                       .act = ACT_RELEASE, .node = t.name, .all_leases = true, .expected = -1});
 }
 
 /* --- extend ---------------------------------------------------------------------------------- */
@@ -410,6 +440,8 @@ no_extend(const struct app *a, int arg)
     (void)arg;
     if (why)
         return why;
+    if (t.kind == TARGET_NODE && !adapter_has(source_adapter(a->source), SEC_EXTEND_WHERE))
+        return "here single jobs are extended: Enter, then E";
     if (t.all)
         return "only marked rows can be extended: U, then Space";
     if (t.kind == TARGET_JOBS && t.nids == 1 && *t.state && strcmp(t.state, "running") != 0)

@@ -165,10 +165,18 @@ app_watch_sources(struct app *a); /* each turn: who is asked, who is new, who wa
 /* " of shop:river" where there are several, for messages; else "". Valid until the next frame. */
 const char *app_of_source(const struct app *a, int source);
 
+/* Why a screen has nothing to show of a topic, as a sentence; NULL = it has. In the frame's memory.
+ */
+const char *app_unavailable(const struct app *a, enum topic t);
 bool app_is_foreign(const struct app *a); /* another system's queue, not our own */
 /* False: a term that the queue system can't filter its jobs by. */
 bool app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark,
                       struct err *e);
+/* For the header, the line above the footer: "2 unreachable" (false = none), which source this is,
+ * what stands between the user and the whole truth (NULL = nothing). */
+bool app_say_lost(const struct app *a, struct buf *out);
+void app_say_place(const struct app *a, struct buf *out);
+const char *app_to_know(const struct app *a);
 /* By name or the beginning of one; says so when there is none. */
 void app_source_named(struct app *a, const char *name);
 

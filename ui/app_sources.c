@@ -7,6 +7,7 @@
 #include "ui/app.h"
 #include "ui/box.h"
 #include "ui/handler.h"
+#include "ui/recording.h"
 
 const char *
 app_of_source(const struct app *a, int source)
@@ -20,6 +21,24 @@ bool
 app_is_foreign(const struct app *a)
 {
     return strcmp(adapter_name(source_adapter(a->source)), "native") != 0;
+}
+
+const char *
+app_unavailable(const struct app *a, enum topic t)
+{
+    static const char *const lacks[TOPIC_COUNT] = {
+        [TOPIC_GROUPS] = "does not tell why jobs failed",
+        [TOPIC_NODES] = "does not tell who works on its jobs",
+        [TOPIC_LEASES] = "does not tell the jobs of a node; Enter lists those that run",
+        [TOPIC_AUDIT] = "keeps no audit: what you did is in Messages (8)",
+        [TOPIC_SCHEDULES] = "keeps no schedules in the database; its code may",
+        [TOPIC_RUNS] = "does not tell the runs of a schedule",
+    };
+    const char *usual = store_topic(a->store, t)->unavailable;
+
+    if (!usual || !lacks[t])
+        return usual;
+    return arena_printf(a->frame, "%s %s", adapter_title(source_adapter(a->source)), lacks[t]);
 }
 
 static bool
@@ -105,6 +124,55 @@ app_watch_sources(struct app *a)
     }
     tell_new(a);
     ask_password(a);
+}
+
+/* --- what the frame says ---------------------------------------------------------------------- */
+
+bool
+app_say_lost(const struct app *a, struct buf *out)
+{
+    struct source_line l;
+    int lost = 0;
+
+    for (int i = 0; i < sources_n(a->sources); i++) {
+        sources_line(a->sources, i, &l);
+        lost += l.state == SOURCE_LOST;
+    }
+    if (lost)
+        buf_printf(out, "%d unreachable", lost);
+    return lost > 0;
+}
+
+void
+app_say_place(const struct app *a, struct buf *out)
+{
+    const struct db *db = store_db(a->store);
+    const char *host = db_host(db), *name = sources_name(a->sources, a->at);
+    int n = sources_n(a->sources);
+
+    host = *host == '/' || !*host ? "local" : host;
+    if (app_view(a)->ops->all_sources)
+        buf_printf(out, "%d sources", n);
+    else if (app_replays(a))
+        buf_str(out, source_name(a->source));
+    else if (n > 1)
+        buf_printf(out, "%s%s%s %d/%d", strchr(name, '/') ? "" : host, strchr(name, '/') ? "" : "/",
+                   name, a->at + 1, n);
+    else if (*db_name(db))
+        buf_printf(out, "%s/%s", host, db_name(db));
+}
+
+const char *
+app_to_know(const struct app *a)
+{
+    const char *warning = store_warning(a->store, 0), *why = source_look_only(a->source);
+    bool first = app_view(a)->ops->screen == 1 && !app_replays(a);
+
+    if (!first || store_state(a->store) != STORE_OPEN)
+        return NULL;
+    if (warning)
+        return warning;
+    return why && app_is_foreign(a) ? arena_printf(a->frame, "look only: %s", why) : NULL;
 }
 
 /* --- commands -------------------------------------------------------------------------------- */

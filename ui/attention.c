@@ -23,7 +23,8 @@ add(struct alerts *a, bool bad, const char *where, const char *what, const char 
 }
 
 static void
-look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, struct alerts *a)
+look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, bool foreign,
+              struct alerts *a)
 {
     int n;
     const struct node_row *rows = store_nodes(s, &n);
@@ -33,7 +34,13 @@ look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, s
         const char *ago = r->heartbeat_ms == FIELD_NULL
                               ? "ever"
                               : arena_printf(mem, "for %s", fmt_age(now - r->heartbeat_ms).s);
-        bool dead = !strcmp(r->state, "dead") || !strcmp(r->state, "unknown");
+        bool unknown = !strcmp(r->state, "unknown");
+        if (bad && foreign && unknown && r->expired > 0)
+            add(a, true, r->node,
+                arena_printf(mem, "%s of its %s seem left behind", fmt_count(r->expired).s,
+                             fmt_plural(r->running, "running job").s),
+                "4, then L");
+        bool dead = !strcmp(r->state, "dead") || (unknown && !foreign);
         if (bad && dead && r->leases > 0)
             add(a, true, r->node,
                 arena_printf(mem, "no heartbeat %s, holds %s", ago,
@@ -94,17 +101,18 @@ look_at_queue(const struct queue_row *q, int64_t now, struct arena *mem, struct 
 }
 
 int
-attention(const struct store *s, int64_t now_ms, struct arena *mem, struct alert *out, int max)
+attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem, struct alert *out,
+          int max)
 {
     struct alert later[16];
     struct alerts bad = {out, 0, max}, warn = {later, 0, 16};
     int n;
     const struct queue_row *q = store_queues(s, &n);
 
-    look_at_nodes(s, now_ms, mem, true, &bad);
+    look_at_nodes(s, now_ms, mem, true, foreign, &bad);
     for (int i = 0; i < n; i++)
         look_at_queue(&q[i], now_ms, mem, &bad, &warn);
-    look_at_nodes(s, now_ms, mem, false, &warn);
+    look_at_nodes(s, now_ms, mem, false, foreign, &warn);
     for (int i = 0; i < warn.n; i++)
         add(&bad, false, later[i].where, later[i].what, later[i].advice);
     return bad.n;

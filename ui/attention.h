@@ -17,7 +17,9 @@ struct alert {
     const char *what;   /* sentence; in the arena */
     const char *advice; /* which key helps */
 };
-/* The most urgent first; returns how many, at most max. */
-int attention(const struct store *s, int64_t now_ms, struct arena *mem, struct alert *out, int max);
+/* The most urgent first; returns how many, at most max. foreign: a node that nobody knows is no
+ * trouble by itself, because most other systems keep no heartbeats. */
+int attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
+              struct alert *out, int max);
 
 #endif

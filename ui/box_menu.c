@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "ui/box.h"
+#include "ui/handler.h"
 
-enum { ITEMS = 48 };
+enum { ITEMS = 48, DETAIL_H = 3 };
 
 struct item {
     char key[32], text[160];
@@ -22,6 +23,7 @@ struct menu {
     void (*fill)(struct menu *m);
     bool (*pick)(struct menu *m, const struct item *it); /* true = the menu closes before */
     void (*act)(struct app *a, int n);                   /* after it has closed */
+    void (*detail)(const struct menu *m, const struct item *it, struct buf *out); /* or NULL */
     struct item items[ITEMS];
     int n, at, top;
 };
@@ -106,6 +108,21 @@ draw_item(const struct menu *m, struct grid *g, struct rect row, int i)
     pen_put(&p, text, it->text);
 }
 
+/* Of the selected item, what has no room in its line. */
+static void
+draw_detail(const struct menu *m, struct grid *g, struct rect r)
+{
+    struct buf text = {0};
+
+    if (m->at < m->n)
+        m->detail(m, &m->items[m->at], &text);
+    rect_cut_top(&r, 1);
+    if (text.len)
+        grid_lines(g, rect_inset(r, 1, 0), ROLE_DIM, text.data, text.len,
+                   &(struct text_area){.wrap = true});
+    buf_free(&text);
+}
+
 static void
 menu_draw(struct view *v, struct grid *g, struct rect screen)
 {
@@ -119,10 +136,12 @@ menu_draw(struct view *v, struct grid *g, struct rect screen)
         int need = text_width(m->items[i].text, strlen(m->items[i].text), TEXT_LINE) + 14;
         w = need > w ? need : w;
     }
-    struct rect box = box_room(screen, w, m->n + 2);
+    struct rect box = box_room(screen, w, m->n + 2 + (m->detail ? DETAIL_H : 0));
     grid_paint(g, screen, ROLE_SHADE);
     grid_fill(g, box, ROLE_TEXT);
     struct rect in = grid_box(g, box, ROLE_BORDER, m->title);
+    if (m->detail)
+        draw_detail(m, g, rect_cut_bottom(&in, in.h > 2 * DETAIL_H ? DETAIL_H : 0));
     if (m->at < m->top)
         m->top = m->at;
     if (m->at >= m->top + in.h)
@@ -149,6 +168,71 @@ static const struct view_ops menu_ops = {
 
 /* --- the actions of this row ----------------------------------------------------------------- */
 
+static const struct {
+    void (*run)(struct app *a, int arg);
+    enum act act;
+} acts[] = {
+    {on_requeue,         ACT_REQUEUE    },
+    {on_release,         ACT_RELEASE    },
+    {on_rescue,          ACT_RELEASE    },
+    {on_extend,          ACT_EXTEND     },
+    {on_purge,           ACT_PURGE      },
+    {on_cancel,          ACT_CANCEL     },
+    {on_discard,         ACT_DISCARD    },
+    {on_delete,          ACT_DELETE     },
+    {on_priority,        ACT_PRIORITY   },
+    {on_time,            ACT_TIME       },
+    {on_redrive,         ACT_REDRIVE    },
+    {on_pause,           ACT_PAUSE      },
+    {on_drain,           ACT_DRAIN      },
+    {on_terminate,       ACT_TERMINATE  },
+    {on_run_now,         ACT_CRON_RUN   },
+    {on_pause_schedule,  ACT_CRON_PAUSE },
+    {on_remove_schedule, ACT_CRON_REMOVE},
+};
+
+/* What the queue system says of the act that a command is. */
+static struct act_mark
+mark_of(const struct app *a, const struct command *c)
+{
+    bool by_ids = (app_scope(a) & (IN_JOBS | IN_JOB)) && !(c->run == on_requeue && c->arg);
+
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+        if (acts[i].run == c->run)
+            return act_mark(acts[i].act, by_ids, source_adapter(a->source));
+    return (struct act_mark){0};
+}
+
+/* An act that some systems have, and this one has not. */
+static bool
+is_others(const struct app *a, const struct command *c)
+{
+    const struct adapter *ad = source_adapter(a->source);
+
+    return (c->run == on_rescue && !adapter_has(ad, SEC_RESCUE)) ||
+           (c->run == on_redrive && !adapter_has(ad, SEC_REDRIVE)) ||
+           (c->run == on_terminate && !adapter_has(ad, SEC_TERMINATE));
+}
+
+static void
+actions_detail(const struct menu *m, const struct item *it, struct buf *out)
+{
+    struct app *a = m->view.app;
+    const struct command *c = &commands[it->n];
+    const char *why = app_why_not(a, c);
+    struct act_mark mark = mark_of(a, c);
+
+    if (why)
+        buf_printf(out, "%s: %s. ", c->name, why);
+    if (mark.unofficial)
+        buf_printf(out, "Unofficial: %s has no call for this. ",
+                   adapter_title(source_adapter(a->source)));
+    if (mark.danger)
+        buf_printf(out, "%s ", mark.danger);
+    if (mark.guard)
+        buf_printf(out, "Guard: %s.", mark.guard);
+}
+
 static void
 actions_fill(struct menu *m)
 {
@@ -159,10 +243,14 @@ actions_fill(struct menu *m)
         if (!(c->scope & app_scope(a)) || !c->run ||
             (c->risk == SAFE && strcmp(c->name, "open") != 0 && strcmp(c->name, "copy") != 0))
             continue;
+        if (is_others(a, c))
+            continue;
         const char *why = app_why_not(a, c);
         struct item *it = menu_add(m);
         snprintf(it->key, sizeof it->key, "%s", command_key(c).s);
-        snprintf(it->text, sizeof it->text, "%s%s%s%s", c->help, why ? " (" : "", why ? why : "",
+        struct act_mark mark = mark_of(a, c);
+        snprintf(it->text, sizeof it->text, "%s%s%s%s%s%s", mark.danger ? "▲ " : "",
+                 mark.unofficial ? "unofficial: " : "", c->help, why ? " (" : "", why ? why : "",
                  why ? ")" : "");
         it->off = why != NULL;
         it->n = i;
@@ -189,6 +277,7 @@ box_actions(struct app *a)
 
     m->title = "actions";
     m->fill = actions_fill;
+    m->detail = app_is_foreign(a) ? actions_detail : NULL;
     m->pick = actions_pick;
     m->act = actions_act;
 }

@@ -99,29 +99,13 @@ say_connection(const struct app *a, struct buf *out)
     return false;
 }
 
-/* Of all of them: how many can't be reached. */
-static bool
-say_sources(const struct app *a, struct buf *out)
-{
-    struct source_line l;
-    int lost = 0;
-
-    for (int i = 0; i < sources_n(a->sources); i++) {
-        sources_line(a->sources, i, &l);
-        lost += l.state == SOURCE_LOST;
-    }
-    if (lost)
-        buf_printf(out, "%d unreachable", lost);
-    return lost > 0;
-}
-
 static bool
 say_state(const struct app *a, struct buf *out)
 {
     bool ascii = grid_ascii(a->grid), bad = true;
     int64_t age = data_age(a);
 
-    if (app_view(a)->ops->all_sources && say_sources(a, out))
+    if (app_view(a)->ops->all_sources && app_say_lost(a, out))
         return true;
 
     if (app_replays(a)) {
@@ -164,6 +148,8 @@ say_badges(const struct app *a, struct buf *out)
                    fmt_percent((double)(p.changed + p.skipped), (double)p.total).s);
     }
     recording_badge(a, out);
+    if (store_warning(a->store, 0))
+        buf_printf(out, "%sWARNING  ", grid_ascii(a->grid) ? "! " : "▲ ");
     if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a))
         buf_str(out, "READ-ONLY  ");
 }
@@ -186,26 +172,6 @@ enum {
     PARTS
 };
 
-/* Where there are several sources always which one this is. */
-static void
-say_place(const struct app *a, struct buf *out)
-{
-    const struct db *db = store_db(a->store);
-    const char *host = db_host(db), *name = sources_name(a->sources, a->at);
-    int n = sources_n(a->sources);
-
-    host = *host == '/' || !*host ? "local" : host;
-    if (app_view(a)->ops->all_sources)
-        buf_printf(out, "%d sources", n);
-    else if (app_replays(a))
-        buf_str(out, source_name(a->source));
-    else if (n > 1)
-        buf_printf(out, "%s%s%s %d/%d", strchr(name, '/') ? "" : host, strchr(name, '/') ? "" : "/",
-                   name, a->at + 1, n);
-    else if (*db_name(db))
-        buf_printf(out, "%s/%s", host, db_name(db));
-}
-
 static void
 fill_parts(const struct app *a, struct part *p, bool *bad)
 {
@@ -215,7 +181,7 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
 
     buf_str(&p[PART_NAME].text, "queuetop");
-    say_place(a, &p[PART_PLACE].text);
+    app_say_place(a, &p[PART_PLACE].text);
     if (srv && !app_view(a)->ops->all_sources) {
         buf_printf(&p[PART_SERVER].text, "pg%.*s", (int)strcspn(srv->server_version, " "),
                    srv->server_version);
@@ -265,7 +231,7 @@ draw_header(struct app *a, struct grid *g, struct rect r)
     int right = 1;
 
     fill_parts(a, p, &bad);
-    drop_parts(p, r.w);
+    drop_parts(p, r.w - 2);
     enum role role = bad || a->options.production ? ROLE_HEADER_PROD : ROLE_HEADER;
     grid_fill(g, r, role);
     for (int i = PARTS - 1; i >= PART_STATE; i--) {
@@ -381,6 +347,12 @@ draw_line(struct app *a, struct grid *g, struct rect r)
         return;
     }
     bool bad = v->ops->remark && v->ops->remark(v, &text);
+    const char *known = app_to_know(a);
+    if (known && !bad) {
+        grid_printf(g, r, ROLE_WARN, "%s", known);
+        buf_free(&text);
+        return;
+    }
     if (text.len)
         grid_str(g, r, bad ? ROLE_BAD : ROLE_DIM, text.data);
     buf_free(&text);

@@ -43,6 +43,13 @@ void on_purge(struct app *a, int arg);
 void on_release(struct app *a, int arg);
 void on_extend(struct app *a, int arg);
 void on_drain(struct app *a, int arg);
+/* --- acting on other systems' queues (ui/act_foreign.c) --- */
+void on_rescue(struct app *a, int arg);
+void on_redrive(struct app *a, int arg);
+void on_terminate(struct app *a, int arg);
+const char *no_rescue(const struct app *a, int arg);
+const char *no_redrive(const struct app *a, int arg);
+const char *no_terminate(const struct app *a, int arg);
 /* --- acting on jobs, undo (ui/act_jobs.c) --- */
 void on_discard(struct app *a, int arg);
 void on_delete(struct app *a, int arg);

@@ -186,7 +186,7 @@ put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
 }
 
 static void
-head_what(struct pen *p, const struct job_detail *j)
+head_what(struct pen *p, const struct job_detail *j, const struct job_look *look)
 {
     const struct job_row *row = &j->job;
 
@@ -195,15 +195,18 @@ head_what(struct pen *p, const struct job_detail *j)
         put(p, "  kind ", ROLE_TEXT, row->kind);
     pen_put(p, ROLE_DIM, "  state ");
     pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
-    int tries = row->tries + !strcmp(row->state, "running");
-    if (row->max_tries == INT_MIN)
+    if (row->stale == 1)
+        pen_put(p, ROLE_BAD, " stale: its worker seems gone");
+    bool now = !strcmp(row->state, "running") && !look->counted;
+    int tries = row->tries == INT_MIN ? 0 : row->tries + now;
+    if (row->tries != INT_MIN && row->max_tries == INT_MIN)
         pen_printf(p, ROLE_TEXT, " (try %d)", tries);
-    else
+    else if (row->tries != INT_MIN)
         pen_printf(p, ROLE_TEXT, " (%d/%d)", tries, row->max_tries);
     if (j->cancel_asked == 1)
         pen_put(p, ROLE_WARN, "  cancel asked");
-    pen_printf(p, ROLE_DIM, "  priority ");
-    pen_printf(p, ROLE_TEXT, "%d", row->priority);
+    if (row->priority != INT_MIN)
+        put(p, "  priority ", ROLE_TEXT, fmt_int(row->priority).s);
 }
 
 static void
@@ -238,7 +241,7 @@ jobpage_head(struct grid *g, struct rect r, const struct job_detail *j, const st
 {
     struct pen p = pen_start(g, rect_row(r, 0));
 
-    head_what(&p, j);
+    head_what(&p, j, look);
     p = pen_start(g, rect_row(r, 1));
     head_when(&p, &j->job, look);
     p = pen_start(g, rect_row(r, 2));

@@ -87,6 +87,8 @@ void list_column_show(struct list *l, int i, bool on); /* the first column alway
 /* From now on a column in which no row has ever had a value is not shown: its source has none. The
  * first one always is. */
 void list_hide_empty(struct list *l, bool on);
+/* This source never has the column. */
+void list_column_lacks(struct list *l, const char *name, bool lacks);
 /* Another width for a column of this list. */
 void list_column_width(struct list *l, int i, int min_w, int max_w);
 /* Sort and columns as one line for the state file ("sort=ready desc hide=eta,cap show=p50"), and

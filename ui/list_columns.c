@@ -42,7 +42,7 @@ list_sort_by(struct list *l, const char *name, bool desc)
 static bool
 is_off(const struct list *l, int i)
 {
-    return l->hidden[i] || (l->hide_empty && l->n > 0 && !l->filled[i]);
+    return l->hidden[i] || l->lacks[i] || (l->hide_empty && l->n > 0 && !l->filled[i]);
 }
 
 void
@@ -91,6 +91,15 @@ void
 list_hide_empty(struct list *l, bool on)
 {
     l->hide_empty = on;
+}
+
+void
+list_column_lacks(struct list *l, const char *name, bool lacks)
+{
+    int i = find_column(l, name, strlen(name));
+
+    if (i > 0)
+        l->lacks[i] = lacks;
 }
 
 void

@@ -37,7 +37,7 @@ struct list {
     bool desc;
     bool hidden[LIST_COLUMNS]; /* by the user or the screen */
     bool hide_empty;           /* and where no row has had a value yet: */
-    bool filled[LIST_COLUMNS];
+    bool filled[LIST_COLUMNS], lacks[LIST_COLUMNS];
     struct column own[LIST_COLUMNS]; /* the columns, with the widths of this list */
     bool more_above, more_below;
     struct buf scratch;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/attention.h"
@@ -78,10 +79,30 @@ role_of_used(const void *row, const struct cell_ctx *c)
     return ((const struct queue_line *)row)->used >= 0.95 ? ROLE_WARN : ROLE_TEXT;
 }
 
+static void
+draw_kept(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct queue_row *q = &((const struct queue_line *)row)->q;
+    bool about = q->kept_approx == 1 && q->kept_completed != FIELD_NULL;
+    char text[64];
+
+    (void)c;
+    snprintf(text, sizeof text, "%s%s", about ? "~" : "",
+             fmt_count_fit(q->kept_completed, r.w - about).s);
+    grid_right(g, r, ROLE_DIM, text);
+}
+
+static bool
+is_approx(const void *row)
+{
+    return ((const struct queue_line *)row)->q.approx == 1;
+}
+
+static const struct column_special kept_special = {draw_kept, NULL, K_BIG, true};
 static const struct column_special drain_special = {draw_drain, NULL, K_DURATION, true};
 static const struct column_special used_role = {NULL, role_of_used, K_CUSTOM, false};
 static const struct column_special oldest_special = {draw_oldest, NULL, K_WAIT, true};
-static const struct column_special spark_special = {draw_spark, NULL, K_CUSTOM, false};
+static const struct column_special spark_special = {draw_spark, NULL, K_RATE, false};
 static const struct column_special age_role = {NULL, role_of_age, K_CUSTOM, false};
 
 /* clang-format off */
@@ -94,8 +115,8 @@ static const struct column columns[] = {
     {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 4, 5, 4, NULL},
     {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
     {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
-    {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM, 0,
-     24, 0, 8, &spark_special},
+    {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM,
+     F(done_per_s), 24, 0, 8, &spark_special},
     {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
     {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 21, NULL},
     {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
@@ -112,6 +133,8 @@ static const struct column columns[] = {
     {"run50", "RUN p50", "Half of the jobs of the last hour ran no longer", K_DURATION, F(run_p50_ms), 7, 7, 15,
      NULL},
     {"run99", "RUN p99", "99 of 100 ran no longer", K_DURATION, F(run_p99_ms), 7, 7, 11, NULL},
+    {"kept", "KEPT", "Completed jobs that are still there; counted rarely", K_CUSTOM, F(kept_completed),
+     7, 8, 16, &kept_special},
     {"limit", "LIMIT", "At most so many jobs at a time", K_INT, F(max_running), 5, 5, 24, NULL},
 };
 /* clang-format on */
@@ -133,6 +156,7 @@ const struct list_def list_of_queues = {
     .sort = "oldest",
     .desc = true,
     .lead = lead_of,
+    .approx = is_approx,
 };
 
 /* --- what is worked out --------------------------------------------------------------------- */

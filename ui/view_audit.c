@@ -71,11 +71,12 @@ audit_draw(struct view *view, struct grid *g, struct rect r)
                              .empty = "no action yet"};
 
     if (t->unavailable)
-        look.empty = t->unavailable;
+        look.empty = app_unavailable(a, TOPIC_AUDIT);
     else if (!t->has_data)
         look.empty = "asking ...";
-    grid_str(g, rect_cut_top(&r, 1), ROLE_DIM,
-             " append-only, written in the same transaction as the change");
+    struct rect head = rect_cut_top(&r, 1);
+    if (!t->unavailable)
+        grid_str(g, head, ROLE_DIM, " append-only, written in the same transaction as the change");
     list_draw(table_list(view), g, r, &look);
 }
 

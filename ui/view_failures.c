@@ -148,8 +148,11 @@ failures_toggle(struct view *view, int what)
 
     (void)what;
     v->by = (v->by + 1) % BY_TOTAL;
-    if (v->by != BY_ERROR && !adapter_has(source_adapter(view->app->source), SEC_GROUPS_BY))
+    if (v->by != BY_ERROR && !adapter_has(source_adapter(view->app->source), SEC_GROUPS_BY)) {
         v->by = BY_ERROR;
+        app_say(view->app, SAY_INFO, "%s groups failures by their error only",
+                adapter_title(source_adapter(view->app->source)));
+    }
     list_column_show(v->list, GROUP_COLUMN, v->by != BY_ERROR);
     list_column_show(v->list, TIMES_COLUMN, v->by == BY_ERROR);
     failures_show(view);
@@ -185,6 +188,8 @@ failures_update(struct view *view)
         l->id = v->by == BY_ERROR ? xasprintf("%s\n%s", g[i].queue, g[i].error_key)
                                   : xasprintf("%s", g[i].group);
     }
+    list_column_lacks(v->list, "times",
+                      !adapter_has(source_adapter(view->app->source), SEC_FAIL_TIMES));
     list_set_rows(v->list, v->rows, v->n);
     if (!view->touched)
         list_home(v->list);
@@ -234,8 +239,10 @@ draw_requeue(struct failures *v, struct grid *g, struct rect r, const struct gro
                  "all that the filter leaves");
         return;
     }
-    pen_printf(&p, ROLE_TEXT, "What r would do: %s%s to ready, tries kept, a last one each",
-               fmt_plural(row->n, "job").s, row->capped == 1 ? " or more" : "");
+    bool ours = !app_is_foreign(v->view.app);
+    pen_printf(&p, ROLE_TEXT, "What r would do: %s%s%s", fmt_plural(row->n, "job").s,
+               row->capped == 1 ? " or more" : "",
+               ours ? " to ready, tries kept, a last one each" : " again, each by its id");
     if (r.h > 1)
         p = pen_start(g, rect_row(r, 1));
     if (q && q->paused == 1)
@@ -273,7 +280,7 @@ failures_draw(struct view *view, struct grid *g, struct rect r)
     const struct topic_info *t = store_topic(a->store, TOPIC_GROUPS);
 
     if (t->unavailable)
-        look.empty = t->unavailable;
+        look.empty = app_unavailable(a, TOPIC_GROUPS);
     else if (!t->has_data)
         look.empty = "asking ...";
     draw_summary(v, g, rect_cut_top(&r, 1));

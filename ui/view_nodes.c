@@ -255,6 +255,8 @@ nodes_update(struct view *view)
     int n, nl;
     const struct node_row *rows = store_nodes(s, &n);
 
+    list_hide_empty(v->table.list, app_is_foreign(view->app));
+    list_hide_empty(v->leases, app_is_foreign(view->app));
     list_set_rows(v->table.list, rows, n);
     const struct lease_row *l = store_leases(s, &nl);
     drop_rows(v);
@@ -270,17 +272,23 @@ nodes_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
+static int64_t
+plus(int64_t sum, int64_t n)
+{
+    return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
+}
+
 static void
 draw_summary(struct nodes *v, struct grid *g, struct rect r)
 {
     struct pen p = pen_start(g, r);
-    int64_t leases = 0, expired = 0, running = 0;
+    int64_t leases = FIELD_NULL, expired = FIELD_NULL, running = FIELD_NULL;
 
     for (int i = 0; i < list_count(v->table.list); i++) {
         const struct node_row *n = list_row(v->table.list, i);
-        leases += n->leases;
-        expired += n->expired;
-        running += n->running;
+        leases = plus(leases, n->leases);
+        expired = plus(expired, n->expired);
+        running = plus(running, n->running);
     }
     pen_put(&p, ROLE_DIM, " nodes ");
     pen_put(&p, ROLE_STRONG, fmt_count(list_count(v->table.list)).s);
@@ -289,7 +297,7 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
     pen_put(&p, ROLE_DIM, " leases ");
     pen_put(&p, ROLE_STRONG, fmt_count(leases).s);
     pen_put(&p, ROLE_DIM, " expired ");
-    pen_put(&p, expired ? ROLE_BAD : ROLE_GOOD, fmt_count(expired).s);
+    pen_put(&p, expired > 0 ? ROLE_BAD : ROLE_GOOD, fmt_count(expired).s);
     if (*v->table.filter) {
         pen_put(&p, ROLE_DIM, " filter ");
         pen_put(&p, ROLE_STRONG, v->table.filter);
@@ -316,12 +324,15 @@ say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
 
 /* What speaks for its life: heartbeat, leases, its session in the database. */
 static void
-draw_evidence(struct grid *g, struct rect r, const struct node_row *n, int64_t now_ms)
+draw_evidence(struct grid *g, struct rect r, const struct node_row *n, const struct app *a)
 {
     struct pen p = pen_start(g, r);
     bool bad = strcmp(n->state, "up") != 0 && strcmp(n->state, "draining") != 0;
+    int64_t now_ms = a->now_ms;
 
-    if (n->heartbeat_ms == FIELD_NULL)
+    if (n->heartbeat_ms == FIELD_NULL && app_is_foreign(a))
+        pen_put(&p, ROLE_DIM, "no heartbeat is kept: only its jobs tell of it");
+    else if (n->heartbeat_ms == FIELD_NULL)
         pen_put(&p, ROLE_WARN, "never a heartbeat");
     else
         pen_printf(&p, bad ? ROLE_BAD : ROLE_GOOD, "heartbeat %s ago",
@@ -332,7 +343,8 @@ draw_evidence(struct grid *g, struct rect r, const struct node_row *n, int64_t n
                    left < 0 ? " · all leases over, the last for %s" : " · newest lease has %s left",
                    fmt_age(left < 0 ? -left : left).s);
     }
-    say_session(&p, n, now_ms);
+    if (n->backend_pid != INT_MIN || !app_is_foreign(a))
+        say_session(&p, n, now_ms);
 }
 
 static void
@@ -349,12 +361,17 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
 
     if (!n || r.h < 4)
         return;
-    snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
+    if (n->leases == FIELD_NULL)
+        snprintf(title, sizeof title, "%.120s", n->node);
+    else
+        snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
-    draw_evidence(g, rect_cut_top(&in, 1), n, a->now_ms);
+    draw_evidence(g, rect_cut_top(&in, 1), n, a);
     if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
         return;
-    if (!store_topic(a->store, TOPIC_LEASES)->has_data)
+    if (app_unavailable(a, TOPIC_LEASES))
+        look.empty = app_unavailable(a, TOPIC_LEASES);
+    else if (!store_topic(a->store, TOPIC_LEASES)->has_data)
         look.empty = "asking ...";
     list_draw(v->leases, g, in, &look);
 }
@@ -369,7 +386,9 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
                              .stale = store_is_stale(a->store, TOPIC_NODES),
                              .empty = "no node"};
 
-    if (!store_topic(a->store, TOPIC_NODES)->has_data)
+    if (app_unavailable(a, TOPIC_NODES))
+        look.empty = app_unavailable(a, TOPIC_NODES);
+    else if (!store_topic(a->store, TOPIC_NODES)->has_data)
         look.empty = "asking ...";
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (r.h >= 12)
@@ -383,7 +402,9 @@ nodes_remark(struct view *view, struct buf *out)
     struct nodes *v = (struct nodes *)view;
     const struct node_row *n = list_selected(v->table.list);
 
-    if (!n || n->leases == 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
+    if (!n || n->leases <= 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
+        return false;
+    if (app_is_foreign(view->app) && n->expired <= 0)
         return false;
     buf_printf(out, "%s is %s and holds %s, %s expired: L releases them", n->node, n->state,
                fmt_plural(n->leases, "lease").s, fmt_count(n->expired).s);

@@ -277,6 +277,7 @@ overview_update(struct view *view)
         else
             add_queues(v, of, i);
     }
+    list_hide_empty(v->table.list, true);
     list_set_rows(v->table.list, v->rows, v->n);
     list_set_rows(v->sources, v->list, n);
     if (!view->touched)

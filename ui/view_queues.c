@@ -71,6 +71,8 @@ queues_update(struct view *view)
     v->rows = xreallocarray(v->rows, (size_t)n + 1, sizeof *v->rows);
     for (int i = 0; i < n; i++)
         queue_line_fill(&v->rows[i], &q[i], a->store, a->now_ms);
+    list_hide_empty(v->table.list, app_is_foreign(a));
+    list_column_lacks(v->table.list, "kept", store_topic(a->store, TOPIC_FINAL)->unavailable);
     list_set_rows(v->table.list, v->rows, n);
     if (!view->touched)
         list_home(v->table.list);
@@ -78,23 +80,50 @@ queues_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
+/* Nodes that nobody knows are leases without a node in our own queue, and nothing but a lack of
+ * heartbeats in others. */
 static void
-say_nodes(struct pen *p, const struct store *s)
+say_nodes(struct pen *p, const struct app *a)
 {
-    int n, up = 0, late = 0, dead = 0;
-    const struct node_row *rows = store_nodes(s, &n);
+    int n, up = 0, late = 0, dead = 0, unknown = 0;
+    const struct node_row *rows = store_nodes(a->store, &n);
 
+    if (store_topic(a->store, TOPIC_NODES)->unavailable)
+        return;
     for (int i = 0; i < n; i++) {
         up += !strcmp(rows[i].state, "up") || !strcmp(rows[i].state, "draining");
         late += !strcmp(rows[i].state, "late");
-        dead += !strcmp(rows[i].state, "dead") || !strcmp(rows[i].state, "unknown");
+        dead += !strcmp(rows[i].state, "dead");
+        unknown += !strcmp(rows[i].state, "unknown");
     }
+    dead += app_is_foreign(a) ? 0 : unknown;
     pen_put(p, ROLE_DIM, " · ");
+    if (app_is_foreign(a) && unknown == n) {
+        pen_put(p, ROLE_DIM, fmt_plural(n, "node").s);
+        return;
+    }
     if (dead)
         pen_printf(p, ROLE_BAD, "%d dead ", dead);
     if (late)
         pen_printf(p, ROLE_WARN, "%d late ", late);
+    if (app_is_foreign(a) && unknown)
+        pen_printf(p, ROLE_DIM, "%d unknown ", unknown);
     pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
+}
+
+/* Finished jobs that are kept are counted rarely: as of when. */
+static void
+say_kept(struct pen *p, const struct app *a)
+{
+    const struct queue_row *t = store_totals(a->store);
+    int64_t age = store_age_ms(a->store, TOPIC_FINAL);
+
+    if (t->kept_completed == FIELD_NULL || age < 0 || p->r.w < 30)
+        return;
+    pen_put(p, ROLE_DIM, " kept ");
+    pen_printf(p, ROLE_STRONG, "%s%s", t->kept_approx == 1 ? "~" : "",
+               fmt_count_fit(t->kept_completed, 7).s);
+    pen_printf(p, ROLE_DIM, " %s ago", fmt_age_short(age).s);
 }
 
 static void
@@ -109,21 +138,23 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
         return;
     }
     int64_t age = queue_age(t, a->now_ms);
+    const char *about = t->approx == 1 ? "~" : "";
     pen_put(&p, ROLE_DIM, " oldest ");
     pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, " ready ");
-    pen_put(&p, ROLE_STRONG, fmt_count(t->ready).s);
+    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(t->ready).s);
     pen_put(&p, ROLE_DIM, " run ");
-    pen_put(&p, ROLE_STRONG, fmt_count(t->running).s);
+    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(t->running).s);
     pen_put(&p, ROLE_DIM, " failed ");
-    pen_put(&p, t->failed ? ROLE_BAD : ROLE_GOOD, fmt_count(t->failed).s);
-    if (p.r.w >= 14) { /* never a number cut short */
+    pen_printf(&p, t->failed > 0 ? ROLE_BAD : ROLE_GOOD, "%s%s", about, fmt_count(t->failed).s);
+    if (p.r.w >= 14 && !(app_is_foreign(a) && isnan(t->done_per_s))) { /* never cut short */
         pen_put(&p, ROLE_DIM, " done/s ");
         pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
     }
+    say_kept(&p, a);
     if (p.r.w >= 10)
-        say_nodes(&p, a->store);
+        say_nodes(&p, a);
 }
 
 static void
@@ -153,7 +184,7 @@ draw_attention(struct app *a, struct grid *g, struct rect r)
 {
     struct alert alerts[12];
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
-    int n = attention(a->store, a->now_ms, a->frame, alerts, 12);
+    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, 12);
 
     if (n == 0)
         grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
@@ -205,7 +236,7 @@ queues_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
         return false;
     }
-    if (attention(a->store, a->now_ms, a->frame, &al, 1) == 0)
+    if (attention(a->store, a->now_ms, app_is_foreign(a), a->frame, &al, 1) == 0)
         return false;
     buf_printf(out, "%s: %s", al.where, al.what);
     return al.bad;

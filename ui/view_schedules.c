@@ -248,7 +248,7 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     if (t->err.kind != ERR_NONE)
         look.empty = t->err.text;
     else if (t->unavailable)
-        look.empty = t->unavailable;
+        look.empty = app_unavailable(a, TOPIC_RUNS);
     else if (!runs_fit(v))
         look.empty = "asking ...";
     list_draw(v->runs, g, in, &look);
@@ -266,11 +266,13 @@ schedules_draw(struct view *view, struct grid *g, struct rect r)
                              .empty = "no schedule: N adds one"};
 
     if (t->unavailable)
-        look.empty = t->unavailable;
+        look.empty = app_unavailable(a, TOPIC_SCHEDULES);
     else if (!t->has_data)
         look.empty = "asking ...";
     else if (*v->table.filter)
         look.empty = "no schedule has these words";
+    else if (app_is_foreign(a))
+        look.empty = "no schedule";
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (r.h >= 12)
         draw_runs(v, g, rect_cut_bottom(&r, r.h / 2));

@@ -51,6 +51,8 @@ everywhere(void **state)
     con_start(&vt, 24, 80, NULL);
     press(&vt, "jobs");
     vt_want(&vt, "all jobs");
+    press(&vt, "redrive");
+    vt_want(&vt, "redrive: this queue system has no such action");
     press(&vt, "failed");
     vt_want(&vt, "grouped by error");
     press(&vt, "backward");

@@ -1,0 +1,330 @@
+/*
+ * Several sources in one console: what is found beside each other in a database, databases side by
+ * side, acts that reach the right one, one that dies while another lives.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static PGconn *books; /* the second database */
+
+/* Our own queue, River's and a table of tasks in one database. */
+static int
+three_in_one(void **state)
+{
+    con_empty(state);
+    con_failed("mail.send", 3, "boom");
+    pg_file(con_db(), "tests/adapters/seed_teti.sql");
+    pg_run(con_db(), "create schema river; set search_path = river");
+    pg_file(con_db(), "tests/adapters/river.sql");
+    pg_run(con_db(), "set search_path = queues, public");
+    return 0;
+}
+
+static const char *
+books_dsn(void)
+{
+    return pg_dsn("books");
+}
+
+static int
+two_databases(void **state)
+{
+    con_empty(state);
+    con_ready("mail.send", 4);
+    if (!books) {
+        PGconn *any = pg_connect(pg_dsn("postgres"));
+        pg_run(any, "create database books");
+        PQfinish(any);
+        books = pg_connect(books_dsn());
+        pg_file(books, "tests/adapters/seed_teti.sql");
+    }
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    PQfinish(books);
+    return con_teardown(state);
+}
+
+static void
+start(struct vt *vt)
+{
+    con_start(vt, 24, 80, NULL);
+    vt_want(vt, "3 queue systems here: S lists them");
+}
+
+/* The palette: by its name a source is gone to. */
+static void
+palette(struct vt *vt, const char *text)
+{
+    vt_keys(vt, ":");
+    vt_type(vt, text);
+    vt_keys(vt, "enter");
+}
+
+static void
+go_to(struct vt *vt, const char *adapter)
+{
+    char text[100], name[100];
+
+    snprintf(name, sizeof name, "%s:%s ", PQdb(con_db()), adapter);
+    snprintf(text, sizeof text, "source %s:%s", PQdb(con_db()), adapter);
+    palette(vt, text);
+    vt_want_row(vt, 0, name);
+}
+
+static void
+filter(struct vt *vt, const char *text)
+{
+    vt_keys(vt, "/ C-u");
+    vt_type(vt, text);
+    vt_keys(vt, "enter");
+}
+
+static void
+found_and_listed(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    start(&vt);
+    vt_want_row(&vt, 0, ":native 1/3");
+    vt_keys(&vt, "S");
+    vt_want(&vt, ":river");
+    vt_want(&vt, "native 2");
+    vt_want(&vt, "river 7");
+    vt_gone(&vt, "not looked at"); /* the menu makes them look */
+    vt_gone(&vt, "connecting");
+    vt_keys(&vt, "j enter");
+    vt_want_row(&vt, 0, ":river 2/3");
+    vt_want(&vt, "default");
+    palette(&vt, "source app");
+    vt_want(&vt, "several sources begin with app");
+    palette(&vt, "source nobody");
+    vt_want(&vt, "no source is called nobody");
+    con_quit(&vt);
+}
+
+/* Filters and cursors stay with their source; back and forward go across. */
+static void
+screens_of_its_own(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    start(&vt);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "all jobs");
+    filter(&vt, "state:failed boom");
+    vt_want(&vt, "filter state:failed boom");
+    go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
+    vt_want(&vt, "all jobs");
+    vt_want(&vt, "1 of 10");
+    vt_keys(&vt, "j j j");
+    vt_want(&vt, "4 of 10");
+    go_to(&vt, "native");
+    vt_want(&vt, "filter state:failed boom");
+    go_to(&vt, "seed_teti");
+    vt_want(&vt, "4 of 10");
+    vt_keys(&vt, "C-p");
+    vt_want_row(&vt, 0, ":native 1/3");
+    vt_want(&vt, "filter state:failed boom");
+    con_quit(&vt);
+}
+
+/* Enter in the overview goes to the queue's source; nothing can be changed from there. */
+static void
+overview(void **state)
+{
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    start(&vt);
+    vt_keys(&vt, "0");
+    vt_want_row(&vt, 0, "3 sources");
+    vt_want(&vt, "mail.send");
+    vt_want(&vt, "default");
+    vt_want(&vt, "failed 9"); /* 3 of ours, 4 of River's, 2 tasks */
+    filter(&vt, "tasks");
+    vt_gone(&vt, "mail.send");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "p does nothing here");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, ":seed_teti 3/3");
+    vt_want(&vt, "tasks");
+    vt_cursor(&vt, &row, &col);
+    assert_non_null(strstr(vt_row(&vt, row), "tasks"));
+    vt_keys(&vt, "0");
+    vt_want_row(&vt, 0, "3 sources");
+    con_quit(&vt);
+}
+
+/* What is done, is done where the screen says, and nowhere else: all three have a job 10 or so. */
+static void
+acts_on_its_own(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    start(&vt);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "all jobs");
+    go_to(&vt, "seed_teti");
+    filter(&vt, "id:5");
+    vt_gone(&vt, "running");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "unofficial");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue of");
+    assert_string_equal(pg_value(con_db(), "select status from public.tasks where id = 5"),
+                        "pending");
+    assert_int_equal(pg_int(con_db(), "select count(*) from public.tasks where status = 'failed'"),
+                     1);
+    go_to(&vt, "river");
+    filter(&vt, "id:1");
+    vt_gone(&vt, "running");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "c");
+    vt_want(&vt, "JobCancel");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "cancel of");
+    assert_string_equal(pg_value(con_db(), "select state from river.river_job where id = 1"),
+                        "cancelled");
+    assert_int_equal(con_count("state = 'failed'"), 3);
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);
+    assert_int_equal(pg_int(con_db(), "select count(*) from river.river_job where state = "
+                                      "'cancelled'"),
+                     2);
+    con_quit(&vt);
+}
+
+/* What a system can't do is said before anything is asked of it. */
+static void
+what_it_lacks(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    start(&vt);
+    go_to(&vt, "seed_teti");
+    vt_gone(&vt, "DONE/s");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 10");
+    assert_false(vt_find(&vt, "PRI ", &(int){0}, &(int){0}));
+    filter(&vt, "payload~recipient");
+    vt_want(&vt, "can't filter by payload");
+    vt_keys(&vt, "esc");
+    vt_keys(&vt, "5");
+    vt_want(&vt, "keeps no schedules in the database; its code may");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "does not tell who works on its jobs");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "keeps no audit: what you did is in Messages (8)");
+    go_to(&vt, "river");
+    vt_keys(&vt, "2 g a");
+    vt_want(&vt, "actions");
+    vt_want(&vt, "unofficial: Set the priority");
+    vt_want(&vt, "▲ Give back running jobs whose worker is gone");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+static void
+side_by_side(struct vt *vt, const char *option)
+{
+    const char *argv[] = {getenv("QUEUETOP"), "--interval", "200ms", con_dsn(),
+                          books_dsn(),        option,       NULL};
+
+    vt_spawn(vt, 24, 80, argv, NULL);
+    vt_want_row(vt, 0, "2 sources");
+    vt_want(vt, "mail.send");
+    vt_want(vt, "tasks");
+}
+
+/* A database that refuses us keeps its rows with their age; the other one goes on. */
+static void
+one_dies(void **state)
+{
+    struct vt vt;
+    PGconn *any = pg_connect(pg_dsn("postgres"));
+
+    (void)state;
+    side_by_side(&vt, NULL);
+    vt_want(&vt, "ready 6");
+    vt_want(&vt, "live 0.2s");
+    pg_run(any, "alter database books allow_connections false");
+    pg_run(any, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'books' "
+                "and application_name like 'queuetop%%'");
+    vt_want(&vt, "1 unreachable");
+    vt_want(&vt, "numbers ");
+    vt_want(&vt, "books: unreachable: ");
+    vt_want(&vt, "tasks");
+    con_ready("mail.send", 5);
+    vt_want(&vt, "ready 11");
+    vt_keys(&vt, "S");
+    vt_want(&vt, "× unreachable");
+    vt_keys(&vt, "esc");
+    pg_run(any, "alter database books allow_connections true");
+    vt_gone(&vt, "unreachable");
+    PQfinish(any);
+    con_quit(&vt);
+}
+
+/* Read-only holds for all of them, and acts of both go to their own database. */
+static void
+both_can_be_acted_on(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    side_by_side(&vt, NULL);
+    filter(&vt, "tasks");
+    vt_gone(&vt, "mail.send");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, "books 2/2");
+    vt_keys(&vt, "2");
+    filter(&vt, "id:6");
+    vt_gone(&vt, "running");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "unofficial");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue of books");
+    assert_string_equal(pg_value(books, "select status from tasks where id = 6"), "pending");
+    con_quit(&vt);
+    pg_run(books, "update tasks set status = 'failed' where id = 6");
+    side_by_side(&vt, "--read-only");
+    palette(&vt, "source books");
+    vt_want_row(&vt, 0, "READ-ONLY");
+    vt_keys(&vt, "2");
+    filter(&vt, "id:6");
+    vt_gone(&vt, "running");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "started with --read-only");
+    con_quit(&vt);
+    assert_string_equal(pg_value(books, "select status from tasks where id = 6"), "failed");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(found_and_listed, three_in_one),
+        cmocka_unit_test_setup(screens_of_its_own, three_in_one),
+        cmocka_unit_test_setup(overview, three_in_one),
+        cmocka_unit_test_setup(acts_on_its_own, three_in_one),
+        cmocka_unit_test_setup(what_it_lacks, three_in_one),
+        cmocka_unit_test_setup(one_dies, two_databases),
+        cmocka_unit_test_setup(both_can_be_acted_on, two_databases),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, teardown);
+}
