@@ -1,0 +1,443 @@
+/*
+ * The seeds as an operator meets them: workers of each kind at work in sessions of their own, the
+ * program looking on and acting by its verbs and in the console, and the tables looked at after
+ * each act.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/proc.h"
+#include "tests/sql/seeds.h"
+#include "tests/term.h"
+
+static char dsn[500];
+
+static PGconn *
+begin(const char *adapter, const char *database)
+{
+    PGconn *c = seed_new(adapter, database);
+
+    snprintf(dsn, sizeof dsn, "%s", pg_dsn(database));
+    return c;
+}
+
+/* Runs `queuetop VERB... DSN`; gives both outputs, one after the other, valid until the next call.
+ */
+static const char *
+run(int code, const char *fmt, ...)
+{
+    static char *said;
+    char *out, *err, *args;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_true(vasprintf(&args, fmt, ap) >= 0);
+    va_end(ap);
+    int got = proc_run(NULL, &out, &err, "%s \"%s\"", args, dsn);
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d\n%s%s", args, got, code, out, err);
+    free(said);
+    said = xasprintf("%s%s", out, err);
+    free(out);
+    free(err);
+    free(args);
+    return said;
+}
+
+static void
+has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in: %s", part, text);
+}
+
+#define value(expected, ...) assert_string_equal(pg_value(c, __VA_ARGS__), expected)
+
+/* --- verbs --------------------------------------------------------------------------------------
+ */
+
+static void
+piechut(void **state)
+{
+    const char *q = "seed_piechut", *said;
+    PGconn *c = begin(q, "piechut"), *w = seed_join("piechut");
+
+    (void)state;
+    seed_push(c, q, 4);
+    seed_schedule(w, q);
+    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1"),
+               *d = seed_claim(w, q, "n2");
+    said = run(0, "queues --json");
+    has(said, "\"queue\": \"q\", \"paused\": null");
+    has(said, "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 3, \"failed\": 0");
+    said = run(0, "nodes --json");
+    has(said, "\"node\": \"n1\"");
+    has(said, "\"state\": \"unknown\"");
+    has(run(0, "leases --node n2 --json"), "\"node\": \"n2\", \"queue\": \"q\", \"jobs\": 1");
+    has(run(0, "job %s --json", seed_id(a)), "\"node\": \"n1\"");
+    /* a node that is gone: what has expired, then all of it */
+    has(run(1, "release --node n1 --yes"), "nothing");
+    pg_run(c, "update queues.work_queue set lock_timeout = now() - interval '1 s' where id = '%s'",
+           seed_id(a));
+    has(run(0, "release --node n1 --yes --json"), "\"changed\": 1");
+    value("n1", "select string_agg(lock_key, ',') from queues.work_queue where lock_key <> 'n2'");
+    has(run(0, "extend --node n2 --by 2h --yes"), "extended");
+    value("t", "select lock_timeout > now() + interval '119 min' from queues.work_queue where "
+               "lock_key = 'n2'");
+    has(run(0, "extend --id %s --by 1h --yes", seed_id(b)), "extended");
+    value("t", "select lock_timeout > now() + interval '59 min' from queues.work_queue where "
+               "lock_key = 'n1'");
+    has(run(3, "release --node n1 --all --yes"), "looks alive");
+    has(run(0, "release --node n1 --all --force --yes"), "1 job ready");
+    value("n2",
+          "select string_agg(lock_key, ',') from queues.work_queue where lock_key is not null");
+    /* its first holder ends it all the same: by the id alone */
+    seed_done(w, q, b);
+    has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+    /* the worker dies between its two statements: nobody takes that job again */
+    pg_run(w, "delete from queues.work_queue where id = '%s'", seed_id(d));
+    seed_schedule(w, q);
+    has(run(0, "jobs state:blocked --json"), seed_id(d));
+    has(run(0, "requeue --id %s --yes --json", seed_id(d)), "\"changed\": 1");
+    seed_schedule(w, q);
+    value("1", "select count(*) from queues.work_queue where id = '%s'", seed_id(d));
+    has(run(1, "requeue --id %s --yes", seed_id(d)), "failed, waiting for its time, or an orphan");
+    /* one of a node's jobs */
+    const char *f = seed_claim(w, q, "n4");
+    has(run(0, "release --id %s --yes --json", seed_id(f)), "\"changed\": 1");
+    value("0", "select count(*) from queues.work_queue where lock_key = 'n4'");
+    has(run(1, "release --id %s --yes", seed_id(f)), "a node holds it");
+    /* no node holds it: it may go */
+    has(run(0, "delete --id %s --yes", seed_id(d)), "1 job deleted");
+    value("0", "select count(*) from queues.queue where id = '%s'", seed_id(d));
+    const char *e = seed_claim(w, q, "n3");
+    has(run(1, "delete --id %s --yes", seed_id(e)), "no node holds it");
+    value("1", "select count(*) from queues.queue where id = '%s'", seed_id(e));
+    seed_fail(w, q, e);
+    has(run(0, "requeue --queue q --yes --json"), "\"changed\": 1"); /* what failed */
+    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(e));
+    has(run(0, "reschedule 2h --id %s --yes", seed_id(e)), "scheduled");
+    value("t", "select run_after > now() + interval '119 min' from queues.queue where id = '%s'",
+          seed_id(e));
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+postqueue(void **state)
+{
+    const char *q = "seed_postqueue";
+    PGconn *c = begin(q, "postqueue"), *w = seed_join("postqueue");
+
+    (void)state;
+    seed_push(c, q, 3);
+    for (int i = 0; i < 4; i++) {
+        pg_run(w, "update jobs set expires_at = now() where id <> 'j1'");
+        assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
+        seed_expire(c, q);
+    }
+    has(run(0, "queues --json"),
+        "\"ready\": 0, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 3");
+    has(run(0, "failures --json"), "\"error_key\": \"expired before it was done\"");
+    has(run(0, "requeue --error 'no attempts left' --yes --json"), "\"changed\": 1");
+    value("3", "select attempts from jobs where id = 'j1'");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
+    has(run(1, "requeue --id j1 --yes"), "failed or waiting for its time");
+    has(run(0, "extend --id j1 --by 1h --yes"), "1 lease extended");
+    value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
+    has(run(1, "delete --id j1 --yes"), "not running");
+    has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
+    has(run(0, "requeue --id j1 --yes"), "1 job ready");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
+    seed_done(w, q, "j1");
+    has(run(0, "requeue --id j2 --id j3 --reset-tries --yes --json"), "\"changed\": 2");
+    value("NULL", "select string_agg(expires_at::text, '') from jobs where id <> 'j1'");
+    has(run(0, "reschedule 1h --id j3 --yes"), "1 job scheduled");
+    has(run(0, "jobs state:scheduled --csv"), "j3");
+    has(run(1, "purge --older-than 0 --yes"), "nothing"); /* its lease would still hold */
+    seed_expire(c, q);
+    has(run(0, "purge --queue q --older-than 0 --yes --json"), "\"changed\": 1");
+    has(run(0, "delete --id j2 --id j3 --yes --json"), "\"changed\": 2");
+    value("0", "select count(*) from jobs");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+teti(void **state)
+{
+    const char *q = "seed_teti";
+    PGconn *c = begin(q, "teti"), *w = seed_join("teti");
+
+    (void)state;
+    seed_push(c, q, 5);
+    pg_run(w, "begin"); /* works in the transaction of its claim */
+    seed_claim(w, q, "");
+    has(run(0, "queues --json"), "\"ready\": 5");
+    has(run(1, "delete --id 1 --yes"), "no worker has its row locked");
+    seed_fail(w, q, "1");
+    pg_run(w, "commit");
+    has(run(0, "queues --json"),
+        "\"ready\": 4, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 1");
+    has(run(0, "requeue --id 1 --dry-run --yes"), "would change");
+    value("failed", "select status from tasks where id = 1");
+    has(run(0, "requeue --state failed --yes --json"), "\"changed\": 1");
+    value("pending 1", "select status || ' ' || retry_count from tasks where id = 1");
+    seed_claim(w, q, ""); /* commits it and is never seen again */
+    has(run(0, "jobs state:running --json"), "\"id\": \"1\"");
+    has(run(1, "delete --id 1 --yes"), "not running");
+    has(run(0, "release --id 1 --id 2 --yes --json"), "\"changed\": 1");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
+    has(run(0, "discard --id 2 --id 1 --yes --json"), "\"changed\": 1");
+    value("failed", "select status from tasks where id = 2");
+    has(run(0, "delete --id 3 --yes"), "1 job deleted");
+    has(run(0, "purge --state failed --older-than 0 --yes --json"), "\"changed\": 1");
+    value("1 4 5", "select string_agg(id::text, ' ' order by id) from tasks");
+    /* what it can't do is refused, and so is everything where nothing may change */
+    has(run(3, "pause tasks --yes"), "no such action");
+    has(run(3, "delete --id 4 --yes --read-only"), "read-only");
+    value("3", "select count(*) from tasks");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+blabosoft(void **state)
+{
+    const char *q = "seed_blabosoft";
+    PGconn *c = begin(q, "blabosoft"), *w = seed_join("blabosoft");
+
+    (void)state;
+    seed_push(c, q, 3);
+    const char *a = seed_claim(w, q, ""), *b = seed_claim(w, q, "");
+    seed_fail(w, q, a);
+    has(run(0, "failures --json"), "\"error_key\": \"it went wrong after N s\"");
+    has(run(0, "job %s --json", seed_id(a)), "\"outcome\": \"failed\"");
+    pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(a));
+    has(run(1, "requeue --id %s --yes", seed_id(a)), "no worker has its row locked");
+    pg_run(w, "rollback");
+    has(run(0, "requeue --error 'it went wrong after 99 s' --yes --json"), "\"changed\": 1");
+    value(
+        "t",
+        "select processing_started_at is null and errors is null from simple_queue where id = '%s'",
+        seed_id(a));
+    pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(b));
+    has(run(1, "release --id %s --yes", seed_id(b)), "no worker has its row locked");
+    pg_run(w, "rollback");
+    value("t", "select processing_started_at is not null from simple_queue where id = '%s'",
+          seed_id(b));
+    has(run(0, "release --id %s --yes", seed_id(b)), "1 job ready");
+    value("t", "select processing_started_at is null from simple_queue where id = '%s'",
+          seed_id(b));
+    seed_claim(w, q, "");
+    seed_claim(w, q, "");
+    has(run(1, "delete --id %s --yes", seed_id(b)), "waiting or failed");
+    seed_fail(w, q, a);
+    has(run(0, "delete --id %s --yes --json", seed_id(a)), "\"changed\": 1");
+    value("2", "select count(*) from simple_queue");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+pkgsite(void **state)
+{
+    const char *q = "seed_pkgsite_priority";
+    PGconn *c = begin(q, "pkgsite"), *w = seed_join("pkgsite");
+
+    (void)state;
+    seed_push(c, q, 3);
+    has(run(0, "priority 5 --id 3 --yes"), "1 job ready");
+    value("5", "select priority from queue_tasks where id = 3");
+    const char *first = seed_claim(w, q, "");
+    assert_string_equal(seed_id(first), "3");
+    has(run(1, "priority 6 --id 3 --yes"), "waiting");
+    /* what its first worker deletes when it ends is not the new start */
+    has(run(0, "release --id 3 --yes"), "1 job ready");
+    const char *again = seed_claim(w, q, "");
+    assert_string_equal(seed_id(again), "3");
+    seed_done(w, q, first);
+    value("1", "select count(*) from queue_tasks where id = 3");
+    has(run(0, "queues --json"), "\"queue\": \"queue_tasks\"");
+    has(run(0, "jobs --kind m3@v1 --json"), "\"state\": \"running\"");
+    has(run(1, "delete --id 3 --yes"), "its worker has stalled");
+    seed_expire(c, q);
+    has(run(0, "delete --id 3 --yes --json"), "\"changed\": 1");
+    has(run(0, "jobs 'm2' --csv"), "m2@v1");
+    value("2", "select count(*) from queue_tasks");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+library(void **state)
+{
+    const char *q = "pgqueue_lib";
+    PGconn *c = begin(q, "library"), *w = seed_join("library");
+
+    (void)state;
+    seed_push(c, q, 2);
+    pg_run(c, "insert into queues.schedules (id, tenant_id, queue, type, key, next_run, schedule, "
+              "timezone) values "
+              "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
+              "*', 'UTC')");
+    seed_schedule(w, q);
+    const char *a = seed_claim(w, q, "n1");
+    seed_fail(w, q, a);
+    has(run(0, "queues --json"),
+        "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 1");
+    has(run(0, "failures --json"), "\"error_key\": \"no answer from N\"");
+    has(run(0, "requeue --error '~No ANSWER' --yes --json"), "\"changed\": 1");
+    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(a));
+    value("0", "select count(*) from queues.queue_history");
+    has(run(0, "cron list --json"), "\"name\": \"t1/nightly\"");
+    has(run(0, "cron pause t1/nightly --yes"), "paused");
+    value("t", "select paused from queues.schedules");
+    has(run(0, "cron resume t1/nightly --yes"), "resumed");
+    value("f", "select paused from queues.schedules");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* --- the console --------------------------------------------------------------------------------
+ */
+
+static void
+console(struct vt *vt)
+{
+    const char *argv[] = {getenv("QUEUETOP"), dsn, NULL};
+
+    vt_spawn(vt, 30, 130, argv, NULL);
+    vt_want(vt, "live");
+}
+
+static void
+quit(struct vt *vt)
+{
+    vt_keys(vt, "q");
+    vt_ended_well(vt, 0);
+    vt_done(vt);
+}
+
+/* A node is gone with what it held, another left an orphan; the work goes on. */
+static void
+piechut_console(void **state)
+{
+    const char *q = "seed_piechut";
+    PGconn *c = begin(q, "piechut_console"), *w = seed_join("piechut_console");
+    struct vt vt;
+
+    (void)state;
+    seed_push(c, q, 3);
+    seed_schedule(w, q);
+    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1"),
+               *d = seed_claim(w, q, "n2");
+    pg_run(w, "delete from queues.work_queue where id = '%s'", seed_id(d));
+    console(&vt);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "n1 leases (2)");
+    vt_keys(&vt, "L space enter");
+    vt_want(&vt, "2 jobs");
+    vt_want(&vt, "what it works on is done twice");
+    vt_keys(&vt, "text:n2 enter"); /* not its name */
+    vt_settle(&vt, 60);
+    value("2", "select count(*) from queues.work_queue where lock_key = 'n1'");
+    vt_keys(&vt, "esc L space enter");
+    vt_want(&vt, "Type the name");
+    vt_keys(&vt, "text:n1 enter");
+    vt_want(&vt, "release: 2 jobs ready");
+    value("0", "select count(*) from queues.work_queue where lock_key is not null");
+    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(a));
+    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(b));
+    vt_want(&vt, "n3 leases (2)");
+    vt_keys(&vt, "2 / text:state:blocked enter");
+    vt_want(&vt, "▲ blocked");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 1 job");
+    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(d));
+    seed_schedule(w, q);
+    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(d));
+    quit(&vt);
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* A group of failed items; what is typed is their number. */
+static void
+blabosoft_console(void **state)
+{
+    const char *q = "seed_blabosoft";
+    PGconn *c = begin(q, "blabosoft_console"), *w = seed_join("blabosoft_console");
+    struct vt vt;
+
+    (void)state;
+    seed_push(c, q, 3);
+    seed_fail(w, q, seed_claim(w, q, ""));
+    seed_fail(w, q, seed_claim(w, q, ""));
+    console(&vt);
+    vt_want(&vt, "simple_queue");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "it went wrong after N s");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "2 jobs");
+    vt_want(&vt, "The text of the error goes");
+    vt_keys(&vt, "text:2 enter");
+    vt_want(&vt, "requeue: 2 jobs ready");
+    value(
+        "3",
+        "select count(*) from simple_queue where processing_started_at is null and errors is null");
+    vt_gone(&vt, "it went wrong after N s");
+    quit(&vt);
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* A task that stands as running for ever is marked as stale and can't be deleted; it is given back
+ * while the console looks on. */
+static void
+teti_console(void **state)
+{
+    const char *q = "seed_teti";
+    PGconn *c = begin(q, "teti_console"), *w = seed_join("teti_console");
+    struct vt vt;
+
+    (void)state;
+    seed_push(c, q, 2);
+    seed_claim(w, q, "");
+    pg_run(c, "update tasks set updated_at = now() - interval '2 h' where id = 1");
+    console(&vt);
+    vt_keys(&vt, "2 / text:state:running enter");
+    vt_want(&vt, "▲ running");
+    vt_keys(&vt, "D"); /* not while it runs */
+    vt_want(&vt, "the job is running");
+    value("2", "select count(*) from tasks");
+    has(run(0, "release --id 1 --yes"), "1 job ready");
+    vt_gone(&vt, "▲ running");
+    value("2", "select count(*) from tasks where status = 'pending'");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
+    quit(&vt);
+    PQfinish(w);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(piechut),
+        cmocka_unit_test(postqueue),
+        cmocka_unit_test(teti),
+        cmocka_unit_test(blabosoft),
+        cmocka_unit_test(pkgsite),
+        cmocka_unit_test(library),
+        cmocka_unit_test(piechut_console),
+        cmocka_unit_test(blabosoft_console),
+        cmocka_unit_test(teti_console),
+    };
+
+    return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
+}
