@@ -17,7 +17,7 @@
 static char *
 pgq_sql(void)
 {
-    char *pattern = xasprintf("%s/pgq-*/root/usr/share/postgresql/*/contrib/pgq_pl_only.sql",
+    char *pattern = xasprintf("%s/pgq-*/*/usr/share/postgresql/*/contrib/pgq_pl_only.sql",
                               getenv("ENGINES") ? getenv("ENGINES") : "");
     char *text = NULL;
     size_t size = 0;
