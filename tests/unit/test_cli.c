@@ -98,6 +98,8 @@ a_word_with_equals_is_a_conninfo(void **state)
     assert_string_equal(l.c.conninfo, "postgres://db1/app");
     done(&l);
     check_refused("push host=a port=5 q", "two connection strings");
+    check_refused("push -d a -d b q", "two databases");
+    check_refused("-d a host=b host=c", "-d goes with one connection string");
 }
 
 static void

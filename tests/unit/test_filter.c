@@ -182,13 +182,49 @@ test_has_state(void **state)
     filter_done(&f);
 }
 
+/* A system that knows queue, states, ages and least tries only. */
+static bool
+takes_some(const void *ctx, enum param p)
+{
+    (void)ctx;
+    return p == PARAM_QUEUE || p == PARAM_STATES || p == PARAM_OLDER_THAN || p == PARAM_MIN_TRIES;
+}
+
+static void
+check_untaken(const char *text, const char *by, int start, int len)
+{
+    struct filter_mark mark = {-1, -1};
+    const char *what = filter_untaken(text, takes_some, NULL, &mark);
+
+    if (!by) {
+        assert_null(what);
+        return;
+    }
+    assert_string_equal(what, by);
+    assert_int_equal(mark.start, start);
+    assert_int_equal(mark.len, len);
+}
+
+static void
+test_untaken(void **state)
+{
+    (void)state;
+    check_untaken("", NULL, 0, 0);
+    check_untaken("state:failed queue:mail age>5m tries>=3", NULL, 0, 0);
+    check_untaken("queue:mail age<5m", "age", 11, 6);
+    check_untaken("queue:mail tries:3", "tries", 11, 7);
+    check_untaken("queue:mail payload.a.b=7", "payload", 11, 13);
+    check_untaken("queue:mail boom", "words", 11, 4);
+    check_untaken("!boom", "words", 0, 5);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_terms),     cmocka_unit_test(test_errors_say_where),
         cmocka_unit_test(test_limits),    cmocka_unit_test(test_with),
-        cmocka_unit_test(test_has_state),
+        cmocka_unit_test(test_has_state), cmocka_unit_test(test_untaken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

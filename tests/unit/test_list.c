@@ -449,6 +449,41 @@ test_kinds(void **state)
     expect_kind(K_CUSTOM, big, &e, 0, "");
 }
 
+/* A column without any value is not shown, until one has come; then it stays. */
+static void
+test_hide_empty(void **state)
+{
+    static const struct job bare[] = {
+        {"a", "mail", "", FIELD_NULL, FIELD_NULL, 5, (double)NAN, INT_MIN, 1}
+    };
+    struct grid *g = grid_new(70, 4, false);
+    struct list *l = list_new(&def);
+
+    (void)state;
+    list_hide_empty(l, true);
+    list_set_rows(l, bare, 1);
+    list_draw(l, g, grid_rect(g), &(struct list_look){.now_ms = 5000});
+    assert_true(list_click(l, 3, 0, false) == HIT_TITLE);
+    assert_string_equal(grid_cell(g, 2, 0)->utf8, "Q");
+    for (int x = 8; x < 70; x++)
+        assert_string_equal(grid_cell(g, x, 0)->utf8, " ");
+    list_set_rows(l, jobs, 3);
+    list_set_rows(l, bare, 1);
+    grid_clear(g);
+    list_draw(l, g, grid_rect(g), &(struct list_look){.now_ms = 5000});
+    bool ready = false;
+    for (int x = 8; x < 70; x++)
+        ready = ready || !strcmp(grid_cell(g, x, 0)->utf8, "R");
+    assert_true(ready);
+    list_column_lacks(l, "ready", true);
+    grid_clear(g);
+    list_draw(l, g, grid_rect(g), &(struct list_look){.now_ms = 5000});
+    for (int x = 8; x < 70; x++)
+        assert_string_not_equal(grid_cell(g, x, 0)->utf8, "D");
+    list_free(l);
+    grid_free(g);
+}
+
 int
 main(void)
 {
@@ -459,6 +494,7 @@ main(void)
         cmocka_unit_test(test_scrolling),    cmocka_unit_test(test_draw),
         cmocka_unit_test(test_draw_roles),   cmocka_unit_test(test_layout),
         cmocka_unit_test(test_save),         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_hide_empty),
     };
 
     setlocale(LC_ALL, "C.UTF-8");
