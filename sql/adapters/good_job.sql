@@ -168,7 +168,7 @@ from (
            case when f.finished_at is not null and f.error is not null then 'failed' when f.finished_at is not null then 'completed'
                 when f.performed_at is not null then 'running' when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
                 when f.error is not null then 'retry' else 'scheduled' end as state,
-           f.priority, coalesce(f.executions_count, 0) as tries, null::int as max_tries,
+           f.priority, greatest(greatest(coalesce(f.executions_count, 0), 0) - (f.finished_at is null and f.performed_at is not null)::int, 0) as tries, null::int as max_tries,
            {ms(f.created_at)} as created_ms,
            {ms(f.scheduled_at)} as run_after_ms,
            {ms(coalesce(f.finished_at, f.performed_at, f.updated_at))} as changed_ms,
@@ -190,7 +190,7 @@ select j.id::text, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, j.
        case when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
             when j.performed_at is not null then 'running' when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
             when j.error is not null then 'retry' else 'scheduled' end as state,
-       j.priority, coalesce(j.executions_count, 0) as tries, null::int as max_tries, {ms(j.created_at)} as created_ms,
+       j.priority, greatest(greatest(coalesce(j.executions_count, 0), 0) - (j.finished_at is null and j.performed_at is not null)::int, 0) as tries, null::int as max_tries, {ms(j.created_at)} as created_ms,
        {ms(j.scheduled_at)} as run_after_ms,
        {ms(coalesce(j.finished_at, j.performed_at, j.updated_at))} as changed_ms,
        {ms(j.performed_at)} as started_ms, {ms(j.finished_at)} as finished_ms,
@@ -277,7 +277,7 @@ with f as materialized (
     select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node, finished_at as at, left(error, 1000) as error
     from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit coalesce($2::int, 5000)
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
 from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
 group by 1, 2, 3
 

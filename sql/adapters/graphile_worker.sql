@@ -73,7 +73,7 @@ with w as materialized (
       and ($10::int is null or j.attempts >= $10::int)
       and ($11::int is null or j.attempts <= $11::int)
       and ($12::text[] is null or j.id = any(array(select i::bigint from unnest($12::text[]) i where i ~ '^[0-9]{1,18}$')))
-      and ($15::text is null or j.id < case when $15::text ~ '^[0-9]{1,18}$' then $15::text::bigint end)
+      and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
     limit case when $5::text is null and $6::text[] is null and $7::text[] is null then coalesce($14::int, 100) else coalesce($13::int, 10000) end
 ), f as materialized (
@@ -89,14 +89,14 @@ with w as materialized (
 select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
        node, lease, lease_until_ms, error, cursor, stale
 from (
-    select id::text, queue, kind, state, priority::int, attempts::int as tries, max_attempts::int as max_tries,
+    select id::text, queue, kind, state, priority::int, greatest(attempts - (state = 'running')::int, 0) as tries, max_attempts::int as max_tries,
            {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms,
            {ms(greatest(updated_at, locked_at, case when state = 'failed' then
-                least(now(), run_at - exp(least(attempts, 10)) * interval '1 s') end))} as changed_ms,
+                least(now(), greatest(run_at, '2000-01-01') - exp(least(attempts, 10)) * interval '1 s') end))} as changed_ms,
            {ms(locked_at)} as started_ms,
            {ms(case when state = 'failed' then
-                greatest(updated_at, least(now(), run_at - exp(least(attempts, 10)) * interval '1 s')) end)} as finished_ms,
-           locked_by as node, null::bigint as lease, {ms(locked_at + interval '4 h')} as lease_until_ms,
+                greatest(updated_at, least(now(), greatest(run_at, '2000-01-01') - exp(least(attempts, 10)) * interval '1 s')) end)} as finished_ms,
+           locked_by as node, null::bigint as lease, {ms(locked_at)} + 14400000 as lease_until_ms,
            left(last_error, 300) as error, id::text as cursor,
            case when state = 'running' then locked_at < now() - interval '4 h' end as stale, id as place, 0 as mark
     from f
@@ -109,13 +109,13 @@ from (
 
 -- name: job
 -- params: ids
-select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int, j.attempts::int as tries,
+select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int, greatest(j.attempts - (s.state = 'running')::int, 0) as tries,
        j.max_attempts::int as max_tries, {ms(j.created_at)} as created_ms,
        {ms(j.run_at)} as run_after_ms,
        {ms(greatest(j.updated_at, j.locked_at, s.ended))} as changed_ms,
        {ms(j.locked_at)} as started_ms,
        {ms(case when s.state = 'failed' then greatest(j.updated_at, s.ended) end)} as finished_ms,
-       j.locked_by as node, null::bigint as lease, {ms(j.locked_at + interval '4 h')} as lease_until_ms,
+       j.locked_by as node, null::bigint as lease, {ms(j.locked_at)} + 14400000 as lease_until_ms,
        j.last_error as error, null::text as cursor, case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale,
        j.key as unique_key, left(j.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.payload::text)::bigint as payload_size
@@ -127,7 +127,7 @@ cross join lateral (
                 when j.run_at > now() and j.attempts > 0 then 'retry' when j.run_at > now() then 'scheduled'
                 when q.locked_at is not null then 'blocked' else 'ready' end as state,
            case when j.locked_at is null and j.attempts >= j.max_attempts then
-               least(now(), j.run_at - exp(least(j.attempts, 10)) * interval '1 s') end as ended) s
+               least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s') end as ended) s
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
 
 -- name: nodes
@@ -136,7 +136,7 @@ select node, 'unknown' as state, null::text as host, null::int as pid, null::big
        count(*) filter (where job) as running, count(*) filter (where job) as leases,
        count(*) filter (where job and locked_at < now() - interval '4 h') as expired,
        coalesce(string_agg(distinct queue, ',' order by queue), '') as queues,
-       {ms(max(locked_at) + interval '4 h')} as lease_until_ms
+       {ms(max(locked_at))} + 14400000 as lease_until_ms
 from (select j.locked_by as node, j.locked_at, t.identifier as queue, true as job
       from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id where j.locked_by is not null
       union all
@@ -146,8 +146,8 @@ group by node order by node
 -- name: leases
 -- params: node queue limit
 select j.id as lease, j.locked_by as node, t.identifier as queue, 1::bigint as jobs, {ms(j.locked_at)} as started_ms,
-       {ms(j.locked_at + interval '4 h')} as lease_until_ms, j.id::text as job_ids,
-       j.attempts::int as tries, j.max_attempts::int as max_tries,
+       {ms(j.locked_at)} + 14400000 as lease_until_ms, j.id::text as job_ids,
+       greatest(j.attempts - 1, 0) as tries, j.max_attempts::int as max_tries,
        case when j.attempts >= j.max_attempts then '→ failed (last try)' else '→ ready' end as effect
 from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
 where j.locked_by is not null and ($1::text is null or j.locked_by = $1::text) and ($2::text is null or t.identifier = $2::text)
@@ -157,7 +157,7 @@ order by j.locked_at, j.id limit coalesce($3::int, 200)
 -- params: queue limit
 with f as materialized (
     select j.id, t.identifier as queue, j.last_error as error,
-           greatest(j.updated_at, least(now(), j.run_at - exp(least(j.attempts, 10)) * interval '1 s')) as at
+           greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) as at
     from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
     where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
     order by j.id desc limit 5000
@@ -262,7 +262,7 @@ from {schema}.complete_jobs(array(select i::bigint from unnest($1::text[]) i whe
 -- range: -32768..32767
 select r.id::text, case when r.attempts >= r.max_attempts then 'failed' when r.run_at <= now() then 'ready'
                         when r.attempts > 0 then 'retry' else 'scheduled' end as state
-from {schema}.reschedule_jobs(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'), priority := $2::int) r
+from {schema}.reschedule_jobs(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'), priority := least(greatest($2::int, -32768), 32767)) r
 
 -- name: reschedule
 -- params: ids at
@@ -283,7 +283,7 @@ where id in (select j.id from {schema}._private_jobs j join {schema}._private_ta
              where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
                and ($2::text[] is null or 'failed' = any($2::text[]))
                and ($3::timestamptz is null
-                    or greatest(j.updated_at, least(now(), j.run_at - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
+                    or greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
              order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
 returning id::text, 'purged' as state
 
@@ -294,5 +294,5 @@ from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
 where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
   and ($2::text[] is null or 'failed' = any($2::text[]))
   and ($3::timestamptz is null
-       or greatest(j.updated_at, least(now(), j.run_at - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
+       or greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
 having count(*) > 0

@@ -60,7 +60,7 @@ select queue, count(*) as completed, null::bigint as cancelled from {schema}.min
 -- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to go on.
 with w as materialized (
-    select j.id, j.queue, j.task, s.state, j.priority, s.tries, j.retries + j.attempts as max_tries, j.created, j.delayed, j.retried,
+    select j.id, j.queue, j.task, s.state, j.priority, s.tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, j.created, j.delayed, j.retried,
            j.started, j.finished, j.state as raw, j.worker, k.notified,
            case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
                case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error
@@ -72,7 +72,7 @@ with w as materialized (
                     when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
                          or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
                     else 'ready' end as state,
-               j.retries + (j.state <> 'inactive')::int as tries) s
+               least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries) s
     where (j.state <> 'inactive' or j.expires is null or j.expires > now())
       and ($1::text is null or j.queue = $1::text)
       and ($3::{schema}.minion_state[] is null or j.state = any($3::{schema}.minion_state[]))
@@ -85,7 +85,7 @@ with w as materialized (
       and ($11::int is null or s.tries >= $11::int)
       and ($12::int is null or s.tries <= $12::int)
       and ($13::text[] is null or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
-      and ($16::text is null or j.id < case when $16::text ~ '^[0-9]{1,18}$' then $16::text::bigint end)
+      and ($16::text is null or j.id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
     order by j.id desc
     limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100) else coalesce($14::int, 10000) end
 ), f as materialized (
@@ -107,7 +107,7 @@ from (
            {ms(case when raw <> 'inactive' then started end)} as started_ms,
            {ms(case when raw in ('failed', 'finished') then finished end)} as finished_ms,
            case when raw <> 'inactive' then worker::text end as node, null::bigint as lease,
-           {ms(notified + interval '30 min')} as lease_until_ms, left(error, 300) as error, id::text as cursor,
+           {ms(notified)} + 1800000 as lease_until_ms, left(error, 300) as error, id::text as cursor,
            case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place, 0 as mark
     from f
     union all
@@ -125,14 +125,14 @@ select j.id::text, j.queue, j.task as kind,
             when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
                  or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
             else 'ready' end as state,
-       j.priority, j.retries + (j.state <> 'inactive')::int as tries, j.retries + j.attempts as max_tries,
+       j.priority, least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
        {ms(j.created)} as created_ms, {ms(j.delayed)} as run_after_ms,
        {ms(case when j.state = 'inactive' then coalesce(j.retried, j.created)
                                 else greatest(j.created, j.started, j.finished) end)} as changed_ms,
        {ms(case when j.state <> 'inactive' then j.started end)} as started_ms,
        {ms(case when j.state in ('failed', 'finished') then j.finished end)} as finished_ms,
        case when j.state <> 'inactive' then j.worker::text end as node, null::bigint as lease,
-       {ms(k.notified + interval '30 min')} as lease_until_ms,
+       {ms(k.notified)} + 1800000 as lease_until_ms,
        case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
            case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error,
        null::text as cursor, case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
@@ -156,15 +156,15 @@ select coalesce(w.id, a.worker)::text as node,
        case when w.id is null or w.notified < now() - interval '30 min' then coalesce(a.running, 0) else 0 end as expired,
        coalesce((select string_agg(q, ',' order by q) from jsonb_array_elements_text(
            case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues' else '[]' end) q), '') as queues,
-       {ms(w.notified + interval '30 min')} as lease_until_ms
+       {ms(w.notified)} + 1800000 as lease_until_ms
 from {schema}.minion_workers w full join a on a.worker = w.id
 order by coalesce(w.id, a.worker)
 
 -- name: leases
 -- params: node queue limit
 select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, {ms(j.started)} as started_ms,
-       {ms(k.notified + interval '30 min')} as lease_until_ms, j.id::text as job_ids,
-       j.retries + 1 as tries, j.retries + j.attempts as max_tries, '→ ready' as effect
+       {ms(k.notified)} + 1800000 as lease_until_ms, j.id::text as job_ids,
+       j.retries as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, '→ ready' as effect
 from {schema}.minion_jobs j left join {schema}.minion_workers k on k.id = j.worker
 where j.state = 'active' and ($1::text is null or j.worker::text = $1::text) and ($2::text is null or j.queue = $2::text)
 order by j.started, j.id limit coalesce($3::int, 200)
@@ -200,7 +200,7 @@ order by s.name
 -- official: retry_job
 -- guard: a running job, or one that is ready already
 update {schema}.minion_jobs
-set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
   and (state in ('failed', 'finished') or state = 'inactive' and delayed > now())
 returning id::text, 'ready' as state
@@ -211,7 +211,7 @@ returning id::text, 'ready' as state
 -- guard: a job that is not running, or whose worker has said within half an hour that it lives
 -- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
 update {schema}.minion_jobs j
-set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
   and not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min')
 returning id::text, 'ready' as state
@@ -222,7 +222,7 @@ returning id::text, 'ready' as state
 -- guard: jobs of a worker that has said within half an hour that it lives, unless all are released
 -- confirm: a worker that still lives goes on with its jobs, so they may run twice; what it answers then is dropped
 update {schema}.minion_jobs j
-set delayed = now(), retried = now(), retries = retries + 1, state = 'inactive'
+set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where state = 'active' and worker = case when $1::text ~ '^[0-9]{1,18}$' then $1::text::bigint end
   and (not coalesce($2::bool, true)
        or not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min'))
@@ -256,7 +256,7 @@ returning id::text, 'deleted' as state
 -- official: retry_job(priority, delay: what is left of it)
 -- guard: a job that runs or has ended
 update {schema}.minion_jobs
-set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = retries + 1
+set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = least(retries, 2147483646) + 1
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
@@ -265,7 +265,7 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- official: retry_job(delay)
 -- guard: a job that runs or has ended (requeue it)
 update {schema}.minion_jobs
-set delayed = $2::timestamptz, retried = now(), retries = retries + 1
+set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 

@@ -35,9 +35,9 @@ select distinct queue, null::boolean as paused, null::text as info from q where 
 
 -- name: counts
 -- live jobs and failed ones, by the index of (state, queue, ...); every version's states up to retryable are the live ones
-select queue, sum(n) filter (where state = 'scheduled')::bigint as scheduled, sum(n) filter (where state = 'available')::bigint as ready,
-       sum(n) filter (where state = 'retryable')::bigint as retry, sum(n) filter (where state = 'executing')::bigint as running,
-       sum(n) filter (where state = 'discarded')::bigint as failed, sum(n) filter (where state = 'suspended')::bigint as blocked,
+select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled, coalesce(sum(n) filter (where state = 'available'), 0)::bigint as ready,
+       coalesce(sum(n) filter (where state = 'retryable'), 0)::bigint as retry, coalesce(sum(n) filter (where state = 'executing'), 0)::bigint as running,
+       coalesce(sum(n) filter (where state = 'discarded'), 0)::bigint as failed, coalesce(sum(n) filter (where state = 'suspended'), 0)::bigint as blocked,
        {ms(min(oldest) filter (where state = 'available'))} as oldest_ms
 from (select queue, state::text as state, count(*) as n, min(scheduled_at) as oldest from {schema}.oban_jobs
       where state <= 'retryable' group by 1, 2
@@ -50,8 +50,8 @@ group by 1
 with size as materialized (
     select greatest(reltuples, 1)::float8 as n from pg_class where oid = format('%I.oban_jobs', {schema_lit})::regclass
 )
-select queue, sum(n) filter (where state = 'completed')::bigint as completed,
-       sum(n) filter (where state = 'cancelled')::bigint as cancelled, bool_or(approx) as approx
+select queue, coalesce(sum(n) filter (where state = 'completed'), 0)::bigint as completed,
+       coalesce(sum(n) filter (where state = 'cancelled'), 0)::bigint as cancelled, bool_or(approx) as approx
 from (select queue, state, count(*)::numeric as n, false as approx from {schema}.oban_jobs
       where state in ('completed', 'cancelled') and (select n <= 5e6 from size) group by 1, 2
       union all
@@ -147,7 +147,7 @@ with recursive p as not materialized (
 select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms, z.started_ms,
        z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
 from (
-    select f.id::text, f.queue, f.worker as kind, f.norm as state, f.priority, f.attempt as tries, f.max_attempts as max_tries,
+    select f.id::text, f.queue, f.worker as kind, f.norm as state, f.priority, greatest(f.attempt - (f.norm = 'running')::int, 0) as tries, f.max_attempts as max_tries,
            {ms(f.inserted_at)} as created_ms,
            {ms(f.scheduled_at)} as run_after_ms,
            {ms(coalesce(f.completed_at, f.discarded_at, f.cancelled_at, f.attempted_at, f.inserted_at))} as changed_ms,
@@ -167,7 +167,7 @@ from (
 select j.id::text, j.queue, j.worker as kind,
        case j.state::text when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
             when 'executing' then 'running' when 'suspended' then 'blocked' else j.state::text end as state,
-       j.priority, j.attempt as tries, j.max_attempts as max_tries, {ms(j.inserted_at)} as created_ms,
+       j.priority, greatest(j.attempt - (j.state = 'executing')::int, 0) as tries, j.max_attempts as max_tries, {ms(j.inserted_at)} as created_ms,
        {ms(j.scheduled_at)} as run_after_ms,
        {ms(coalesce(j.completed_at, j.discarded_at, j.cancelled_at, j.attempted_at, j.inserted_at))} as changed_ms,
        {ms(j.attempted_at)} as started_ms,
@@ -209,7 +209,7 @@ order by 1
 -- params: node queue limit
 -- a running job is a lease of its own; where Oban's Lifeline runs it takes the job after an hour
 select id as lease, coalesce(attempted_by[1], '') as node, queue, 1::bigint as jobs, {ms(attempted_at)} as started_ms,
-       {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids, attempt as tries,
+       {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids, greatest(attempt - 1, 0) as tries,
        max_attempts as max_tries, case when attempt < max_attempts then '→ ready' else '→ failed (last try)' end as effect
 from {schema}.oban_jobs
 where state = 'executing' and ($1::text is null or attempted_by[1] = $1::text) and ($2::text is null or queue = $2::text)
@@ -252,7 +252,7 @@ with f as materialized (
     select id::text, queue, worker as kind, attempted_by[1] as node, discarded_at as at, left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
     from {schema}.oban_jobs where state = 'discarded' order by discarded_at desc limit coalesce($2::int, 5000)
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
 from f where ($1::text is null or queue = $1::text) and at > timezone('UTC', now()) - interval '30 min'
 group by 1, 2, 3
 

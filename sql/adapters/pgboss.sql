@@ -97,7 +97,7 @@ with w as materialized (
     cross join lateral (
         select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
                     when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-               case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + 1 end as tries) s
+               case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries) s
     where ($1::text is null or j.name = $1::text)
       and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
       and ($2::text[] is null or s.state = any($2::text[]))
@@ -149,7 +149,7 @@ from (
 select j.name || ':' || j.id as id, j.name as queue, '' as kind,
        case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
             when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-       j.priority, case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + 1 end as tries, least(j.retry_limit, 2147483646) + 1 as max_tries,
+       j.priority, case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries, least(j.retry_limit, 2147483646) + 1 as max_tries,
        {ms(j.created_on)} as created_ms, {ms(j.start_after)} as run_after_ms,
        {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms,
        {ms(j.started_on)} as started_ms,
@@ -223,7 +223,8 @@ with i as (
     set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
         retry_limit = least(j.retry_limit, 2147483646) + (j.state = 'failed')::int,
         completed_on = case when j.state = 'failed' and (select version < 37 from {schema}.version) then j.completed_on end,
-        keep_until = case when j.state < 'active' then now() + (j.keep_until - j.start_after) else j.keep_until end,
+        keep_until = case when j.state < 'active' then now() + case when isfinite(j.keep_until) and isfinite(j.start_after)
+            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end else j.keep_until end,
         start_after = case when j.state < 'active' then now() else j.start_after end
     from i
     where j.name = i.name and j.id = i.id and (j.state in ('failed', 'cancelled') or j.state < 'active' and j.start_after > now())
@@ -299,7 +300,8 @@ returning j.name || ':' || j.id as id, case when j.start_after <= now() then 're
 -- official: update(startAfter)
 -- guard: a job that runs or has ended (requeue it)
 with u as (
-    update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + (j.keep_until - j.start_after)
+    update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + case when isfinite(j.keep_until) and isfinite(j.start_after)
+            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end
     from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
     where j.name = i.name and j.id = i.id and j.state < 'active'

@@ -39,7 +39,7 @@ select m.queue_name::text as queue, x.scheduled, x.ready, 0::bigint as retry, x.
 from {schema}.meta m
 cross join lateral (select format('%I.%I', {schema_lit}, lower('q_' || m.queue_name)) as rel) r
 cross join lateral xmltable('/table/row' passing query_to_xml(format(
-    'select (select count(*) from %1$s where vt <= now()) as ready, (select (extract(epoch from greatest(min(vt), ''epoch'')) * 1000)::bigint '
+    'select (select count(*) from %1$s where vt <= now()) as ready, (select (extract(epoch from least(greatest(min(vt), ''epoch''), ''9999-12-31 00:00+00'')) * 1000)::bigint '
     'from %1$s where vt <= now()) as oldest, count(*) filter (where read_ct = 0) as scheduled, count(*) filter (where read_ct > 0) as running '
     'from %1$s where vt > now()', r.rel), false, false, '')
     columns ready bigint, oldest_ms bigint path 'oldest', scheduled bigint, running bigint) x
@@ -83,7 +83,7 @@ with p as not materialized (
                else p.states @> '{completed}' end
 ), live as (
     select q.arm, q.queue, x.* from p, q cross join lateral xmltable('/table/row' passing query_to_xml(format(
-        'select msg_id, read_ct, (extract(epoch from enqueued_at) * 1000)::bigint as made, vt > now() as later, %s as hit, '
+        'select msg_id, read_ct, (extract(epoch from least(greatest(enqueued_at, ''epoch''), ''9999-12-31 00:00+00'')) * 1000)::bigint as made, vt > now() as later, %s as hit, '
         '(extract(epoch from greatest(least(vt, ''9999-12-31 00:00:00+00''), ''epoch'')) * 1000000)::bigint as at '
         'from %s where %s and %s order by vt, msg_id limit %s', q.hit, q.rel,
         case when q.ids is not null then format('msg_id in (%s)', q.ids)
@@ -100,8 +100,8 @@ with p as not materialized (
     where q.arm = 1
 ), done as (
     select q.arm, q.queue, x.msg_id, x.read_ct, x.made, false as later, x.hit, x.at from p, q cross join lateral xmltable('/table/row' passing query_to_xml(format(
-        'select msg_id, read_ct, (extract(epoch from enqueued_at) * 1000)::bigint as made, %s as hit, '
-        '(extract(epoch from archived_at) * 1000000)::bigint as at from %s where %s and %s order by archived_at desc, msg_id desc limit %s', q.hit, q.rel,
+        'select msg_id, read_ct, (extract(epoch from least(greatest(enqueued_at, ''epoch''), ''9999-12-31 00:00+00'')) * 1000)::bigint as made, %s as hit, '
+        '(extract(epoch from least(greatest(archived_at, ''epoch''), ''9999-12-31 00:00+00'')) * 1000000)::bigint as at from %s where %s and %s order by archived_at desc, msg_id desc limit %s', q.hit, q.rel,
         case when q.ids is not null then format('msg_id in (%s)', q.ids) else 'true' end,
         case when p.c_arm is distinct from 2 then 'true'
              else format('(archived_at, msg_id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)', p.c_at,
@@ -130,7 +130,7 @@ with p as not materialized (
 )
 select z.id, z.queue, z.kind, z.state, z.tries, z.created_ms, z.run_after_ms, z.changed_ms, z.finished_ms, z.lease_until_ms, z.error, z.cursor
 from (
-    select f.queue || ':' || f.msg_id as id, f.queue, '' as kind, f.state, f.read_ct as tries, f.made as created_ms,
+    select f.queue || ':' || f.msg_id as id, f.queue, '' as kind, f.state, greatest(f.read_ct, 0) - (f.state = 'running')::int as tries, f.made as created_ms,
            case when f.arm = 1 then f.at / 1000 end as run_after_ms, case when f.arm = 2 then f.at / 1000 else f.made end as changed_ms,
            case when f.arm = 2 then f.at / 1000 end as finished_ms, case when f.state = 'running' then f.at / 1000 end as lease_until_ms, null::text as error,
            f.arm || '/' || f.at || '/' || f.msg_id || '/' || f.queue as cursor, f.place, 0 as mark
@@ -150,15 +150,15 @@ with i as materialized (
 )
 select i.queue || ':' || i.msg as id, i.queue, '' as kind,
        case when x.archived is not null then 'completed' when not x.later then 'ready' when x.read_ct = 0 then 'scheduled' else 'running' end as state,
-       x.read_ct as tries, x.made as created_ms, case when x.archived is null then x.at end as run_after_ms, coalesce(x.archived, x.made) as changed_ms,
+       greatest(x.read_ct, 0) - (x.archived is null and x.later and x.read_ct > 0)::int as tries, x.made as created_ms, case when x.archived is null then x.at end as run_after_ms, coalesce(x.archived, x.made) as changed_ms,
        x.archived as finished_ms, case when x.archived is null and x.later and x.read_ct > 0 then x.at end as lease_until_ms, null::text as error,
        null::text as cursor, convert_from(decode(x.message, 'hex'), getdatabaseencoding()) as payload,
        case when x.message is null then '' else 'json' end as payload_format, 'application/json' as payload_type, x.size as payload_size,
        convert_from(decode(x.headers, 'hex'), getdatabaseencoding()) as result
-from i cross join (values ('q_', 'null'), ('a_', '(extract(epoch from archived_at) * 1000)')) t (prefix, archived)
+from i cross join (values ('q_', 'null'), ('a_', '(extract(epoch from least(greatest(archived_at, ''epoch''), ''9999-12-31 00:00+00'')) * 1000)')) t (prefix, archived)
 cross join lateral (select format('%I.%I', {schema_lit}, lower(t.prefix || i.queue)) as rel) r
 cross join lateral xmltable('/table/row' passing query_to_xml(format(
-    'select read_ct, (extract(epoch from enqueued_at) * 1000)::bigint as made, %s::bigint as archived, vt > now() as later, '
+    'select read_ct, (extract(epoch from least(greatest(enqueued_at, ''epoch''), ''9999-12-31 00:00+00'')) * 1000)::bigint as made, %s::bigint as archived, vt > now() as later, '
     '(extract(epoch from greatest(least(vt, ''9999-12-31 00:00:00+00''), ''epoch'')) * 1000)::bigint as at, octet_length(message::text)::bigint as size, '
     'encode(convert_to(left(message::text, 1000000), getdatabaseencoding()), ''hex'') as message, '
     'encode(convert_to(left(headers::text, 65536), getdatabaseencoding()), ''hex'') as headers from %s where msg_id = %s',

@@ -27,7 +27,7 @@ select coalesce((select extversion from pg_extension where extname = 'pgq'),
 
 -- name: queues
 select q.queue_name as queue, q.queue_ticker_paused as paused,
-       concat_ws(', ', case when q.queue_disable_insert then 'inserting is switched off' end, 'last tick ' || date_trunc('second', now() - t.tick_time)::text || ' ago',
+       concat_ws(', ', case when q.queue_disable_insert then 'inserting is switched off' end, 'last tick ' || case when isfinite(t.tick_time) then date_trunc('second', now() - t.tick_time)::text end || ' ago',
                  'tick every ' || q.queue_ticker_max_count || ' events or ' || q.queue_ticker_max_lag,
                  (select count(*) || ' consumers' from {schema}.subscription s where s.sub_queue = q.queue_id)) as info
 from {schema}.queue q
@@ -60,13 +60,13 @@ select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_
        coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
        {ms(e.ev_retry_after)} as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
        null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms, '' as error,
-       (extract(epoch from e.ev_retry_after) * 1000000)::bigint || '/' || e.ev_owner || '/' || e.ev_id as cursor
+       e.ev_retry_after::text || '/' || e.ev_owner || '/' || e.ev_id as cursor
 from {schema}.retry_queue e
 join {schema}.queue q on q.queue_id = e.ev_queue
 left join {schema}.subscription b on b.sub_id = e.ev_owner and b.sub_queue = e.ev_queue
 left join {schema}.consumer c on c.co_id = b.sub_consumer
 cross join lateral (select case when e.ev_retry_after > now() then 'retry' else 'ready' end as state) s
-cross join (select $13::text ~ '^[0-9]{1,18}/[0-9]{1,9}/[0-9]{1,18}$' as ok) c2
+cross join (select $13::text ~ '^[^/]+/[0-9]{1,9}/[0-9]{1,18}$' as ok) c2
 where ($1::text is null or q.queue_name = $1::text)
   and ($2::text[] is null or s.state = any($2::text[]))
   and ($3::text is null or e.ev_type = $3::text)
@@ -82,7 +82,7 @@ where ($1::text is null or q.queue_name = $1::text)
   and ($11::text[] is null or (e.ev_owner, e.ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
                                                        from unnest($11::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$'))
   and ($13::text is null or (e.ev_retry_after, e.ev_owner, e.ev_id) >
-          (case when c2.ok then timestamptz 'epoch' + split_part($13::text, '/', 1)::bigint * interval '1 us' end,
+          (case when c2.ok then split_part($13::text, '/', 1)::timestamptz end,
            case when c2.ok then split_part($13::text, '/', 2)::int end, case when c2.ok then split_part($13::text, '/', 3)::bigint end))
 order by e.ev_retry_after, e.ev_owner, e.ev_id limit coalesce($12::int, 100)
 

@@ -326,7 +326,7 @@ with seen as materialized (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 ), now_due as (
-    update {schema}.queue t set state = 'PENDING', run_after = null, version = t.version + 1, updated = now(),
+    update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1, updated = now(),
            tries = case when coalesce($2::boolean, false) then 0 else t.tries end
     from pick where t.id = pick.id
     returning t.id
@@ -353,7 +353,7 @@ select id::text, 'ready' as state from now_due union all select id::text, 'ready
 -- official: no (unlocking, of one job instead of a whole node)
 -- guard: a node holds it
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = version + 1
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null
 returning id::text, 'ready' as state
@@ -396,7 +396,7 @@ with seen as materialized (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set run_after = $2::timestamptz, version = t.version + 1, updated = now() from pick where t.id = pick.id
+update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1, updated = now() from pick where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
 
 -- name: delete
@@ -446,14 +446,14 @@ group by h.state
 -- name: cron_pause
 -- params: schedule
 -- official: schedules.paused
-update {schema}.schedules s set paused = true, updated = now(), version = version + 1
+update {schema}.schedules s set paused = true, updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'paused' as state
 
 -- name: cron_resume
 -- params: schedule
 -- official: no (the library also moves next_run on: a run that was missed comes once now)
-update {schema}.schedules s set paused = false, updated = now(), version = version + 1
+update {schema}.schedules s set paused = false, updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'resumed' as state
 
@@ -462,7 +462,7 @@ returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.k
 -- official: no (next_run is now; the schedule runner does the rest)
 -- guard: not paused
 -- mode: deferred
-update {schema}.schedules s set next_run = now(), updated = now(), version = version + 1
+update {schema}.schedules s set next_run = now(), updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'run' as state
 

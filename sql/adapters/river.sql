@@ -31,9 +31,9 @@ from {schema}.river_queue order by name
 
 -- name: counts
 -- live jobs and failed ones, by the index of (state, queue, ...)
-select queue, sum(n) filter (where state = 'scheduled')::bigint as scheduled, sum(n) filter (where state = 'available')::bigint as ready,
-       sum(n) filter (where state = 'retryable')::bigint as retry, sum(n) filter (where state = 'running')::bigint as running,
-       sum(n) filter (where state = 'discarded')::bigint as failed, sum(n) filter (where state = 'pending')::bigint as blocked,
+select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled, coalesce(sum(n) filter (where state = 'available'), 0)::bigint as ready,
+       coalesce(sum(n) filter (where state = 'retryable'), 0)::bigint as retry, coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running,
+       coalesce(sum(n) filter (where state = 'discarded'), 0)::bigint as failed, coalesce(sum(n) filter (where state = 'pending'), 0)::bigint as blocked,
        {ms(min(oldest) filter (where state = 'available'))} as oldest_ms
 from (select queue, state, count(*) as n, min(scheduled_at) as oldest from {schema}.river_job
       where state in ('available', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2) s
@@ -44,8 +44,8 @@ group by 1
 with size as materialized (
     select greatest(reltuples, 1)::float8 as n from pg_class where oid = format('%I.river_job', {schema_lit})::regclass
 )
-select queue, sum(n) filter (where state = 'completed')::bigint as completed,
-       sum(n) filter (where state = 'cancelled')::bigint as cancelled, bool_or(approx) as approx
+select queue, coalesce(sum(n) filter (where state = 'completed'), 0)::bigint as completed,
+       coalesce(sum(n) filter (where state = 'cancelled'), 0)::bigint as cancelled, bool_or(approx) as approx
 from (select queue, state, count(*)::numeric as n, false as approx from {schema}.river_job
       where state in ('completed', 'cancelled') and (select n <= 5e6 from size) group by 1, 2
       union all
@@ -152,7 +152,7 @@ from (
     select f.id::text, f.queue, f.kind,
            case f.state when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
                         when 'pending' then 'blocked' else f.state::text end as state,
-           f.priority::int, f.attempt::int as tries, f.max_attempts::int as max_tries,
+           f.priority::int, greatest(f.attempt - (f.state = 'running')::int, 0) as tries, f.max_attempts::int as max_tries,
            {ms(f.created_at)} as created_ms,
            {ms(f.scheduled_at)} as run_after_ms,
            {ms(coalesce(f.finalized_at, f.attempted_at, f.created_at))} as changed_ms,
@@ -173,7 +173,7 @@ from (
 select j.id::text, j.queue, j.kind,
        case j.state when 'available' then 'ready' when 'retryable' then 'retry' when 'discarded' then 'failed'
                     when 'pending' then 'blocked' else j.state::text end as state,
-       j.priority::int, j.attempt::int as tries, j.max_attempts::int as max_tries,
+       j.priority::int, greatest(j.attempt - (j.state = 'running')::int, 0) as tries, j.max_attempts::int as max_tries,
        {ms(j.created_at)} as created_ms,
        {ms(j.scheduled_at)} as run_after_ms,
        {ms(coalesce(j.finalized_at, j.attempted_at, j.created_at))} as changed_ms,
@@ -220,7 +220,7 @@ order by 1
 select id as lease, coalesce(attempted_by[array_upper(attempted_by, 1)], '') as node, queue, 1::bigint as jobs,
        {ms(attempted_at)} as started_ms,
        {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids,
-       attempt::int as tries, max_attempts::int as max_tries,
+       greatest(attempt - 1, 0) as tries, max_attempts::int as max_tries,
        case when metadata ? 'cancel_attempted_at' then '→ cancelled' when attempt < max_attempts then '→ retry' else '→ failed (last try)' end as effect
 from {schema}.river_job
 where state = 'running' and ($1::text is null or attempted_by[array_upper(attempted_by, 1)] = $1::text) and ($2::text is null or queue = $2::text)
@@ -265,7 +265,7 @@ with f as materialized (
            left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
     from {schema}.river_job where state = 'discarded' and finalized_at is not null order by finalized_at desc limit coalesce($2::int, 5000)
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
 from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
 group by 1, 2, 3
 

@@ -183,7 +183,7 @@ with seen as materialized (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set state = 'PENDING', run_after = null, version = t.version + 1 from pick where t.id = pick.id
+update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1 from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
 -- name: rescue
@@ -191,7 +191,7 @@ returning t.id::text, 'ready' as state
 -- official: no (unlocking, of one job instead of a whole node)
 -- guard: a node holds it
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = version + 1
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null
 returning id::text, 'ready' as state
@@ -234,7 +234,7 @@ with seen as materialized (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set run_after = $2::timestamptz, version = t.version + 1 from pick where t.id = pick.id
+update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1 from pick where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
 
 -- name: delete

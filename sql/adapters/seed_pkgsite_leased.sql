@@ -61,7 +61,7 @@ with w as materialized (
       and ($11::text[] is null
            or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($14::text is null
-           or t.id < case when $14::text ~ '^[0-9]{1,18}$' then $14::bigint end)
+           or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end

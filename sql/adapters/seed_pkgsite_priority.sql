@@ -50,8 +50,8 @@ with w as materialized (
            {ms(coalesce(t.started_at, t.created_at))} as changed_ms,
            {ms(t.started_at)} as started_ms, null::bigint as finished_ms, null::text as node,
            case when t.started_at is not null
-                then {ms(t.started_at + interval '5 minutes')} end as lease_until_ms,
-           '' as error, t.started_at is not null and t.started_at + interval '5 minutes' < now() as stale,
+                then {ms(t.started_at)} + 300000 end as lease_until_ms,
+           '' as error, t.started_at is not null and t.started_at < now() - interval '5 minutes' as stale,
            t.id::text as cursor
     from {schema}.queue_tasks t
     where ($1::text is null or $1::text = 'queue_tasks')
@@ -65,7 +65,7 @@ with w as materialized (
       and ($11::text[] is null
            or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($14::text is null
-           or t.id < case when $14::text ~ '^[0-9]{1,18}$' then $14::bigint end)
+           or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
@@ -98,8 +98,8 @@ select t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
        {ms(coalesce(t.started_at, t.created_at))} as changed_ms,
        {ms(t.started_at)} as started_ms, null::bigint as finished_ms, null::text as node,
        case when t.started_at is not null
-            then {ms(t.started_at + interval '5 minutes')} end as lease_until_ms,
-       '' as error, t.started_at is not null and t.started_at + interval '5 minutes' < now() as stale, null::text as cursor,
+            then {ms(t.started_at)} + 300000 end as lease_until_ms,
+       '' as error, t.started_at is not null and t.started_at < now() - interval '5 minutes' as stale, null::text as cursor,
        t.task_name as unique_key, left(p.payload::text, 1000000) as payload,
        'json' as payload_format, octet_length(p.payload::text)::bigint as payload_size
 from {schema}.queue_tasks t
@@ -134,7 +134,7 @@ returning t.id::text, 'ready' as state
 with pick as (
     select id from {schema}.queue_tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and not coalesce(started_at is not null and started_at + interval '5 minutes' >= now(), false)
+      and not coalesce(started_at is not null and started_at >= now() - interval '5 minutes', false)
     for update skip locked
 )
 delete from {schema}.queue_tasks t using pick where t.id = pick.id

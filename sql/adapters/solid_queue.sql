@@ -116,7 +116,7 @@ with p as not materialized (
     select 5, 0, c.created_at, c.id, c.job_id, null::bigint, row_number() over (order by c.id desc) from (
         select c.* from p, (
             select c.* from p, {schema}.solid_queue_failed_executions c where p.failed and p.c_arm <= 5 and (p.c_arm < 5 or c.id < p.c_id)
-            order by c.id desc limit (select 16 * n from p)) c
+            order by c.id desc limit (select 16::bigint * n from p)) c
         where p.queue is null or exists (select from {schema}.solid_queue_jobs j where j.id = c.job_id and j.queue_name = p.queue)
         order by c.id desc limit (select most from p)) c
 ), a6 as (
@@ -305,7 +305,7 @@ with f as materialized (
     from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($2::int, 5000)) f
     cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from at) / 120) * 120000)::bigint as at_ms, count(*) as n
+select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
 from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
 group by 1, 2, 3
 
