@@ -46,6 +46,8 @@ is_of_type(enum field_type type, unsigned oid)
     return false;
 }
 
+static bool wrong(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 static bool
 wrong(struct check *c, const char *fmt, ...)
 {
