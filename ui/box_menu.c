@@ -249,9 +249,11 @@ actions_fill(struct menu *m)
         struct item *it = menu_add(m);
         snprintf(it->key, sizeof it->key, "%s", command_key(c).s);
         struct act_mark mark = mark_of(a, c);
-        snprintf(it->text, sizeof it->text, "%s%s%s%s%s%s", mark.danger ? "▲ " : "",
-                 mark.unofficial ? "unofficial: " : "", c->help, why ? " (" : "", why ? why : "",
-                 why ? ")" : "");
+        const char *sign = mark.danger ? "▲ " : "", *word = mark.unofficial ? "unofficial: " : "";
+        if (why) /* short, so that the reason is not cut */
+            snprintf(it->text, sizeof it->text, "%s%s: %s", sign, c->name, why);
+        else
+            snprintf(it->text, sizeof it->text, "%s%s%s", sign, word, c->help);
         it->off = why != NULL;
         it->n = i;
     }

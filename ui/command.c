@@ -37,7 +37,7 @@ const struct command commands[] = {
     {"help", "? F1", "All keys", IN_ALL & ~IN_HELP, SAFE, 1, on_box, BOX_HELP, NULL},
     {"filter", "/", "Filter: words, state: queue: node: kind: error: age> tries>", IN_ALL & ~IN_JOB,
      SAFE, 2, on_box, BOX_FILTER, no_filter},
-    {"actions", "a", "What can be done with this row, and why not", IN_ALL & ~IN_HELP, SAFE, 0,
+    {"actions", "a", "What can be done with this row, and why not", IN_ALL & ~IN_HELP, SAFE, 4,
      on_box, BOX_ACTIONS, NULL},
     {"sql", "v", "The SQL behind this screen", IN_ALL, SAFE, 0, on_box, BOX_SQL, no_sql},
     {"freeze", "z", "Freeze the data, or let it move again", IN_ALL, SAFE, 0, on_freeze, 0, NULL},
@@ -86,7 +86,7 @@ const struct command commands[] = {
     {"invert", "I", "Sort the other way round", LISTS, SAFE, 0, on_sort_invert, 0, no_sort},
     {"columns", "o", "Show and hide columns", LISTS, SAFE, 0, on_box, BOX_COLUMNS, NULL},
     {"mark", "Space", "Mark the row", IN_JOBS, SAFE, 4, on_mark, 0, no_marks},
-    {"all", "*", "Mark all that match, on the server too", IN_JOBS, SAFE, 5, on_mark_all, 0,
+    {"all", "*", "Mark all that match, on the server too", IN_JOBS, SAFE, 8, on_mark_all, 0,
      no_mark_all},
     {"unmark", "U", "Unmark all", IN_JOBS, SAFE, 0, on_unmark, 0, no_marks},
 

@@ -184,7 +184,7 @@ changes_nothing(void **state)
     vt_keys(&vt, "r");
     vt_want(&vt, "this is a recording");
     vt_keys(&vt, "a");
-    vt_want(&vt, "Requeue this row");
+    vt_want(&vt, "requeue: this is a recording");
     vt_keys(&vt, "r esc");
     vt_settle(&vt, 60);
     vt_keys(&vt, "enter"); /* nobody opened this job then */
