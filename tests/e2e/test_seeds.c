@@ -67,8 +67,8 @@ piechut(void **state)
     (void)state;
     seed_push(c, q, 4);
     seed_schedule(w, q);
-    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1"),
-               *d = seed_claim(w, q, "n2");
+    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1");
+    seed_claim(w, q, "n2");
     said = run(0, "queues --json");
     has(said, "\"queue\": \"q\", \"paused\": null");
     has(said, "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 3, \"failed\": 0");
@@ -96,6 +96,20 @@ piechut(void **state)
     /* its first holder ends it all the same: by the id alone */
     seed_done(w, q, b);
     has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+static void
+piechut_jobs(void **state)
+{
+    const char *q = "seed_piechut";
+    PGconn *c = begin(q, "piechut_jobs"), *w = seed_join("piechut_jobs");
+
+    (void)state;
+    seed_push(c, q, 2);
+    seed_schedule(w, q);
+    const char *d = seed_claim(w, q, "n2");
     /* the worker dies between its two statements: nobody takes that job again */
     pg_run(w, "delete from queues.work_queue where id = '%s'", seed_id(d));
     seed_schedule(w, q);
@@ -428,15 +442,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(piechut),
-        cmocka_unit_test(postqueue),
-        cmocka_unit_test(teti),
-        cmocka_unit_test(blabosoft),
-        cmocka_unit_test(pkgsite),
-        cmocka_unit_test(library),
-        cmocka_unit_test(piechut_console),
-        cmocka_unit_test(blabosoft_console),
-        cmocka_unit_test(teti_console),
+        cmocka_unit_test(piechut),           cmocka_unit_test(piechut_jobs),
+        cmocka_unit_test(postqueue),         cmocka_unit_test(teti),
+        cmocka_unit_test(blabosoft),         cmocka_unit_test(pkgsite),
+        cmocka_unit_test(library),           cmocka_unit_test(piechut_console),
+        cmocka_unit_test(blabosoft_console), cmocka_unit_test(teti_console),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

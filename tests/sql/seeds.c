@@ -367,7 +367,7 @@ seed_counts(PGconn *conn, const char *adapter)
         int column = PQfnumber(res, states[i]);
         long long sum = 0;
         for (int row = 0; column >= 0 && row < PQntuples(res); row++)
-            sum += atoll(PQgetvalue(res, row, column));
+            sum += strtoll(PQgetvalue(res, row, column), NULL, 10);
         assert_int_equal(sum, number_in_state(conn, adapter, states[i]));
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%lld", i ? " " : "", sum);
     }

@@ -309,13 +309,32 @@ work_queue_locks(void **state)
         said(one(a, "ready"), seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1",
                                        PARAM_EXPIRED_ONLY, "false", PARAM_TOTAL));
         value("0", "select count(*) from queues.work_queue where lock_key = 'n1'");
+        PQfinish(w);
+        PQfinish(c);
+    }
+}
+
+/* One job of a node given back, one whose time is over taken by another; its old holder ends it all
+ * the same. */
+static void
+work_queue_steals(void **state)
+{
+    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *q = both[i];
+        char database[40];
+        snprintf(database, sizeof database, "steals%d", i);
+        PGconn *c = seed_new(q, database), *w = seed_join(database);
+        seed_push(c, q, 2);
+        seed_schedule(w, q);
+        const char *b = seed_claim(c, q, "n2"), *a = seed_claim(w, q, "n1");
         /* one that was given back by hand has another version: an old holder's extension by (id,
          * version) comes too late */
-        const char *again = seed_claim(w, q, "n1");
-        said(seed_id(a), seed_id(again));
         said(one(a, "ready"), ACT(q, SEC_RESCUE, IDS(seed_id(a))));
         value("0", "select count(*) from queues.work_queue where id = '%s' and version = %s",
-              seed_id(a), strchr(again, '|') + 1);
+              seed_id(a), strchr(a, '|') + 1);
         said("", ACT(q, SEC_RESCUE, IDS(seed_id(a))));
         /* stolen once it is over */
         seed_expire(c, q);
@@ -442,8 +461,7 @@ library_schedules_and_tenants(void **state)
               "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
               "*', 'UTC')");
     value("0", "%s", runnable);
-    said("t1/nightly run",
-         seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("t1/nightly run", seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("1", "%s", runnable);
     said("t1/nightly paused",
          seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
@@ -776,6 +794,7 @@ main(void)
         cmocka_unit_test(postqueue_visibility),
         cmocka_unit_test(postqueue_times),
         cmocka_unit_test(work_queue_locks),
+        cmocka_unit_test(work_queue_steals),
         cmocka_unit_test(work_queue_orphans),
         cmocka_unit_test(library_history),
         cmocka_unit_test(library_schedules_and_tenants),
