@@ -429,7 +429,10 @@ teti_console(void **state)
     vt_keys(&vt, "D"); /* not while it runs */
     vt_want(&vt, "the job is running");
     value("2", "select count(*) from tasks");
-    has(run(0, "release --id 1 --yes"), "1 job ready");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "Nothing tells whether its worker is alive");
+    vt_keys(&vt, "text:1 enter");
+    vt_want(&vt, "release: 1 job ready");
     vt_gone(&vt, "▲ running");
     value("2", "select count(*) from tasks where status = 'pending'");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
