@@ -186,7 +186,7 @@ static void
 merge(struct store *s)
 {
     const struct queue_row *a = s->queues.rows, *b = s->counts.rows;
-    const struct queue_row *a_end = a + s->queues.n, *b_end = b + s->counts.n;
+    const struct queue_row *a_end = a ? a + s->queues.n : a, *b_end = b ? b + s->counts.n : b;
 
     free(s->merged);
     s->merged = xcalloc((size_t)(s->queues.n + s->counts.n) + 1, sizeof *s->merged);
