@@ -109,6 +109,8 @@ tell_new(struct app *a)
                 n, left);
     else
         app_say(a, SAY_INFO, "%d queue systems here: S lists them, 0 shows all their queues", n);
+    if (source_recorder(sources_peek(a->sources, 0)))
+        app_say(a, SAY_INFO, "only %s is recorded", sources_name(a->sources, 0));
 }
 
 void
