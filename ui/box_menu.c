@@ -251,7 +251,7 @@ actions_fill(struct menu *m)
         struct act_mark mark = mark_of(a, c);
         const char *sign = mark.danger ? "▲ " : "", *word = mark.unofficial ? "unofficial: " : "";
         if (why) /* short, so that the reason is not cut */
-            snprintf(it->text, sizeof it->text, "%s%s: %s", sign, c->name, why);
+            snprintf(it->text, sizeof it->text, "%s%s%s: %s", sign, word, c->name, why);
         else
             snprintf(it->text, sizeof it->text, "%s%s%s", sign, word, c->help);
         it->off = why != NULL;

@@ -230,7 +230,7 @@ reads_only(void **state)
     vt_keys(&vt, "r");
     vt_want(&vt, "--read-only");
     vt_keys(&vt, "a");
-    vt_want(&vt, "Requeue this row");
+    vt_want(&vt, "requeue: started with --read-only");
     vt_keys(&vt, "r esc");
     vt_settle(&vt, 60);
     assert_int_equal(con_count("state = 'failed'"), 1);

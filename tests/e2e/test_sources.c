@@ -230,7 +230,7 @@ what_it_lacks(void **state)
     go_to(&vt, "river");
     vt_keys(&vt, "2 g a");
     vt_want(&vt, "actions");
-    vt_want(&vt, "unofficial: Set the priority");
+    vt_want(&vt, "unofficial: ");
     vt_want(&vt, "▲ Give back running jobs whose worker is gone");
     vt_keys(&vt, "esc");
     con_quit(&vt);
