@@ -362,7 +362,8 @@ a_waker_that_stands_still(void **state)
     kill(a.pid, SIGSTOP);
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
     wait_done("1");
-    kill(a.pid, SIGKILL); /* and one that dies gives its place away; not let go first: it might still claim */
+    kill(a.pid, SIGKILL); /* and one that dies gives its place away; not let go first: it might
+                             still claim */
     proc_wait(&a);
     pg_wait(conn, waiting, "1", WAIT_MS);
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
