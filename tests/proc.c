@@ -114,7 +114,7 @@ split(char *line, const char **argv)
     argv[n] = NULL;
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 start_line(struct proc *p, const char *input, const char *fmt, va_list args)
 {
     const char *program = getenv("QUEUETOP"), *argv[ARGS];
