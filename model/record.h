@@ -45,7 +45,7 @@ struct minute_row { /* what happened in one minute of the last hour; none where 
 
 struct job_row {
     const char *id, *queue, *kind, *state;
-    int priority, tries, max_tries;
+    int priority, tries, max_tries; /* tries: those that have ended */
     int64_t created_ms, run_after_ms, changed_ms, started_ms, finished_ms;
     const char *node; /* "" unless running (or finished: by whom) */
     int64_t lease, lease_until_ms;

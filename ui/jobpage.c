@@ -186,7 +186,7 @@ put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
 }
 
 static void
-head_what(struct pen *p, const struct job_detail *j, const struct job_look *look)
+head_what(struct pen *p, const struct job_detail *j)
 {
     const struct job_row *row = &j->job;
 
@@ -197,7 +197,7 @@ head_what(struct pen *p, const struct job_detail *j, const struct job_look *look
     pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
     if (row->stale == 1)
         pen_put(p, ROLE_BAD, " stale: its worker seems gone");
-    bool now = !strcmp(row->state, "running") && !look->counted;
+    bool now = !strcmp(row->state, "running"); /* this try is not among those so far */
     int tries = row->tries == INT_MIN ? 0 : row->tries + now;
     if (row->tries != INT_MIN && row->max_tries == INT_MIN)
         pen_printf(p, ROLE_TEXT, " (try %d)", tries);
@@ -241,7 +241,7 @@ jobpage_head(struct grid *g, struct rect r, const struct job_detail *j, const st
 {
     struct pen p = pen_start(g, rect_row(r, 0));
 
-    head_what(&p, j, look);
+    head_what(&p, j);
     p = pen_start(g, rect_row(r, 1));
     head_when(&p, &j->job, look);
     p = pen_start(g, rect_row(r, 2));

@@ -9,7 +9,6 @@
 struct job_look {
     int64_t now_ms;
     bool utc;
-    bool counted; /* tries count the one that runs too */
 };
 /* Builds the page from the store's job and attempts; empty when there is none. */
 void jobpage_build(struct page *p, const struct store *s, const struct job_look *look);

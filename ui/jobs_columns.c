@@ -17,10 +17,11 @@ static void
 draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
-    bool running = !strcmp(j->state, "running") && !c->ctx; /* this try is not among those so far */
+    bool running = !strcmp(j->state, "running"); /* this try is not among those so far */
     int tries = j->tries == INT_MIN ? 0 : j->tries + running;
     char text[40];
 
+    (void)c;
     if (j->tries == INT_MIN)
         snprintf(text, sizeof text, "—");
     else if (j->max_tries == INT_MIN)
@@ -126,6 +127,5 @@ jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign
         w = need > w ? need : w;
     }
     list_hide_empty(l, foreign);
-    list_set_ctx(l, foreign ? l : NULL); /* other systems count a try when it begins */
     list_column_width(l, ID_COLUMN, w < ID_MOST ? w : ID_MOST, w < ID_MOST ? w : ID_MOST);
 }

@@ -19,7 +19,7 @@ struct job_view {
 static struct job_look
 look_of(const struct app *a)
 {
-    return (struct job_look){a->now_ms, a->options.utc, app_is_foreign(a)};
+    return (struct job_look){a->now_ms, a->options.utc};
 }
 
 static const struct job_detail *

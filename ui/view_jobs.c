@@ -105,7 +105,7 @@ jobs_update(struct view *view)
 {
     struct jobs *v = (struct jobs *)view;
     struct store *s = view->app->store;
-    struct job_look look = {view->app->now_ms, view->app->options.utc, app_is_foreign(view->app)};
+    struct job_look look = {view->app->now_ms, view->app->options.utc};
     struct jobs_place place = store_jobs_place(s);
     int n = 0;
     const struct job_row *rows = is_ours(v) ? store_jobs(s, &n) : NULL;
@@ -208,7 +208,7 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     struct app *a = v->view.app;
     const struct job_detail *j = store_job(a->store);
     const char *id = list_selected_id(v->list);
-    struct job_look look = {a->now_ms, a->options.utc, app_is_foreign(a)};
+    struct job_look look = {a->now_ms, a->options.utc};
     char title[100];
 
     snprintf(title, sizeof title, "job %s  (preview; Enter: full screen)", fmt_id_tail(id).s);
