@@ -60,6 +60,18 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     resize:45x140 settle:300 "shot:$out/140_database.svg" \
     -- "$QUEUETOP"
 
+# Other systems beside our own queue: all their queues, and the jobs of one.
+echo 1795237000000000 >"$tmp/clock"
+env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 30x120 \
+    env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
+    server:shop "run:'$QUEUETOP' install >/dev/null" \
+    "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
+    'run:for s in river good_job graphile_worker oban; do psql -qX -f tests/adapters/$s.sql >/dev/null; done' \
+    env:PGUSER=postgres want:report.daily 'want:5 queue systems' key:0 want:shop:river 'want:live' settle:1500 \
+    "shot:$out/120_sources.svg" 'type::source shop:river' key:enter 'want:river 5/5' key:2 want:discarded settle:800 \
+    "shot:$out/120_river.svg" \
+    -- "$QUEUETOP"
+
 # How fast an action ran is measured, not told: that line alone is no reason for a new picture.
 same() { cmp -s <(grep -vE 'jobs/s|slowest batch|s left' "$1") <(grep -vE 'jobs/s|slowest batch|s left' "$2"); }
 if [ -f "$tmp/old.svg" ] && same "$tmp/old.svg" "$out/80_progress.svg"; then
