@@ -219,6 +219,8 @@ become(const struct vt *vt, const char *const *argv, const char *const *env)
         setenv(pair, equals + 1, 1);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_DFL); /* a shell ignores both for what runs in its background */
+    signal(SIGQUIT, SIG_DFL);
     if (login_tty(dup(vt->slave)))
         _exit(126);
     /* exec does not write to its arguments; its type is from before const */

@@ -189,7 +189,7 @@ refuses_what_moved_on(void **state)
 
     (void)state;
     con_failed("mail.send", 1, "boom");
-    start(&vt, "echo '[1]' >\"$1\"; clear; echo 'in the editor'; read line");
+    start(&vt, "echo '[1]' >\"$1\"; clear; echo 'in the editor'; read line; clear");
     vt_keys(&vt, "2");
     vt_want(&vt, "boom");
     vt_keys(&vt, "e");
