@@ -68,7 +68,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
     'run:for s in river good_job graphile_worker oban; do psql -qX -f tests/adapters/$s.sql >/dev/null; done' \
     env:PGUSER=postgres want:report.daily 'want:5 queue systems' key:0 want:shop:river 'want:live' settle:1500 \
-    "shot:$out/120_sources.svg" 'type::source shop:river' key:enter 'want:river 5/5' key:2 want:discarded settle:800 \
+    "shot:$out/120_sources.svg" 'type::source shop:river' key:enter 'want:river 5/5' key:2 'want:× failed' settle:800 \
     "shot:$out/120_river.svg" \
     -- "$QUEUETOP"
 
