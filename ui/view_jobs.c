@@ -197,7 +197,10 @@ draw_summary(struct jobs *v, struct grid *g, struct rect r)
     grid_right(g, r, v->all || marks ? ROLE_MARK : ROLE_DIM, right.data);
     r.w -= w + 1;
     struct pen p = pen_start(g, r);
-    pen_put(&p, ROLE_DIM, *v->filter.text ? " filter " : " all jobs, newest first");
+    pen_put(&p, ROLE_DIM,
+            *v->filter.text               ? " filter "
+            : app_is_foreign(v->view.app) ? " jobs in the order of their system"
+                                          : " all jobs, newest first");
     pen_put(&p, ROLE_STRONG, v->filter.text);
     buf_free(&right);
 }

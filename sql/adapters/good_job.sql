@@ -512,7 +512,7 @@ with d as (
         select id from {schema}.good_jobs
         where finished_at is not null and finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or coalesce(queue_name, '') = $1::text)
           and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}') or (error is not null and $2::text[] @> '{failed}'))
-        order by finished_at limit coalesce($4::int, 1000)))
+        order by finished_at limit coalesce($4::int, 1000) for update skip locked))
     returning id, active_job_id
 ), e as (
     delete from {schema}.good_job_executions x using d where x.active_job_id = coalesce(d.active_job_id, d.id)

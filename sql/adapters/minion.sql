@@ -266,7 +266,7 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- guard: a job that runs or has ended (requeue it)
 update {schema}.minion_jobs
 set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+where $2::timestamptz is not null and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: purge

@@ -374,7 +374,7 @@ delete from {schema}.oban_jobs where id = any(array(
       and coalesce(completed_at, discarded_at, cancelled_at) < coalesce(timezone('UTC', $4::timestamptz), timezone('UTC', now()))
       and state in ('completed', 'discarded', 'cancelled') and ($1::text is null or queue = $1::text)
       and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')
-    limit coalesce($5::int, 1000)))
+    limit coalesce($5::int, 1000) for update skip locked))
 returning id::text, 'deleted' as state
 
 -- name: purge_preview

@@ -191,6 +191,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 -- params: ids by
 -- official: set_vt(queue, id, seconds)
 -- guard: only messages that are in a queue
+-- confirm: The message shows again that much from now, also where it would have shown later, or shows already.
 select m.queue_name || ':' || r.msg_id as id, 'extended' as state
 from (select distinct id from unnest($1::text[]) id where $2::interval > interval '0') i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
@@ -201,6 +202,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 -- params: ids at
 -- official: set_vt(queue, id, seconds)
 -- guard: only messages that are in a queue
+-- confirm: A message that a reader has now is delivered again at that time, and the first delete takes both.
 select m.queue_name || ':' || r.msg_id as id, case when r.vt <= clock_timestamp() then 'ready' when r.read_ct = 0 then 'scheduled' else 'running' end as state
 from (select distinct id from unnest($1::text[]) id where $2::timestamptz is not null) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
@@ -211,6 +213,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 -- params: ids
 -- official: archive(queue, id)
 -- guard: only messages that are in a queue
+-- confirm: A message that a reader has now is taken from it.
 select i.id, 'completed' as state
 from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')

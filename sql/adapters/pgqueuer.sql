@@ -325,6 +325,7 @@ returning q.id::text, 'extended' as state
 -- params: ids
 -- official: Queries.mark_job_as_cancelled: the job is removed and logged; a running one hears of it and stops when its code looks
 -- guard: the job stands in the queue
+-- confirm: The job is removed with its payload, also one that runs or has failed.
 -- mode: signal
 with del as (
     delete from {schema}.{prefix}pgqueuer q

@@ -272,7 +272,7 @@ returning k.pid::text as id, 'removed' as state
 -- name: terminate
 -- params: node
 -- official: no (pg_terminate_backend of the worker's session)
--- guard: the worker is registered and its session is in this database
+-- guard: the worker is registered and its session, in this database, holds the lock of a job
 -- confirm: ends the worker's database session; its jobs are free at once and may still be running there: they can run twice
 -- mode: signal
 -- requires: pg_signal_backend
@@ -280,6 +280,8 @@ returning k.pid::text as id, 'removed' as state
 select k.pid::text as id, case when pg_terminate_backend(k.pid) then 'terminated' end as state
 from {schema}.que_lockers k join pg_stat_activity a on a.pid = k.pid and a.datname = current_database()
 where k.pid::text = $1::text and k.pid <> pg_backend_pid()
+  and exists (select from pg_locks l join {schema}.que_jobs j on j.id = (l.classid::bigint << 32) | l.objid::bigint
+              where l.pid = k.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.database = a.datid)
 
 -- name: purge
 -- params: queue states before limit

@@ -398,7 +398,7 @@ delete from {schema}.river_job where id = any(array(
     where state = any(coalesce($3::text[], '{completed,cancelled}')::{schema}.river_job_state[])
       and finalized_at is not null and finalized_at < coalesce($4::timestamptz, now()) and ($1::text is null or queue = $1::text)
       and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')
-    limit coalesce($5::int, 1000)))
+    limit coalesce($5::int, 1000) for update skip locked))
 returning id::text, 'deleted' as state
 
 -- name: purge_preview

@@ -462,17 +462,18 @@ delete from {schema}.solid_queue_pauses where queue_name = $1::text returning qu
 -- official: Job.clear_finished_in_batches
 -- guard: only finished jobs; failed ones if asked for
 -- confirm: The jobs are gone for good.
+with done as ( -- locked, so that nothing goes that has been retried meanwhile
+    select j.id from {schema}.solid_queue_jobs j
+    where coalesce($2::text[], '{completed}') @> '{completed}' and j.finished_at is not null
+      and j.finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)
+    order by j.finished_at limit coalesce($4::int, 1000) for update skip locked
+), broken as (
+    select j.id from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
+    where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)
+    order by f.id limit coalesce($4::int, 1000) for update skip locked
+)
 delete from {schema}.solid_queue_jobs where id = any(array(
-    select id from (
-        (select j.id from {schema}.solid_queue_jobs j
-         where coalesce($2::text[], '{completed}') @> '{completed}' and j.finished_at is not null
-           and j.finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)
-         order by j.finished_at limit coalesce($4::int, 1000))
-        union all
-        (select j.id from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
-         where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)
-         order by f.id limit coalesce($4::int, 1000))) x
-    limit coalesce($4::int, 1000)))
+    select id from done union all select id from broken limit coalesce($4::int, 1000)))
 returning id::text, 'deleted' as state
 
 -- name: purge_preview

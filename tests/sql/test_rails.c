@@ -165,6 +165,10 @@ good_job_discards_and_deletes(void **state)
                "ids={" ID(01) "," ID(04) "," ID(05) "," ID(12) "}", "n=-7");
     const char *before = pg_value(f.conn, "select 'before=' || now() - interval '90 min'");
     expect_look(&f, "1", SEC_PURGE_PREVIEW, "n", before);
+    pg_run(f.watcher, "begin"); /* what somebody else changes stays */
+    pg_run(f.watcher, "select from good_jobs where id = '" ID(12) "' for update");
+    expect_act(&f, "", SEC_PURGE, before, "limit=10");
+    pg_run(f.watcher, "rollback");
     expect_act(&f, ID(12) " deleted", SEC_PURGE, before, "limit=10");
     expect_act(&f, ID(15) " deleted", SEC_PURGE, before, "states={failed}", "limit=10");
     other_close(&f);
@@ -387,6 +391,10 @@ solid_queue_changes_and_purges(void **state)
     expect_act(&f, "12 deleted", SEC_PURGE, before, "limit=1");
     expect_act(&f, "13 deleted", SEC_PURGE, before, "limit=1");
     expect_act(&f, "", SEC_PURGE, before, "limit=1");
+    pg_run(f.watcher, "begin"); /* just being retried */
+    pg_run(f.watcher, "delete from solid_queue_failed_executions where job_id = 10");
+    expect_act(&f, "", SEC_PURGE, "states={failed}", "queue=default", "limit=10");
+    pg_run(f.watcher, "rollback");
     expect_act(&f, "10 deleted", SEC_PURGE, "states={failed}", "queue=default", "limit=10");
     other_close(&f);
 }

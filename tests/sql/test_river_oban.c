@@ -228,6 +228,12 @@ river_changes_and_deletes(void **state)
     expect_act(&f, "12 deleted", SEC_PURGE, before, "limit=1");
     expect_act(&f, "", SEC_PURGE, before, "limit=1");
     expect_act(&f, "", SEC_PURGE, "states={running}", "limit=10"); /* never what is not final */
+    /* what somebody is just retrying stays */
+    pg_run(f.watcher, "begin");
+    pg_run(f.watcher,
+           "update river_job set state = 'available', finalized_at = null where id = 11");
+    expect_act(&f, "", SEC_PURGE, "states={failed}", "queue=mail", "limit=10");
+    pg_run(f.watcher, "rollback");
     expect_act(&f, "11 deleted", SEC_PURGE, "states={failed}", "queue=mail", "limit=10");
     other_close(&f);
 }
@@ -374,6 +380,10 @@ oban_changes_and_deletes(void **state)
     expect_act(&f, "10 deleted, 2 deleted", SEC_DELETE, "ids={2,5,10}");
     const char *before = pg_value(f.conn, "select 'before=' || now() - interval '1 day'");
     expect_look(&f, "2", SEC_PURGE_PREVIEW, "n", before);
+    pg_run(f.watcher, "begin");
+    pg_run(f.watcher, "select from oban_jobs where id = 12 for update");
+    expect_act(&f, "", SEC_PURGE, before, "states={completed}", "limit=10");
+    pg_run(f.watcher, "rollback");
     expect_act(&f, "12 deleted", SEC_PURGE, before, "states={completed}", "limit=10");
     expect_act(&f, "14 deleted", SEC_PURGE, before, "limit=10");
     /* by UTC, whatever the session's zone is: 13 was completed an hour ago */
