@@ -62,6 +62,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
 
 # Other systems beside our own queue: all their queues, and the jobs of one.
 echo 1795237000000000 >"$tmp/clock"
+# shellcheck disable=SC2016 # the shell behind run: has the variable
 env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 30x120 \
     env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
     server:shop "run:'$QUEUETOP' install >/dev/null" \
