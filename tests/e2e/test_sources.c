@@ -123,7 +123,7 @@ screens_of_its_own(void **state)
     filter(&vt, "state:failed boom");
     vt_want(&vt, "filter state:failed boom");
     go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "in the order of their system");
     vt_want(&vt, "1 of 10");
     vt_keys(&vt, "j j j");
     vt_want(&vt, "4 of 10");
