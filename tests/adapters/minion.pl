@@ -5,11 +5,10 @@
 #     hold      registers a worker, takes jobs, says "holding", and stays so
 #     drain     works all that is ready
 #     api       a JSON list of [job's method, job, argument, ...] or ["broadcast", argument, ...]
-#     inbox     registers a worker and prints as JSON what it is told
 use strict;
 use warnings;
 use Minion;
-use Mojo::JSON qw(decode_json encode_json);
+use Mojo::JSON qw(decode_json);
 use Mojo::Pg;
 
 my ($host, $database, $what, $calls) = @ARGV;
@@ -51,9 +50,6 @@ elsif ($what eq 'drain') {
     my $worker = $minion->worker->register;
     while (my $job = $worker->dequeue(0, {queues => ['default', 'held']})) { $job->finish }
     $worker->unregister;
-}
-elsif ($what eq 'inbox') {
-    print encode_json($minion->backend->receive($calls)), "\n";
 }
 else {
     for (@{decode_json($calls)}) {
