@@ -131,13 +131,21 @@ adapter_add_own(struct adapter *a)
     int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
     if (fd < 0) {
+        if (folder && errno != ENOENT) {
+            fail(&e, ERR_SYS, "%s: %s: no adapters of your own are read", folder, strerror(errno));
+            adapter_complain(a, e.text);
+        }
         free(folder);
-        return; /* there is none */
+        return;
     }
     int n = 0;
     if (check_owner(fd, folder, S_IWGRP | S_IWOTH, &e))
         n = scandir(folder, &names, is_sql, alphasort);
-    else
+    if (n < 0)
+        fail(&e, ERR_SYS, "%s: %s", folder, strerror(errno));
+    if (n > FILES_MOST)
+        fail(&e, ERR_DATA, "%s: only the first %d files are read", folder, FILES_MOST);
+    if (e.kind != ERR_NONE)
         adapter_complain(a, e.text);
     for (int i = 0; i < n; i++) {
         char *path = xasprintf("%s/%s", folder, names[i]->d_name);

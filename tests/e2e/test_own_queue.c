@@ -216,6 +216,12 @@ reads_the_own_folder(void **state)
     chmod(deep, 0777);
     check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
     chmod(deep, 0700);
+    char *aside = xasprintf("%s.aside", deep);
+    assert_int_equal(rename(deep, aside), 0);
+    write_file(deep, "", 0600);
+    check(0, "\nriver", "Not a directory: no adapters of your own are read", "adapter list");
+    assert_int_equal(unlink(deep) | rename(aside, deep), 0);
+    free(aside);
     if (geteuid() == 0) {
         assert_int_equal(chown(file, 12345, 0), 0);
         check(0, NULL, "mine.sql belongs to another user: not read", "adapter list");
