@@ -183,7 +183,7 @@ returning j.id::text, 'extended' as state
 -- name: discard
 -- params: ids
 -- official: Delayed::Job#fail!: it stays as failed and can be requeued
--- guard: neither failed nor running
+-- guard: only jobs that have neither failed nor run now
 update {schema}.delayed_jobs j set failed_at = now(), updated_at = now()
 where j.failed_at is null and j.locked_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
@@ -192,7 +192,7 @@ returning j.id::text, 'failed' as state
 -- name: delete
 -- params: ids
 -- official: delayed_job_web's remove
--- guard: not while a worker holds it
+-- guard: only jobs that do not run
 delete from {schema}.delayed_jobs j
 where (j.failed_at is not null or j.locked_at is null) and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
@@ -201,7 +201,7 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column; smaller is sooner)
--- guard: neither failed nor running
+-- guard: only jobs that have neither failed nor run now
 -- range: -2147483648..2147483647
 update {schema}.delayed_jobs j set priority = $2::int, updated_at = now()
 where j.failed_at is null and j.locked_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
@@ -211,7 +211,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column)
--- guard: neither failed nor running
+-- guard: only jobs that have neither failed nor run now
 update {schema}.delayed_jobs j set run_at = $2::timestamptz, updated_at = now()
 where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))

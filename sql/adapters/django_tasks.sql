@@ -179,7 +179,7 @@ returning j.id::text, 'ready' as state
 -- name: delete
 -- params: ids
 -- official: the result's own delete
--- guard: not while it runs
+-- guard: only jobs that do not run
 delete from {schema}.django_tasks_database_dbtaskresult j
 where j.status <> 'RUNNING' and j.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
 returning j.id::text, 'deleted' as state

@@ -458,7 +458,7 @@ select pid::text as id, 'terminated' as state from s where pg_terminate_backend(
 -- name: pause
 -- params: queue
 -- official: GoodJob.pause(queue: ...)
--- guard: a queue that is paused stays so
+-- guard: only a queue that is not paused
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
 select 'pauses', jsonb_build_object('queues', jsonb_build_array($1::text), 'job_classes', '[]'::jsonb, 'labels', '[]'::jsonb), now(), now()
 where $1::text is not null
@@ -477,7 +477,7 @@ returning $1::text as id, 'active' as state
 -- name: cron_pause
 -- params: schedule
 -- official: CronEntry#disable
--- guard: a schedule that is switched off stays so
+-- guard: only a schedule that is switched on
 with e as (
     update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
     where s.key = 'cron_keys_enabled' and s.value ? $1::text

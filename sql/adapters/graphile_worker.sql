@@ -181,7 +181,7 @@ order by identifier
 -- name: requeue
 -- params: ids
 -- official: reschedule_jobs(run_at := now(), attempts := 0 where they are exhausted)
--- guard: a running job, or one that is ready already
+-- guard: only jobs that do not run and are not ready already
 with c as materialized (
     select id, attempts >= max_attempts as over from {schema}._private_jobs
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -196,7 +196,7 @@ cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := n
 -- name: rescue
 -- params: ids
 -- official: no (force_unlock_workers, for one job)
--- guard: a job that nobody holds
+-- guard: only jobs that a worker holds
 -- confirm: a worker that still lives goes on with the job: it may run twice, and the first to succeed deletes it
 with j as (
     select id, locked_by, job_queue_id from {schema}._private_jobs
@@ -228,7 +228,7 @@ select id::text, state from u where (select count(*) from q) >= 0 order by id
 -- name: extend
 -- params: ids by
 -- official: no
--- guard: a job that nobody holds
+-- guard: only jobs that a worker holds
 with u as (
     update {schema}._private_jobs set locked_at = greatest(locked_at, now() + $2::interval - interval '4 h')
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and locked_at is not null
@@ -242,7 +242,7 @@ select id::text, 'extended' as state from u where (select count(*) from q) >= 0
 -- name: discard
 -- params: ids reason
 -- official: permanently_fail_jobs
--- guard: a running job (locked less than four hours ago), or one that has failed
+-- guard: only jobs that have not failed and do not run (locked within four hours)
 select r.id::text, 'failed' as state
 from (select array_agg(id) as ids from {schema}._private_jobs
       where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and attempts < max_attempts) x
@@ -251,14 +251,14 @@ cross join lateral {schema}.permanently_fail_jobs(x.ids, $2::text) r
 -- name: delete
 -- params: ids
 -- official: complete_jobs
--- guard: a running job (locked less than four hours ago)
+-- guard: only jobs that do not run (locked within four hours)
 select r.id::text, 'deleted' as state
 from {schema}.complete_jobs(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) r
 
 -- name: priority
 -- params: ids n
 -- official: reschedule_jobs(priority)
--- guard: a running job (locked less than four hours ago)
+-- guard: only jobs that do not run (locked within four hours)
 -- range: -32768..32767
 select r.id::text, case when r.attempts >= r.max_attempts then 'failed' when r.run_at <= now() then 'ready'
                         when r.attempts > 0 then 'retry' else 'scheduled' end as state
@@ -267,7 +267,7 @@ from {schema}.reschedule_jobs(array(select i::bigint from unnest($1::text[]) i w
 -- name: reschedule
 -- params: ids at
 -- official: reschedule_jobs(run_at)
--- guard: a running job, or one that has failed (requeue it)
+-- guard: only jobs that wait; a failed one is requeued
 select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry' else 'scheduled' end as state
 from (select array_agg(id) as ids from {schema}._private_jobs
       where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))

@@ -198,7 +198,7 @@ order by s.name
 -- name: requeue
 -- params: ids
 -- official: retry_job
--- guard: a running job, or one that is ready already
+-- guard: only jobs that do not run and are not ready already
 update {schema}.minion_jobs
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -208,7 +208,7 @@ returning id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: retry_job
--- guard: a job that is not running, or whose worker has said within half an hour that it lives
+-- guard: only running jobs whose worker has not said for half an hour that it lives
 -- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
@@ -219,7 +219,7 @@ returning id::text, 'ready' as state
 -- name: release_where
 -- params: node expired_only
 -- official: retry_job
--- guard: jobs of a worker that has said within half an hour that it lives, unless all are released
+-- guard: only jobs of a worker that has not said for half an hour that it lives, unless all are released
 -- confirm: a worker that still lives goes on with its jobs, so they may run twice; what it answers then is dropped
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
@@ -231,7 +231,7 @@ returning id::text, 'ready' as state
 -- name: cancel
 -- params: ids
 -- official: broadcast stop
--- guard: a job that is not running, or whose worker is gone (release it); one that waits can be deleted
+-- guard: only running jobs whose worker is there; with the worker gone: release, one that waits: delete
 -- mode: signal
 with j as (
     select id, worker from {schema}.minion_jobs
@@ -246,7 +246,7 @@ select j.id::text, 'running' as state from j join u on u.id = j.worker order by 
 -- name: delete
 -- params: ids
 -- official: remove_job
--- guard: a running job
+-- guard: only jobs that do not run
 delete from {schema}.minion_jobs
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state in ('inactive', 'failed', 'finished')
 returning id::text, 'deleted' as state
@@ -254,7 +254,7 @@ returning id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: retry_job(priority, delay: what is left of it)
--- guard: a job that runs or has ended
+-- guard: only jobs that wait
 update {schema}.minion_jobs
 set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = least(retries, 2147483646) + 1
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
@@ -263,7 +263,7 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- name: reschedule
 -- params: ids at
 -- official: retry_job(delay)
--- guard: a job that runs or has ended (requeue it)
+-- guard: only jobs that wait; one that has ended is requeued
 update {schema}.minion_jobs
 set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
 where $2::timestamptz is not null and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
@@ -272,7 +272,7 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- name: purge
 -- params: queue states before limit
 -- official: what repair() removes (finished jobs); failed ones only here
--- guard: jobs that others still wait for
+-- guard: only jobs that no other waits for
 with gone as (
     delete from {schema}.minion_jobs
     where id in (select j.id from {schema}.minion_jobs j

@@ -259,7 +259,7 @@ group by 1, 2, 3
 -- name: requeue
 -- params: ids
 -- official: Oban.retry_job
--- guard: a job that is ready or running stays as it is
+-- guard: only jobs that are neither ready nor running
 -- one try more where they were used up (a CHECK holds attempt below); nodes are told as an insert would
 with u as (
     update {schema}.oban_jobs set state = 'available', max_attempts = greatest(max_attempts, attempt + 1), scheduled_at = timezone('UTC', now()),
@@ -300,7 +300,7 @@ returning id::text, case state when 'available' then 'ready' else 'failed' end a
 -- name: cancel
 -- params: ids
 -- official: Oban.cancel_job
--- guard: a job in its final state stays as it is
+-- guard: only jobs that have not ended
 -- a running one is cancelled at once, and its node is told to end it
 with j as materialized (
     select id, state from {schema}.oban_jobs
@@ -318,7 +318,7 @@ from (select u.id, pg_notify({schema_lit} || '.oban_signal', json_build_object('
 -- name: delete
 -- params: ids
 -- official: Oban.delete_job
--- guard: a running job stays
+-- guard: only jobs that do not run
 -- confirm: The jobs are gone for good.
 delete from {schema}.oban_jobs
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state <> 'executing'

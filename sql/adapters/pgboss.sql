@@ -214,7 +214,7 @@ order by 1
 -- name: requeue
 -- params: ids
 -- official: retry (failed), resume (cancelled), update with startAfter (scheduled, retry)
--- guard: a running or completed job, or one that is ready already
+-- guard: only jobs that neither run nor are completed nor are ready already
 with i as (
     select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
     where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
@@ -240,7 +240,7 @@ from u where (select count(*) from woken) >= 0
 -- name: rescue
 -- params: ids
 -- official: no (what its own restore() does)
--- guard: a job that is not running
+-- guard: only running jobs
 -- requires: version >= 30
 -- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
 update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
@@ -252,7 +252,7 @@ returning j.name || ':' || j.id as id, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: touch (queues with a heartbeat); of the others the time to expire is raised
--- guard: a job that is not running
+-- guard: only running jobs
 -- requires: version >= 30
 update {schema}.job j
 set heartbeat_on = case when j.heartbeat_seconds is not null then
@@ -267,7 +267,7 @@ returning j.name || ':' || j.id as id, 'extended' as state
 -- name: cancel
 -- params: ids
 -- official: cancel
--- guard: a job that has ended
+-- guard: only jobs that have not ended
 -- confirm: a worker goes on with a running job until it ends; what it answers then is dropped
 update {schema}.job j set state = 'cancelled', completed_on = now()
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
@@ -278,7 +278,7 @@ returning j.name || ':' || j.id as id, 'cancelled' as state
 -- name: delete
 -- params: ids
 -- official: deleteJob
--- guard: a running job
+-- guard: only jobs that do not run
 delete from {schema}.job j
 using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
        where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
@@ -288,7 +288,7 @@ returning j.name || ':' || j.id as id, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: update(priority)
--- guard: a job that runs or has ended
+-- guard: only jobs that wait
 update {schema}.job j set priority = $2::int
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
@@ -298,7 +298,7 @@ returning j.name || ':' || j.id as id, case when j.start_after <= now() then 're
 -- name: reschedule
 -- params: ids at
 -- official: update(startAfter)
--- guard: a job that runs or has ended (requeue it)
+-- guard: only jobs that wait; one that has ended is requeued
 with u as (
     update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + case when isfinite(j.keep_until) and isfinite(j.start_after)
             then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end
@@ -317,7 +317,7 @@ from u where (select count(*) from woken) >= 0
 -- name: redrive
 -- params: ids
 -- official: redrive
--- guard: a job that runs or has ended, or did not come from another queue
+-- guard: only jobs that wait and came from another queue
 -- requires: version >= 36
 with m as (
     delete from {schema}.job j

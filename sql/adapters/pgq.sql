@@ -132,7 +132,7 @@ order by s.sub_active, s.sub_batch limit coalesce($3::int, 200)
 -- name: requeue
 -- params: ids
 -- official: no (there is no call; maint_retry_events() takes what is due)
--- guard: an event that is due already, or no longer waits
+-- guard: only events that wait and are not due already
 -- mode: deferred
 update {schema}.retry_queue set ev_retry_after = now()
 where (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint

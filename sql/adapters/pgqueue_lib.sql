@@ -316,7 +316,7 @@ order by 1
 -- name: requeue
 -- params: ids reset
 -- official: no (the history is never read again there)
--- guard: failed, waiting for its time, or an orphan; not in work_queue, and no live job of its queue has its key
+-- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue, and no live job of the queue has the key
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -351,7 +351,7 @@ select id::text, 'ready' as state from now_due union all select id::text, 'ready
 -- name: rescue
 -- params: ids
 -- official: no (unlocking, of one job instead of a whole node)
--- guard: a node holds it
+-- guard: only jobs that a node holds
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
 update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -369,7 +369,7 @@ returning id::text, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: a node holds it
+-- guard: only jobs that a node holds
 update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null and $2::interval > interval '0'
@@ -378,7 +378,7 @@ returning id::text, 'extended' as state
 -- name: extend_where
 -- params: node by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: the node holds it
+-- guard: only jobs that the node holds
 update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
 where lock_key = $1::text and $2::interval > interval '0'
 returning id::text, 'extended' as state
@@ -386,7 +386,7 @@ returning id::text, 'extended' as state
 -- name: reschedule
 -- params: ids at
 -- official: no (run_after, which its scheduler looks at)
--- guard: waits and is not in work_queue
+-- guard: only jobs that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -402,7 +402,7 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- name: delete
 -- params: ids
 -- official: QueueManager.delete, and from the history
--- guard: no node holds it, or its time is over
+-- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -424,7 +424,7 @@ select id::text, 'deleted' as state from live union select id::text, 'deleted' f
 -- name: purge
 -- params: queue states before limit
 -- official: no (it keeps all; months are dropped as partitions)
--- guard: completed; failed only where asked for
+-- guard: only completed jobs; failed ones where asked for
 -- cost: reads the history of a month
 with pick as (
     select h.tableoid, h.ctid from {schema}.queue_history h
@@ -460,7 +460,7 @@ returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.k
 -- name: cron_run
 -- params: schedule
 -- official: no (next_run is now; the schedule runner does the rest)
--- guard: not paused
+-- guard: only a schedule that is not paused
 -- mode: deferred
 update {schema}.schedules s set next_run = now(), updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true

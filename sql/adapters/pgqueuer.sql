@@ -324,7 +324,7 @@ returning q.id::text, 'extended' as state
 -- name: cancel
 -- params: ids
 -- official: Queries.mark_job_as_cancelled: the job is removed and logged; a running one hears of it and stops when its code looks
--- guard: the job stands in the queue
+-- guard: only jobs that stand in the queue
 -- confirm: The job is removed with its payload, also one that runs or has failed.
 -- mode: signal
 with del as (
@@ -347,7 +347,7 @@ select del.id::text, 'cancelled' as state, told.n as told from del cross join to
 -- name: delete
 -- params: ids
 -- official: delete from the queue, logged as deleted
--- guard: not while it runs; what only the log knows: purge
+-- guard: only jobs that do not run; what only the log knows: purge
 with del as (
     delete from {schema}.{prefix}pgqueuer q
     where q.status <> 'picked' and q.id = any(array(select i::bigint from unnest($1::text[]) i

@@ -232,7 +232,7 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 -- name: release_where
 -- params: node
 -- official: get_stalled_jobs + retry_job, for one worker
--- guard: the worker is gone or has been silent for 30 s
+-- guard: only jobs whose worker is gone or has been silent for 30 s
 -- requires: version >= 3.4
 with w as materialized (
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j
@@ -261,7 +261,7 @@ select id::text, case when runs then 'abort requested' else 'cancelled' end as s
 -- name: delete
 -- params: ids
 -- official: cancel_job_by_id(delete_job=True), delete_old_jobs
--- guard: not while it runs
+-- guard: only jobs that do not run
 delete from {schema}.procrastinate_jobs j
 where j.status <> 'doing' and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))

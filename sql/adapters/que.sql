@@ -200,7 +200,7 @@ returning j.id::text, 'ready' as state
 -- name: reschedule
 -- params: ids at
 -- official: que-web's reschedule: run_at, expired_at NULL, under the job's lock
--- guard: not finished, and no worker holds the job's lock
+-- guard: only jobs that are not finished and whose lock no worker holds
 with w as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and $2::timestamptz is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
@@ -216,7 +216,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_coun
 -- name: discard
 -- params: ids
 -- official: Que::Job#expire: it stays as expired (failed) and can be requeued
--- guard: neither finished nor expired, and no worker holds the job's lock
+-- guard: only jobs that are neither finished nor expired and whose lock no worker holds
 with w as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and j.expired_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
@@ -232,7 +232,7 @@ returning j.id::text, 'expired' as state
 -- name: delete
 -- params: ids
 -- official: que-web's delete, under the job's lock
--- guard: no worker holds the job's lock
+-- guard: only jobs whose lock no worker holds
 with w as materialized (
     select j.id from {schema}.que_jobs j where j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
@@ -246,7 +246,7 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column, under the job's lock; smaller is sooner)
--- guard: neither finished nor expired, and no worker holds the job's lock
+-- guard: only jobs that are neither finished nor expired and whose lock no worker holds
 -- range: -32768..32767
 with w as materialized (
     select j.id from {schema}.que_jobs j
@@ -272,7 +272,7 @@ returning k.pid::text as id, 'removed' as state
 -- name: terminate
 -- params: node
 -- official: no (pg_terminate_backend of the worker's session)
--- guard: the worker is registered and its session, in this database, holds the lock of a job
+-- guard: only a registered worker whose session, in this database, holds the lock of a job
 -- confirm: ends the worker's database session; its jobs are free at once and may still be running there: they can run twice
 -- mode: signal
 -- requires: pg_signal_backend

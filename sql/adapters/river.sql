@@ -272,7 +272,7 @@ group by 1, 2, 3
 -- name: requeue
 -- params: ids
 -- official: JobRetry
--- guard: a running job, and one that is ready and due, stays as it is
+-- guard: only jobs that do not run and are not ready and due
 -- one try more where they were used up; finalized_at must go with the state (a CHECK)
 update {schema}.river_job set state = 'available', scheduled_at = now(), finalized_at = null,
        max_attempts = case when attempt >= max_attempts then attempt + 1 else max_attempts end
@@ -314,7 +314,7 @@ returning id::text, case state when 'retryable' then 'retry' when 'discarded' th
 -- name: cancel
 -- params: ids
 -- official: JobCancel
--- guard: a job in its final state stays as it is
+-- guard: only jobs that have not ended
 -- mode: signal
 -- a running job stays so: its client hears it on the control channel and ends the job
 with j as materialized (
@@ -339,7 +339,7 @@ from (select u.*, pg_notify({schema_lit} || '.river_control', json_build_object(
 -- name: delete
 -- params: ids
 -- official: JobDelete
--- guard: a running job stays
+-- guard: only jobs that do not run
 -- confirm: The jobs are gone for good.
 delete from {schema}.river_job
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state <> 'running'
@@ -368,7 +368,7 @@ returning id::text, case state when 'available' then 'ready' when 'retryable' th
 -- name: pause
 -- params: queue
 -- official: QueuePause
--- guard: the queue must be known to River and not be paused
+-- guard: only a queue that River knows and that is not paused
 -- running jobs go on; clients hear it on the control channel
 with u as (
     update {schema}.river_queue set paused_at = now(), updated_at = now() where name = $1::text and paused_at is null returning name

@@ -137,7 +137,7 @@ from f group by error_key order by count(*) desc, error_key limit coalesce($2::i
 -- name: requeue
 -- params: ids
 -- official: no (the article leaves it open)
--- guard: failed, and no worker has its row locked
+-- guard: only failed jobs whose row no worker has locked
 -- confirm: The text of the error goes, or the item would look failed again as soon as it is popped.
 with pick as (
     select id from {schema}.simple_queue
@@ -151,7 +151,7 @@ returning t.id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: no (the article leaves it open)
--- guard: running, and no worker has its row locked
+-- guard: only running jobs whose row no worker has locked
 -- confirm: Nothing tells whether its worker is alive. If it is, the item is worked on twice.
 with pick as (
     select id from {schema}.simple_queue
@@ -165,7 +165,7 @@ returning t.id::text, 'ready' as state
 -- name: delete
 -- params: ids
 -- official: no (what a worker does with a finished item)
--- guard: waiting or failed, and no worker has its row locked
+-- guard: only waiting or failed jobs whose row no worker has locked
 with pick as (
     select id from {schema}.simple_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))

@@ -173,7 +173,7 @@ order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 -- name: requeue
 -- params: ids
 -- official: no (the states that its scheduler takes)
--- guard: failed, waiting for its time, or an orphan; not in work_queue
+-- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -189,7 +189,7 @@ returning t.id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: no (unlocking, of one job instead of a whole node)
--- guard: a node holds it
+-- guard: only jobs that a node holds
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
 update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -207,7 +207,7 @@ returning id::text, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: a node holds it
+-- guard: only jobs that a node holds
 update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null and $2::interval > interval '0'
@@ -216,7 +216,7 @@ returning id::text, 'extended' as state
 -- name: extend_where
 -- params: node by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: the node holds it
+-- guard: only jobs that the node holds
 update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
 where lock_key = $1::text and $2::interval > interval '0'
 returning id::text, 'extended' as state
@@ -224,7 +224,7 @@ returning id::text, 'extended' as state
 -- name: reschedule
 -- params: ids at
 -- official: no (run_after, which its scheduler looks at)
--- guard: waits and is not in work_queue
+-- guard: only jobs that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -240,7 +240,7 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- name: delete
 -- params: ids
 -- official: no (what a node does with a finished job)
--- guard: no node holds it, or its time is over
+-- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))

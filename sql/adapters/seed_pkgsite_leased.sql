@@ -104,7 +104,7 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 -- name: rescue
 -- params: ids
 -- official: no (the system waits until leased_until has passed)
--- guard: running
+-- guard: only running jobs
 -- confirm: Its worker may be alive: then the task is done twice. What the worker deletes when it ends is not the new start.
 update {schema}.queue_tasks set started_at = null, leased_until = null
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and started_at is not null
@@ -113,7 +113,7 @@ returning id::text, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: what a worker does (leased_until); never made shorter
--- guard: running
+-- guard: only running jobs
 update {schema}.queue_tasks set leased_until = greatest(leased_until, now() + $2::interval)
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
   and started_at is not null and $2::interval > interval '0'
@@ -122,7 +122,7 @@ returning id::text, 'extended' as state
 -- name: delete
 -- params: ids
 -- official: no (what a worker does with a finished task)
--- guard: waiting, or its worker has stalled
+-- guard: only jobs that wait, or whose worker has stalled
 with pick as (
     select id from {schema}.queue_tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))

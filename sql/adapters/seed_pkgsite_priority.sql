@@ -109,7 +109,7 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 -- name: rescue
 -- params: ids
 -- official: no (the system waits until five minutes are over)
--- guard: running
+-- guard: only running jobs
 -- confirm: Its worker may be alive: then the task is done twice. What the worker deletes when it ends is not the new start.
 update {schema}.queue_tasks set started_at = null
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and started_at is not null
@@ -118,7 +118,7 @@ returning id::text, 'ready' as state
 -- name: priority
 -- params: ids n
 -- official: no (a plain column)
--- guard: waiting
+-- guard: only jobs that wait
 with pick as (
     select id from {schema}.queue_tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -130,7 +130,7 @@ returning t.id::text, 'ready' as state
 -- name: delete
 -- params: ids
 -- official: no (what a worker does with a finished task)
--- guard: waiting, or its worker has stalled
+-- guard: only jobs that wait, or whose worker has stalled
 with pick as (
     select id from {schema}.queue_tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))

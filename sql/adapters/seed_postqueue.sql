@@ -150,7 +150,7 @@ from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 -- name: requeue
 -- params: ids reset
 -- official: no (nack, with one more attempt where none is left and without an expiry that has passed)
--- guard: failed or waiting for its time
+-- guard: only jobs that have failed or wait for their time
 update {schema}.jobs set status = 'pending', visibility_at = now(),
        attempts = case when coalesce($2::boolean, false) then 0 else least(attempts, 3) end,
        expires_at = case when expires_at <= now() then null else expires_at end
@@ -161,7 +161,7 @@ returning id, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: nack
--- guard: running
+-- guard: only running jobs
 -- confirm: Its worker may be alive: then the job is done twice, and the first to acknowledge it marks it completed.
 update {schema}.jobs set status = 'pending', visibility_at = now()
 where id = any($1::text[])
@@ -172,7 +172,7 @@ returning id, case when attempts > 3 or expires_at <= now() then 'failed' else '
 -- name: extend
 -- params: ids by
 -- official: what a worker does with a job that takes longer; never made shorter
--- guard: running
+-- guard: only running jobs
 update {schema}.jobs set status = 'pending', visibility_at = greatest(visibility_at, now() + $2::interval)
 where id = any($1::text[])
   and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
@@ -183,7 +183,7 @@ returning id, 'extended' as state
 -- name: reschedule
 -- params: ids at
 -- official: no (visibility_at, as it is set when a job is added)
--- guard: waiting and never taken yet (a later time would look like a lease), and it does not expire before
+-- guard: only jobs that wait, were never taken (a later time would look like a lease) and do not expire before
 update {schema}.jobs set visibility_at = $2::timestamptz
 where id = any($1::text[]) and status <> 'completed' and attempts = 0 and status <> 'in_transit'
   and (expires_at is null or expires_at > greatest(now(), $2::timestamptz))
@@ -192,7 +192,7 @@ returning id, case when visibility_at > now() then 'scheduled' else 'ready' end 
 -- name: delete
 -- params: ids
 -- official: no
--- guard: not running
+-- guard: only jobs that do not run
 with pick as (
     select id from {schema}.jobs
     where id = any($1::text[])
@@ -206,7 +206,7 @@ returning t.id, 'deleted' as state
 -- name: purge
 -- params: queue states before limit
 -- official: no
--- guard: completed; failed only where asked for. Nothing tells when a job ended: the end of its last lease counts
+-- guard: only completed jobs; failed ones where asked for. Nothing tells when a job ended: the end of its last lease counts
 -- cost: no index finds what is finished
 with pick as (
     select t.id from {schema}.jobs t

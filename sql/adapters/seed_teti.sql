@@ -127,7 +127,7 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 -- name: requeue
 -- params: ids
 -- official: no (left to a job of one's own there)
--- guard: failed, and no transaction has its row locked
+-- guard: only failed jobs whose row no transaction has locked
 with pick as (
     select id from {schema}.tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -139,7 +139,7 @@ returning t.id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: no (the system never gives a running task back)
--- guard: running, and no transaction has its row locked
+-- guard: only running jobs whose row no transaction has locked
 -- confirm: Nothing tells whether its worker is alive. If it is, the task is done twice, and the first to finish marks it done.
 with pick as (
     select id from {schema}.tasks
@@ -152,7 +152,7 @@ returning t.id::text, 'ready' as state
 -- name: discard
 -- params: ids
 -- official: no (the status that its workers give to what failed)
--- guard: waiting, and no worker has its row locked
+-- guard: only jobs that wait and whose row no worker has locked
 with pick as (
     select id from {schema}.tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -164,7 +164,7 @@ returning t.id::text, 'failed' as state
 -- name: delete
 -- params: ids
 -- official: no
--- guard: not running, and no worker has its row locked
+-- guard: only jobs that do not run and whose row no worker has locked
 with pick as (
     select id from {schema}.tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -176,7 +176,7 @@ returning t.id::text, 'deleted' as state
 -- name: purge
 -- params: queue states before limit
 -- official: no
--- guard: completed or cancelled; failed only where asked for
+-- guard: only completed or cancelled jobs; failed ones where asked for
 -- cost: reads the table by its ids
 with pick as (
     select id from {schema}.tasks

@@ -395,7 +395,7 @@ select job_id::text as id, 'ready' as state from d
 -- name: delete
 -- params: ids
 -- official: Execution#discard
--- guard: never a running job, and no ready one with a concurrency key: it holds a slot of its semaphore
+-- guard: only jobs that do not run; none that is ready with a concurrency key: it holds a slot of its semaphore
 -- confirm: The jobs are gone for good.
 with j as materialized (
     select j.id from {schema}.solid_queue_jobs j
@@ -447,7 +447,7 @@ select job_id::text as id, 'scheduled' as state from s
 -- name: pause
 -- params: queue
 -- official: Queue#pause
--- guard: a queue that is paused stays so
+-- guard: only a queue that is not paused
 insert into {schema}.solid_queue_pauses (queue_name, created_at) select $1::text, now() where $1::text is not null
 on conflict (queue_name) do nothing returning queue_name::text as id, 'paused' as state
 

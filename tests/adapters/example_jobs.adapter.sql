@@ -87,7 +87,7 @@ from {schema}.jobs where status = 'working' group by worker order by worker
 -- name: requeue
 -- params: ids
 -- official: no, plain SQL
--- guard: not running, not done
+-- guard: only jobs that neither run nor are done
 update {schema}.jobs set status = 'waiting', due = now(), tries = 0, ended = null
 where id::text = any($1::text[]) and (status = 'broken' or (status = 'waiting' and due > now()))
 returning id::text, 'ready' as state
@@ -95,7 +95,7 @@ returning id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: no, plain SQL
--- guard: running for an hour at least
+-- guard: only jobs that have been running for an hour
 -- confirm: the old worker may still be at it: the job may run twice
 update {schema}.jobs set status = 'waiting', due = now(), worker = null, started = null
 where id::text = any($1::text[]) and status = 'working' and started < now() - interval '1 hour'
@@ -104,7 +104,7 @@ returning id::text, 'ready' as state
 -- name: delete
 -- params: ids
 -- official: no, plain SQL
--- guard: not running
+-- guard: only jobs that do not run
 delete from {schema}.jobs where id::text = any($1::text[]) and status <> 'working'
 returning id::text, 'deleted' as state
 

@@ -109,7 +109,7 @@ requeues(void **state)
     assert_string_equal(pg_value(conn, STATES "in (10, 11, 16, 17)"),
                         "10 available,11 available,16 discarded,17 available");
     says(1, "requeue --id 5 --yes --json", "\"action\": null, \"dry_run\": true, \"exit\": 1");
-    says(1, "requeue --id 5 --yes", "guard: a running job");
+    says(1, "requeue --id 5 --yes", "guard: only jobs that do not run and are not ready and due");
     says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: guard:");
     says(2, "requeue --id abc --yes", "not a full job id");
     PQfinish(conn);

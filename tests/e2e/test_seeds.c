@@ -117,17 +117,18 @@ piechut_jobs(void **state)
     has(run(0, "requeue --id %s --yes --json", seed_id(d)), "\"changed\": 1");
     seed_schedule(w, q);
     value("1", "select count(*) from queues.work_queue where id = '%s'", seed_id(d));
-    has(run(1, "requeue --id %s --yes", seed_id(d)), "failed, waiting for its time, or an orphan");
+    has(run(1, "requeue --id %s --yes", seed_id(d)),
+        "only jobs that have failed, wait for their time or are orphans");
     /* one of a node's jobs */
     const char *f = seed_claim(w, q, "n4");
     has(run(0, "release --id %s --yes --json", seed_id(f)), "\"changed\": 1");
     value("0", "select count(*) from queues.work_queue where lock_key = 'n4'");
-    has(run(1, "release --id %s --yes", seed_id(f)), "a node holds it");
+    has(run(1, "release --id %s --yes", seed_id(f)), "only jobs that a node holds");
     /* no node holds it: it may go */
     has(run(0, "delete --id %s --yes", seed_id(d)), "1 job deleted");
     value("0", "select count(*) from queues.queue where id = '%s'", seed_id(d));
     const char *e = seed_claim(w, q, "n3");
-    has(run(1, "delete --id %s --yes", seed_id(e)), "no node holds it");
+    has(run(1, "delete --id %s --yes", seed_id(e)), "only jobs that no node holds");
     value("1", "select count(*) from queues.queue where id = '%s'", seed_id(e));
     seed_fail(w, q, e);
     has(run(0, "requeue --queue q --yes --json"), "\"changed\": 1"); /* what failed */
@@ -158,10 +159,11 @@ postqueue(void **state)
     has(run(0, "requeue --error 'no attempts left' --yes --json"), "\"changed\": 1");
     value("3", "select attempts from jobs where id = 'j1'");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
-    has(run(1, "requeue --id j1 --yes"), "failed or waiting for its time");
+    has(run(1, "requeue --id j1 --yes"),
+        "guard: only jobs that have failed or wait for their time");
     has(run(0, "extend --id j1 --by 1h --yes"), "1 lease extended");
     value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
-    has(run(1, "delete --id j1 --yes"), "not running");
+    has(run(1, "delete --id j1 --yes"), "guard: only jobs that do not run");
     has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
     has(run(0, "requeue --id j1 --yes"), "1 job ready");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
@@ -190,7 +192,8 @@ teti(void **state)
     pg_run(w, "begin"); /* works in the transaction of its claim */
     seed_claim(w, q, "");
     has(run(0, "queues --json"), "\"ready\": 5");
-    has(run(1, "delete --id 1 --yes"), "no worker has its row locked");
+    has(run(1, "delete --id 1 --yes"),
+        "only jobs that do not run and whose row no worker has locked");
     seed_fail(w, q, "1");
     pg_run(w, "commit");
     has(run(0, "queues --json"),
@@ -201,7 +204,7 @@ teti(void **state)
     value("pending 1", "select status || ' ' || retry_count from tasks where id = 1");
     seed_claim(w, q, ""); /* commits it and is never seen again */
     has(run(0, "jobs state:running --json"), "\"id\": \"1\"");
-    has(run(1, "delete --id 1 --yes"), "not running");
+    has(run(1, "delete --id 1 --yes"), "guard: only jobs that do not run");
     has(run(0, "release --id 1 --id 2 --yes --json"), "\"changed\": 1");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
     has(run(0, "discard --id 2 --id 1 --yes --json"), "\"changed\": 1");
@@ -230,7 +233,8 @@ blabosoft(void **state)
     has(run(0, "failures --json"), "\"error_key\": \"it went wrong after N s\"");
     has(run(0, "job %s --json", seed_id(a)), "\"outcome\": \"failed\"");
     pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(a));
-    has(run(1, "requeue --id %s --yes", seed_id(a)), "no worker has its row locked");
+    has(run(1, "requeue --id %s --yes", seed_id(a)),
+        "only failed jobs whose row no worker has locked");
     pg_run(w, "rollback");
     has(run(0, "requeue --error 'it went wrong after 99 s' --yes --json"), "\"changed\": 1");
     value(
@@ -238,7 +242,8 @@ blabosoft(void **state)
         "select processing_started_at is null and errors is null from simple_queue where id = '%s'",
         seed_id(a));
     pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(b));
-    has(run(1, "release --id %s --yes", seed_id(b)), "no worker has its row locked");
+    has(run(1, "release --id %s --yes", seed_id(b)),
+        "only running jobs whose row no worker has locked");
     pg_run(w, "rollback");
     value("t", "select processing_started_at is not null from simple_queue where id = '%s'",
           seed_id(b));
@@ -247,7 +252,7 @@ blabosoft(void **state)
           seed_id(b));
     seed_claim(w, q, "");
     seed_claim(w, q, "");
-    has(run(1, "delete --id %s --yes", seed_id(b)), "waiting or failed");
+    has(run(1, "delete --id %s --yes", seed_id(b)), "only waiting or failed jobs");
     seed_fail(w, q, a);
     has(run(0, "delete --id %s --yes --json", seed_id(a)), "\"changed\": 1");
     value("2", "select count(*) from simple_queue");
@@ -267,7 +272,7 @@ pkgsite(void **state)
     value("5", "select priority from queue_tasks where id = 3");
     const char *first = seed_claim(w, q, "");
     assert_string_equal(seed_id(first), "3");
-    has(run(1, "priority 6 --id 3 --yes"), "waiting");
+    has(run(1, "priority 6 --id 3 --yes"), "only jobs that wait");
     /* what its first worker deletes when it ends is not the new start */
     has(run(0, "release --id 3 --yes"), "1 job ready");
     const char *again = seed_claim(w, q, "");
@@ -276,7 +281,7 @@ pkgsite(void **state)
     value("1", "select count(*) from queue_tasks where id = 3");
     has(run(0, "queues --json"), "\"queue\": \"queue_tasks\"");
     has(run(0, "jobs --kind m3@v1 --json"), "\"state\": \"running\"");
-    has(run(1, "delete --id 3 --yes"), "its worker has stalled");
+    has(run(1, "delete --id 3 --yes"), "whose worker has stalled");
     seed_expire(c, q);
     has(run(0, "delete --id 3 --yes --json"), "\"changed\": 1");
     has(run(0, "jobs 'm2' --csv"), "m2@v1");

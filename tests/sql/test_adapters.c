@@ -231,6 +231,26 @@ test_contract(void **state)
     }
 }
 
+/* What a guard says is read beside the act: all of them say what it takes, none what it refuses. */
+static void
+test_guards_say_what_is_taken(void **state)
+{
+    int guards = 0;
+
+    (void)state;
+    for (int i = 0; i < nfixtures; i++) {
+        struct adapter *a = adapter_for(fixtures[i].name);
+        for (int s = 0; s < SEC_COUNT; s++) {
+            const char *guard = adapter_note(a, (enum section_id)s, "guard");
+            if (guard && strncmp(guard, "only ", 5) != 0)
+                fail_msg("%s: %s: guard: %s", fixtures[i].name, section_kinds[s].name, guard);
+            guards += guard != NULL;
+        }
+        adapter_free(a);
+    }
+    assert_true(guards > 100);
+}
+
 /* All of it was rolled back, and asking again finds the same. */
 static void
 test_changes_nothing(void **state)
@@ -431,9 +451,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_have_a_fixture), cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_contract),           cmocka_unit_test(test_changes_nothing),
-        cmocka_unit_test(test_finds_mistakes),     cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_all_have_a_fixture),
+        cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_guards_say_what_is_taken),
+        cmocka_unit_test(test_changes_nothing),
+        cmocka_unit_test(test_finds_mistakes),
+        cmocka_unit_test(test_rights),
         cmocka_unit_test(test_error_key),
     };
 
