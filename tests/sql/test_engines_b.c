@@ -247,6 +247,12 @@ que_ends_sessions(void **state)
     assert_string_equal(foreign_act(&q, SEC_RELEASE_WHERE, node, NULL), "");
     snprintf(wanted, sizeof wanted, "node=%d", PQbackendPID(q.conn));
     assert_string_equal(foreign_act(&q, SEC_TERMINATE, wanted, NULL), "");
+    /* nor who has the pid of one that is gone: it may hold locks, but none of a job */
+    PGconn *stranger = que_worker(&q, "{999999}");
+    snprintf(wanted, sizeof wanted, "node=%d", PQbackendPID(stranger));
+    assert_string_equal(foreign_act(&q, SEC_TERMINATE, wanted, NULL), "");
+    pg_run(stranger, "select 1");
+    PQfinish(stranger);
     snprintf(wanted, sizeof wanted, "%d terminated", pid);
     assert_string_equal(foreign_act(&q, SEC_TERMINATE, node, NULL), wanted);
     pg_wait(q.conn, "select count(*) from pg_locks where locktype = 'advisory'", "0", 5000);
