@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/mem.h"
+#include "tests/sql/ask.h"
 
 enum { KEPT = 16 };
 static char *kept[KEPT];
@@ -27,15 +28,11 @@ foreign_open(struct foreign *q, const char *name, const char *schema)
     static int n;
     char *path = xasprintf("tests/adapters/%s.sql", name);
     char *database = xasprintf("%s_%d", name, ++n);
-    struct err e = {0};
 
     q->conn = pg_connect(pg_newdb(database));
     free(database);
     pg_file(q->conn, path);
-    q->adapter = adapter_load(name, &e);
-    if (!q->adapter ||
-        !adapter_use(q->adapter, schema ? schema : adapter_default_schema(q->adapter), &e))
-        fail_msg("%s", e.text);
+    q->adapter = ask_adapter(name, schema);
     free(path);
 }
 
@@ -50,46 +47,6 @@ PGconn *
 foreign_join(const struct foreign *q)
 {
     return pg_connect(pg_dsn(PQdb(q->conn)));
-}
-
-static void
-set_words(struct params *p, va_list words)
-{
-    for (const char *word; (word = va_arg(words, const char *));) {
-        size_t len = strcspn(word, "=");
-        enum param name;
-        if (!param_find(word, (int)len, &name))
-            fail_msg("no parameter is called %s", word);
-        params_set(p, name, word + len + 1);
-    }
-}
-
-/* The settings of a call, as model/db_pipeline.c makes them. */
-static void
-begin(struct foreign *q, PGconn *conn, bool read_only)
-{
-    struct db_call call = {0};
-
-    adapter_settings(q->adapter, &call);
-    pg_run(conn, "begin %s", read_only ? "read only" : "");
-    pg_run(conn,
-           "set local search_path = %s, pg_temp; set local lock_timeout = 500;"
-           "set local statement_timeout = 3000",
-           call.search_path ? call.search_path : "pg_catalog");
-    if (call.timezone)
-        pg_run(conn, "set local timezone = '%s'", call.timezone);
-}
-
-static PGresult *
-send(struct foreign *q, PGconn *conn, enum section_id s, const struct params *p)
-{
-    struct db_param storage[ADAPTER_PARAMS];
-    struct db_stmt stmt = adapter_bind(q->adapter, s, p, storage);
-    const char *values[ADAPTER_PARAMS];
-
-    for (int i = 0; i < stmt.nparams; i++)
-        values[i] = stmt.params[i].value;
-    return PQexecParams(conn, stmt.sql, stmt.nparams, NULL, values, NULL, NULL, 0);
 }
 
 static int
@@ -129,9 +86,9 @@ act(struct foreign *q, enum section_id s, const char *end, va_list words)
 {
     struct params p = {0};
 
-    set_words(&p, words);
-    begin(q, q->conn, false);
-    PGresult *res = send(q, q->conn, s, &p);
+    ask_words(&p, words);
+    ask_begin(q->conn, q->adapter, false);
+    PGresult *res = ask_send(q->conn, q->adapter, s, &p, "");
     const char *text = told(res);
     PQclear(res);
     pg_run(q->conn, "%s", *text == '!' ? "rollback" : end);
@@ -169,11 +126,11 @@ foreign_on(struct foreign *q, PGconn *conn, enum section_id s, ...)
     va_list words;
 
     va_start(words, s);
-    set_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
     if (!is_open)
-        begin(q, conn, false);
-    PGresult *res = send(q, conn, s, &p);
+        ask_begin(conn, q->adapter, false);
+    PGresult *res = ask_send(conn, q->adapter, s, &p, "");
     const char *text = told(res);
     PQclear(res);
     if (!is_open)
@@ -237,10 +194,10 @@ foreign_look(struct foreign *q, enum section_id s, ...)
     va_list words;
 
     va_start(words, s);
-    set_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
-    begin(q, q->conn, true);
-    PGresult *res = send(q, q->conn, s, &p);
+    ask_begin(q->conn, q->adapter, true);
+    PGresult *res = ask_send(q->conn, q->adapter, s, &p, "");
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s of %s: %s", section_kinds[s].name, adapter_name(q->adapter),
                  PQresultErrorMessage(res));

@@ -6,6 +6,7 @@
 
 #include "model/db.h"
 #include "model/mem.h"
+#include "tests/sql/ask.h"
 
 enum { KEPT = 16 };
 
@@ -25,11 +26,8 @@ void
 other_open(struct other *f, const char *adapter, const char *database)
 {
     char path[256];
-    struct err e = {0};
 
-    f->a = adapter_load(adapter, &e);
-    if (!f->a || !adapter_use(f->a, adapter_default_schema(f->a), &e))
-        fail_msg("%s", e.text);
+    f->a = ask_adapter(adapter, NULL);
     PGconn *first = pg_connect(pg_newdb(database));
     pg_run(first, "alter database %s set timezone = 'Asia/Kolkata'", database);
     PQfinish(first);
@@ -47,41 +45,11 @@ other_close(struct other *f)
     PQfinish(f->watcher);
 }
 
-static void
-read_words(struct params *p, va_list words)
-{
-    for (const char *w; (w = va_arg(words, const char *));) {
-        enum param name = PARAM_TOTAL;
-        const char *eq = strchr(w, '=');
-        if (!eq || !param_find(w, (int)(eq - w), &name))
-            fail_msg("no parameter: %s", w);
-        params_set(p, name, eq + 1);
-    }
-}
-
-/* As model/db.c does it: the transaction's settings, then the statement, its parameters as text. */
 static PGresult *
-ask(struct other *f, enum section_id s, const struct params *p, const char *begin, const char *how)
+ask(struct other *f, enum section_id s, const struct params *p, bool read_only, const char *before)
 {
-    struct db_param storage[ADAPTER_PARAMS];
-    const char *values[ADAPTER_PARAMS];
-    struct db_call call = {0};
-    struct buf sql = {0};
-
-    assert_true(adapter_has(f->a, s));
-    struct db_stmt stmt = adapter_bind(f->a, s, p, storage);
-    for (int i = 0; i < stmt.nparams; i++)
-        values[i] = stmt.params[i].value;
-    adapter_settings(f->a, &call);
-    pg_run(f->conn, "%s; set local jit = off", begin);
-    pg_run(f->conn, "select set_config('search_path', '%s', true)",
-           call.search_path ? call.search_path : "pg_catalog");
-    if (call.timezone)
-        pg_run(f->conn, "select set_config('timezone', '%s', true)", call.timezone);
-    buf_printf(&sql, "%s%s", how, stmt.sql);
-    PGresult *res = PQexecParams(f->conn, sql.data, stmt.nparams, NULL, values, NULL, NULL, 0);
-    buf_free(&sql);
-    return res;
+    ask_begin(f->conn, f->a, read_only);
+    return ask_send(f->conn, f->a, s, p, before);
 }
 
 static int
@@ -130,9 +98,9 @@ other_act(struct other *f, enum section_id s, ...)
     va_list words;
 
     va_start(words, s);
-    read_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
-    PGresult *res = ask(f, s, &p, "begin", "");
+    PGresult *res = ask(f, s, &p, false, "");
     bool ok = PQresultStatus(res) == PGRES_TUPLES_OK;
     if (!ok)
         buf_printf(&failed, "!%s", PQresultErrorField(res, PG_DIAG_SQLSTATE));
@@ -146,7 +114,7 @@ other_act(struct other *f, enum section_id s, ...)
 static PGresult *
 look(struct other *f, enum section_id s, const struct params *p)
 {
-    PGresult *res = ask(f, s, p, "begin read only", "");
+    PGresult *res = ask(f, s, p, true, "");
 
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", section_kinds[s].name, PQresultErrorMessage(res));
@@ -162,7 +130,7 @@ other_look(struct other *f, enum section_id s, const char *column, ...)
     struct buf b = {0};
 
     va_start(words, column);
-    read_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
     PGresult *res = look(f, s, &p);
     int col = PQfnumber(res, column);
@@ -216,7 +184,7 @@ other_expect_walk(struct other *f, const char *expected, ...)
     va_list words;
 
     va_start(words, expected);
-    read_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         char *ids = walk(f, &p, pages[i][0], pages[i][1]);
@@ -231,7 +199,7 @@ other_expect_walk(struct other *f, const char *expected, ...)
 static PGresult *
 explain(struct other *f, enum section_id s, const char *how, const struct params *p)
 {
-    PGresult *res = ask(f, s, p, "begin read only", how);
+    PGresult *res = ask(f, s, p, true, how);
 
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", section_kinds[s].name, PQresultErrorMessage(res));
@@ -246,7 +214,7 @@ other_buffers(struct other *f, enum section_id s, ...)
     va_list words;
 
     va_start(words, s);
-    read_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
     PGresult *res = explain(f, s, "explain (analyze, buffers, timing off, format json) ", &p);
     const char *hit = strstr(PQgetvalue(res, 0, 0), "\"Shared Hit Blocks\":");
@@ -266,7 +234,7 @@ other_plan(struct other *f, enum section_id s, ...)
     va_list words;
 
     va_start(words, s);
-    read_words(&p, words);
+    ask_words(&p, words);
     va_end(words);
     PGresult *res = explain(f, s, "explain (analyze, buffers, costs off, timing off) ", &p);
     for (int i = 0; i < PQntuples(res); i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/mem.h"
+#include "tests/sql/ask.h"
 
 /* %1$s is what comes with the call: a number, a node, an id; %2$s a token. */
 struct seed {
@@ -267,33 +268,16 @@ seed_expire(PGconn *conn, const char *adapter)
 /* --- the console's side -------------------------------------------------------------------------
  */
 
-static struct adapter *
-load(const char *name)
-{
-    struct err e = {0};
-    struct adapter *a = adapter_load(name, &e);
-
-    if (!a || !adapter_use(a, adapter_default_schema(a), &e))
-        fail_msg("%s", e.text);
-    return a;
-}
-
 static PGresult *
 ask(PGconn *conn, const char *name, enum section_id s, const struct params *p, bool acts)
 {
-    struct adapter *a = load(name);
-    struct db_param storage[ADAPTER_PARAMS];
-    const char *values[ADAPTER_PARAMS];
-    struct db_stmt stmt = adapter_bind(a, s, p, storage);
+    struct adapter *a = ask_adapter(name, NULL);
 
-    for (int i = 0; i < stmt.nparams; i++)
-        values[i] = stmt.params[i].value;
-    pg_run(conn, "begin %s; set local search_path = pg_catalog, pg_temp", acts ? "" : "read only");
-    if (adapter_header(a, "timezone"))
-        pg_run(conn, "set local TimeZone = '%s'", adapter_header(a, "timezone"));
-    PGresult *res = PQexecParams(conn, stmt.sql, stmt.nparams, NULL, values, NULL, NULL, 0);
+    ask_begin(conn, a, !acts);
+    PGresult *res = ask_send(conn, a, s, p, "");
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s: %s%s", name, section_kinds[s].name, PQresultErrorMessage(res), stmt.sql);
+        fail_msg("%s: %s: %s%s", name, section_kinds[s].name, PQresultErrorMessage(res),
+                 adapter_sql(a, s));
     pg_run(conn, "commit");
     adapter_free(a);
     return res;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sql/ask.h"
 #include "tests/sql/seeds.h"
 
 #define IDS(id) brace(id)
@@ -625,19 +626,13 @@ static void
 check_plan(PGconn *c, const char *adapter, enum section_id s, const struct params *p,
            const char *table)
 {
-    struct err e = {0};
-    struct adapter *a = adapter_load(adapter, &e);
-    struct db_param storage[ADAPTER_PARAMS];
-    const char *values[ADAPTER_PARAMS], *before = "";
-    char sql[20000], scan[100], text[1000];
+    struct adapter *a = ask_adapter(adapter, NULL);
+    const char *before = "";
+    char scan[100], text[1000];
 
-    assert_true(adapter_use(a, adapter_default_schema(a), &e));
-    struct db_stmt stmt = adapter_bind(a, s, p, storage);
-    for (int i = 0; i < stmt.nparams; i++)
-        values[i] = stmt.params[i].value;
-    snprintf(sql, sizeof sql, "explain (costs off) %s", stmt.sql);
     snprintf(scan, sizeof scan, "Seq Scan on %s ", table);
-    PGresult *res = PQexecParams(c, sql, stmt.nparams, NULL, values, NULL, NULL, 0);
+    ask_begin(c, a, true);
+    PGresult *res = ask_send(c, a, s, p, "explain (costs off) ");
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s", PQresultErrorMessage(res));
     for (int i = 0; i < PQntuples(res); i++) {
@@ -648,6 +643,7 @@ check_plan(PGconn *c, const char *adapter, enum section_id s, const struct param
         before = line;
     }
     PQclear(res);
+    pg_run(c, "rollback");
     adapter_free(a);
 }
 
