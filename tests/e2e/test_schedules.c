@@ -261,7 +261,8 @@ removes_one(void **state)
     assert_int_equal(pg_int(con_db(), "select count(*) from schedule"), 0);
     assert_int_equal(con_count("queue = 'report'"), 1);
     vt_keys(&vt, "6");
-    vt_want(&vt, "nightly");
+    vt_want(&vt, "schedule remove");
+    vt_want(&vt, "REASON");
     assert_string_equal(pg_value(con_db(), "select string_agg(verb, ',' order by at) from audit"),
                         "schedule set,schedule remove");
     con_quit(&vt);
