@@ -332,16 +332,18 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- official: discard_job
 -- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only GoodJob can close
 with c as materialized (
-    select id from {schema}.good_jobs
+    select id, locked_by_id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is null order by id
 ), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+    select id, locked_by_id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
 ), u as (
     update {schema}.good_jobs j
     set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: ' || coalesce(nullif($2::text, ''), 'discarded by an operator'), error_event = 5,
         locked_by_id = null, locked_at = null, updated_at = now()
     from l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null and j.batch_callback_id is null
+      -- the holder as it was seen: a process that took the job meanwhile is not known yet
+      and j.locked_by_id is not distinct from l.locked_by_id
       and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
     returning j.id
 )
@@ -393,14 +395,16 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- official: reschedule_job
 -- guard: only an unfinished job that no session has locked and no live process holds
 with c as materialized (
-    select id from {schema}.good_jobs
+    select id, locked_by_id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is null order by id
 ), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
+    select id, locked_by_id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
 ), u as (
     update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
     from l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
+      -- the holder as it was seen: a process that took the job meanwhile is not known yet
+      and j.locked_by_id is not distinct from l.locked_by_id
       and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
     returning j.id, j.scheduled_at, j.error, j.performed_at
 )

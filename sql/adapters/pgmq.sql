@@ -9,7 +9,12 @@
 -- note: A queue is a table of its own; ids are QUEUE:NUMBER. A message that waits for its time after it was read counts as running: a retry
 -- note: that was put off looks the same. There are no workers, errors or failed messages to be seen; completed ones are those in the archive.
 -- note: What is made visible while a reader still works on it is delivered twice, and the first reader's delete takes both.
--- note: The archive can't be purged from here: pgmq has no function for it. Needs a server with XML support.
+-- note: Needs a server with XML support.
+-- lacks: purge: pgmq has no function that empties an archive; delete old rows of its table a_QUEUE by archived_at, or partition the queue
+-- lacks: cancel: a message is no job that could be stopped: archive it (discard) or delete it
+-- lacks: priority: messages come in the order in which they are to be seen: reschedule them
+-- lacks: pause: a reader takes what is there; it is stopped in its own program
+-- lacks: release_where: pgmq does not know its readers: requeue the messages that are running
 
 -- name: detect
 select n.nspname::text as schema
@@ -189,14 +194,20 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 
 -- name: extend
 -- params: ids by
--- official: set_vt(queue, id, seconds)
--- guard: only messages that are in a queue
--- confirm: The message shows again that much from now, also where it would have shown later, or shows already.
+-- official: set_vt(queue, id, seconds), of those that a reader has and with less time than that
+-- guard: only messages that are running; never shortened
+-- What a message has is read through the XML, as numbers; an id that no queue has is none.
 select m.queue_name || ':' || r.msg_id as id, 'extended' as state
 from (select distinct id from unnest($1::text[]) id where $2::interval > interval '0') i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
-cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0-9]{1,18})$')::bigint,
-                                   least(ceil(extract(epoch from $2::interval)), 2000000000)::int) r
+cross join lateral (select format('%I.%I', {schema_lit}, lower('q_' || m.queue_name)) as rel, substring(i.id from ':([0-9]{1,18})$') as msg) q
+cross join lateral xmltable('/table/row' passing query_to_xml(format(
+    'select ceil(extract(epoch from least(vt, ''9999-12-31 00:00:00+00'') - clock_timestamp()))::bigint as left from %s where msg_id = %s and vt > clock_timestamp() and read_ct > 0',
+    q.rel, q.msg), false, false, '')
+    columns has bigint path 'left') x
+cross join lateral {schema}.set_vt(m.queue_name::text, q.msg::bigint,
+                                   least(greatest(ceil(extract(epoch from $2::interval)), x.has), 2000000000)::int) r
+where to_regclass(q.rel) is not null
 
 -- name: reschedule
 -- params: ids at

@@ -7,7 +7,10 @@
 -- note: What ended is in queue_history, failed jobs too; requeue moves a failed one back, without a retry policy of its own, which the
 -- note: history does not keep. A month without a partition of queue_history makes every completion there fail.
 -- note: Row security shows a login the rows of its tenant only, none without one: use the owner or a member of queue_worker.
--- note: queue_config has a column paused that no worker reads: nothing can be paused. A node ends a job by its id alone.
+-- note: A node ends a job by its id alone.
+-- lacks: redrive: there are no queues of dead letters: what failed is in the history, and requeue brings it back
+-- lacks: pause: queue_config has a column paused, but no worker reads it: stop the workers of the queue
+-- lacks: cancel: a node does not look whether its job is still wanted: delete those that wait
 -- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
 
 -- name: detect
@@ -407,11 +410,13 @@ with free as materialized (
     select id from {schema}.work_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (lock_key is null or lock_timeout < now()) for update skip locked
-), pick as (
-    select q.id from {schema}.queue q
+), seen as materialized (
+    select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
-    for update of q skip locked
+), pick as (
+    -- the state as it was seen, lest the scheduler handed it out in between
+    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 ), live as (
     delete from {schema}.queue t using pick where t.id = pick.id returning t.id
 ), ended as (

@@ -219,12 +219,16 @@ select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, n
 -- official: get_stalled_jobs + retry_job (procrastinate_retry_job_v2)
 -- guard: only running jobs whose worker is gone or has been silent for 30 s
 -- requires: version >= 3.4
-with w as materialized (
-    select j.id, j.abort_requested from {schema}.procrastinate_jobs j
+with seen as materialized (
+    select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
       and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
-    order by j.id for update
+), w as materialized (
+    -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
+    select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
+    where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
+    order by j.id for update of j skip locked
 )
 select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
        {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from w
@@ -234,11 +238,15 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 -- official: get_stalled_jobs + retry_job, for one worker
 -- guard: only jobs whose worker is gone or has been silent for 30 s
 -- requires: version >= 3.4
-with w as materialized (
-    select j.id, j.abort_requested from {schema}.procrastinate_jobs j
+with seen as materialized (
+    select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and coalesce(j.worker_id::text, '(none)') = $1::text
       and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
-    order by j.id for update
+), w as materialized (
+    -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
+    select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
+    where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
+    order by j.id for update of j skip locked
 )
 select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
        {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from w

@@ -245,11 +245,13 @@ with free as materialized (
     select id from {schema}.work_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (lock_key is null or lock_timeout < now()) for update skip locked
-), pick as (
-    select q.id from {schema}.queue q
+), seen as materialized (
+    select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
-    for update of q skip locked
+), pick as (
+    -- the state as it was seen, lest the scheduler handed it out in between
+    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
 delete from {schema}.queue t using pick where t.id = pick.id
 returning t.id::text, 'deleted' as state

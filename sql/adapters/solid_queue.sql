@@ -383,7 +383,8 @@ with c as materialized (
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
     left join {schema}.solid_queue_processes w on w.id = c.process_id
     where coalesce(w.name, 'process ' || c.process_id) = $1::text and (w.id is null or w.last_heartbeat_at < now() - interval '5 min')
-    order by c.job_id for update of c
+    -- what is locked is being ended by somebody: not waited for, lest a heartbeat came meanwhile
+    order by c.job_id for update of c skip locked
 ), d as (
     delete from {schema}.solid_queue_claimed_executions x using c where x.id = c.id returning x.job_id
 ), r as (
@@ -397,18 +398,34 @@ select job_id::text as id, 'ready' as state from d
 -- official: Execution#discard
 -- guard: only jobs that do not run; none that is ready with a concurrency key: it holds a slot of its semaphore
 -- confirm: The jobs are gone for good.
+-- Locking the job waits for whoever moves it (a new execution refers to it), and what was seen before the wait may be over. So the row of its
+-- state is locked too: one that went meanwhile, or that somebody is just taking, keeps its job.
 with j as materialized (
     select j.id from {schema}.solid_queue_jobs j
     where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
     order by j.id for update
+), seen as materialized (
+    select j.id, exists (select from {schema}.solid_queue_claimed_executions e where e.job_id = j.id) as runs,
+           exists (select from {schema}.solid_queue_ready_executions e where e.job_id = j.id) as ready,
+           exists (select from {schema}.solid_queue_scheduled_executions e where e.job_id = j.id) as scheduled,
+           exists (select from {schema}.solid_queue_blocked_executions e where e.job_id = j.id) as blocked,
+           exists (select from {schema}.solid_queue_failed_executions e where e.job_id = j.id) as failed
+    from j
 ), r as materialized (
-    -- a ready row that a worker is just claiming is locked by it
-    select r.job_id from {schema}.solid_queue_ready_executions r join j on j.id = r.job_id for update of r skip locked
+    select e.job_id from {schema}.solid_queue_ready_executions e join j on j.id = e.job_id for update of e skip locked
+), s as materialized (
+    select e.job_id from {schema}.solid_queue_scheduled_executions e join j on j.id = e.job_id for update of e skip locked
+), b as materialized (
+    select e.job_id from {schema}.solid_queue_blocked_executions e join j on j.id = e.job_id for update of e skip locked
+), f as materialized (
+    select e.job_id from {schema}.solid_queue_failed_executions e join j on j.id = e.job_id for update of e skip locked
 )
-delete from {schema}.solid_queue_jobs x using j
-where x.id = j.id and not exists (select from {schema}.solid_queue_claimed_executions c where c.job_id = x.id)
-  and (not exists (select from {schema}.solid_queue_ready_executions e where e.job_id = x.id)
-       or (x.concurrency_key is null and x.id in (select job_id from r)))
+delete from {schema}.solid_queue_jobs x using seen
+where x.id = seen.id and not seen.runs
+  and (not seen.ready or (x.concurrency_key is null and x.id in (select job_id from r)))
+  and (not seen.scheduled or x.id in (select job_id from s))
+  and (not seen.blocked or x.id in (select job_id from b))
+  and (not seen.failed or x.id in (select job_id from f))
 returning x.id::text, 'deleted' as state
 
 -- name: priority

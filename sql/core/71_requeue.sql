@@ -8,7 +8,7 @@ drop function if exists requeue_live(uuid, uuid[], boolean);
 drop function if exists requeue_history(uuid, uuid);
 
 create or replace function error_matches(error text, key text, wanted text) returns boolean
-language sql immutable set search_path from current as $$
+language sql immutable as $$ -- no SET: so it can be inlined, and the key of what is wanted is made once; only functions with a pinned path call it
     select case when $3 is null then true when left($3, 1) = '~' then coalesce(strpos(lower($1), lower(substr($3, 2))) > 0, false)
                 else coalesce($2 = error_key($3), false) end
 $$;
@@ -142,7 +142,7 @@ comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'Thes
 
 create or replace function requeue_find(ids uuid[], queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
 returns table (id uuid, cursor text)
-language plpgsql stable set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
     at jsonb := coalesce($7, '["q", "", 0]')::jsonb;
@@ -172,7 +172,8 @@ create or replace function requeue_preview(ids uuid[] default null, queue text d
     kind text default null, error text default null, before timestamptz default null, reset boolean default false,
     spread interval default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_sort = off set jit = off
+    set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
     ready text := case when $8 is null then 'ready' else 'scheduled' end;
@@ -201,15 +202,22 @@ begin
     end if;
     return query
     select z.state, count(*), z.why from (
-        select case when not twin and first then ready end as state,
+        select ready as state, case when q.state <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end as why
+        from queue q -- apart: nothing stands in the way of those without a key, and only the others must be sorted
+        where q.unique_key is null and q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}'))
+          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
+          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)
+        union all
+        select case when not twin and first then ready end,
                case when twin then 'a newer job has its unique key' when not first then 'another of these has its unique key'
-                    when was <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end as why
-        from (select q.state as was, q.unique_key is null or row_number() over (partition by q.queue, q.unique_key order by q.seq) = 1 as first,
-                     q.unique_key is not null and q.state = 'failed' and exists (select from queue o
+                    when was <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end
+        from (select q.state as was, row_number() over (partition by q.queue, q.unique_key order by q.seq) = 1 as first,
+                     q.state = 'failed' and exists (select from queue o
                          where o.queue = q.queue and o.unique_key = q.unique_key and o.state <> 'failed') as twin
               from queue q
-              where q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}')) and ($2 is null or q.queue = $2)
-                and ($4 is null or q.kind = $4) and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)) y
+              where q.unique_key is not null and q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}'))
+                and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
+                and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)) y
         union all
         select case when h.kept and not t.twin and t.first then ready end,
                case when not h.kept then 'its payload was not kept' when t.twin then 'a newer job has its unique key'

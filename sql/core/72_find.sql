@@ -36,7 +36,8 @@ comment on function act_becomes(text, job_state, boolean, boolean, smallint, int
 create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text, before timestamptz,
     wanted int default null, at timestamptz default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set enable_sort = off
+    set enable_mergejoin = off set plan_cache_mode = force_custom_plan as $$ -- a million rows make few groups
 #variable_conflict use_column
 begin
     perform change_check($1, $8, $9);

@@ -62,3 +62,16 @@ ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct 
     free(sql);
     return res;
 }
+
+void
+ask_start(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    const char *values[ADAPTER_PARAMS];
+
+    assert_true(adapter_has(a, s));
+    struct db_stmt stmt = adapter_bind(a, s, p, storage);
+    for (int i = 0; i < stmt.nparams; i++)
+        values[i] = stmt.params[i].value;
+    assert_true(PQsendQueryParams(conn, stmt.sql, stmt.nparams, NULL, values, NULL, NULL, 0));
+}

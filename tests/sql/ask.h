@@ -20,5 +20,8 @@ void ask_begin(PGconn *conn, const struct adapter *a, bool read_only);
 /* before: stands before the statement ("explain ", ""). */
 PGresult *ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p,
                    const char *before);
+/* Begins it without waiting for the answer, for races of two sessions; PQgetResult() collects it.
+ */
+void ask_start(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p);
 
 #endif

@@ -90,25 +90,54 @@ changes(const PGresult *res)
     return keep(&all);
 }
 
-const char *
-other_act(struct other *f, enum section_id s, ...)
+/* What the act answered; its transaction ends. Frees res. */
+static const char *
+end_act(struct other *f, PGresult *res)
 {
-    struct params p = {0};
     struct buf failed = {0};
-    va_list words;
-
-    va_start(words, s);
-    ask_words(&p, words);
-    va_end(words);
-    PGresult *res = ask(f, s, &p, false, "");
     bool ok = PQresultStatus(res) == PGRES_TUPLES_OK;
+
     if (!ok)
         buf_printf(&failed, "!%s", PQresultErrorField(res, PG_DIAG_SQLSTATE));
     const char *text = ok ? changes(res) : keep(&failed);
     PQclear(res);
     pg_run(f->conn, ok ? "commit" : "rollback");
+    return text;
+}
+
+const char *
+other_act(struct other *f, enum section_id s, ...)
+{
+    struct params p = {0};
+    va_list words;
+
+    va_start(words, s);
+    ask_words(&p, words);
+    va_end(words);
+    const char *text = end_act(f, ask(f, s, &p, false, ""));
     params_done(&p);
     return text;
+}
+
+const char *
+other_act_waits(struct other *f, const char *then, enum section_id s, ...)
+{
+    struct params p = {0};
+    va_list words;
+
+    va_start(words, s);
+    ask_words(&p, words);
+    va_end(words);
+    ask_begin(f->conn, f->a, false);
+    pg_run(f->conn, "set local lock_timeout = '20 s'");
+    ask_start(f->conn, f->a, s, &p);
+    pg_wait_blocked(f->watcher, f->conn);
+    pg_run(f->watcher, "%s", then);
+    PGresult *res = PQgetResult(f->conn);
+    PGresult *more = PQgetResult(f->conn);
+    assert_null(more);
+    params_done(&p);
+    return end_act(f, res);
 }
 
 static PGresult *

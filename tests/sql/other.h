@@ -21,6 +21,10 @@ void other_close(struct other *f);
 /* Runs an act in a transaction of its own: "1 ready, 5 running (why), 7 - (why)" in the order of
  * ids; an id that does not come back was refused. "!23505" = the SQLSTATE of an error. */
 const char *other_act(struct other *f, enum section_id s, ...) __attribute__((sentinel));
+/* The same, where the act has to wait for a lock of the watcher's: "commit" and what else then is
+ * run by the watcher when it waits. */
+const char *other_act_waits(struct other *f, const char *then, enum section_id s, ...)
+    __attribute__((sentinel));
 /* Read only: a column of every row, blanks between, "-" for null. */
 const char *other_look(struct other *f, enum section_id s, const char *column, ...)
     __attribute__((sentinel));

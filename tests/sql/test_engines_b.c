@@ -73,6 +73,11 @@ procrastinate_acts(void **state)
     assert_string_equal(foreign_act(&q, SEC_REQUEUE, "ids={1,3,6,10,13,14,99,x}", NULL),
                         "10 ready");
     assert_string_equal(events(&q, 10), "retried scheduled");
+    PGconn *other = foreign_join(&q); /* what another one is just changing is not waited for */
+    pg_run(other, "begin; select from procrastinate_jobs where id in (6, 8) for update");
+    assert_string_equal(foreign_act(&q, SEC_RESCUE, "ids={6}", NULL), "");
+    assert_string_equal(foreign_act(&q, SEC_RELEASE_WHERE, "node=2", NULL), "");
+    PQfinish(other);
     assert_string_equal(foreign_act(&q, SEC_RESCUE, "ids={5,6,9,10,11}", NULL), "6 ready");
     assert_string_equal(events(&q, 6), "deferred_for_retry scheduled");
     assert_int_equal(pg_int(q.conn, "select attempts from procrastinate_jobs where id = 6"), 2);

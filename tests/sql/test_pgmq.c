@@ -80,10 +80,24 @@ pgmq_acts_by_its_functions(void **state)
                "clock_timestamp()) + "
                "(select count(*) from pgmq.q_mails where msg_id = 2 and vt <= clock_timestamp())");
     expect_act(&f, "orders:4 ready", SEC_RESCUE, "ids={orders:4}");
-    expect_act(&f, "orders:5 extended", SEC_EXTEND, "ids={orders:5}", "by=90.5 seconds");
+    /* only what a reader has: neither ready ones nor those that wait for their first time */
+    expect_act(&f, "", SEC_EXTEND, "ids={orders:1,orders:3,orders:6,orders:101,orders:99}",
+               "by=1 hour");
+    expect_row(&f, "2",
+               "select count(*) from pgmq.q_orders where (msg_id = 1 and vt <= now()) or "
+               "(msg_id = 6 and vt = 'infinity')");
+    pg_run(f.conn, "update pgmq.q_orders set vt = now() + interval '30 s' where msg_id in (4, 5)");
+    expect_act(&f, "orders:4 extended, orders:5 extended", SEC_EXTEND, "ids={orders:4,orders:5}",
+               "by=90.5 seconds");
     expect_row(&f, "91",
                "select round(extract(epoch from vt - now())) from pgmq.q_orders where msg_id = 5");
+    expect_act(&f, "orders:5 extended", SEC_EXTEND, "ids={orders:5}", "by=10 seconds");
+    expect_row(&f, "t", /* never shorter than what it has */
+               "select vt - now() > interval '80 s' from pgmq.q_orders where msg_id = 5");
     expect_act(&f, "", SEC_EXTEND, "ids={orders:5}", "by=-1 seconds");
+    assert_string_equal(adapter_note(f.a, SEC_EXTEND, "guard"),
+                        "only messages that are running; never shortened");
+    assert_non_null(strstr(adapter_lacks(f.a, SEC_PURGE), "a_QUEUE by archived_at"));
     expect_act(&f, "orders:1 scheduled, orders:5 running", SEC_TIME, "ids={orders:1,orders:5}",
                pg_value(f.conn, "select 'at=' || now() + interval '1 hour'"));
     expect_row(&f, "60 60",

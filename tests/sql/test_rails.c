@@ -349,6 +349,96 @@ solid_queue_leaves_what_is_being_claimed(void **state)
     other_close(&f);
 }
 
+/* Claiming, dispatching, letting in and retrying as Solid Queue does it: the new row refers to the
+ * job, so a delete of the job waits for it, and must not go by what it saw before. */
+static void
+moves(struct other *f, int job, const char *from, const char *to, const char *columns)
+{
+    pg_run(f->watcher, "begin");
+    pg_run(f->watcher,
+           "insert into solid_queue_%s_executions (job_id, created_at%s) select id, now()%s from "
+           "solid_queue_jobs where id = %d",
+           to, columns, columns, job);
+    pg_run(f->watcher, "delete from solid_queue_%s_executions where job_id = %d", from, job);
+}
+
+static void
+solid_queue_judges_after_it_has_waited(void **state)
+{
+    static const char *const states[] = {"claimed", "ready", "scheduled", "blocked", "failed"};
+    static const struct {
+        int job;
+        const char *from, *to, *columns;
+    } ways[] = {
+        {1,  "ready",     "claimed", ""                      },
+        {3,  "scheduled", "ready",   ", queue_name, priority"},
+        {8,  "blocked",   "ready",   ", queue_name, priority"},
+        {10, "failed",    "ready",   ", queue_name, priority"},
+        {2,  "ready",     "failed",  ""                      }, /* a discard by its own console */
+    };
+    struct other f;
+
+    (void)state;
+    other_open(&f, "solid_queue", "sq_waits");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "ids={%d}", ways[i].job);
+        moves(&f, ways[i].job, ways[i].from, ways[i].to, ways[i].columns);
+        assert_string_equal(other_act_waits(&f, "commit", SEC_DELETE, id, NULL), "");
+        int rows = 0;
+        for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+            rows += (int)pg_int(f.conn,
+                                "select count(*) from solid_queue_%s_executions where job_id = %d",
+                                states[k], ways[i].job);
+        assert_int_equal(rows, 1);
+    }
+    /* what turned out not to have happened does not count */
+    moves(&f, 17, "failed", "claimed", "");
+    assert_string_equal(other_act_waits(&f, "rollback", SEC_DELETE, "ids={17}", NULL),
+                        "17 deleted");
+    other_close(&f);
+}
+
+static void
+solid_queue_does_not_wait_for_a_claim_that_ends(void **state)
+{
+    struct other f;
+
+    (void)state;
+    other_open(&f, "solid_queue", "sq_ends");
+    pg_run(f.watcher, "begin");
+    pg_run(f.watcher, "select from solid_queue_claimed_executions where job_id = 6 for update");
+    expect_act(&f, "", SEC_RELEASE_WHERE, "node=worker-bb22");
+    pg_run(f.watcher, "rollback");
+    expect_act(&f, "6 ready", SEC_RELEASE_WHERE, "node=worker-bb22");
+    other_close(&f);
+}
+
+/* A process that registered, and took the job, after the act began is unknown to what it sees. */
+static void
+good_job_knows_who_took_a_job_meanwhile(void **state)
+{
+    static const char takes[] =
+        "insert into good_job_processes (id, created_at, updated_at, state, lock_type) values "
+        "('" ID(77) "', now(), timezone('UTC', now()), '{}', 0); "
+                    "update good_jobs set locked_by_id = '" ID(
+                        77) "', locked_at = now() where id = '" ID(03) "'; commit";
+    struct other f;
+
+    (void)state;
+    other_open(&f, "good_job", "gj_waits");
+    for (int i = 0; i < 2; i++) {
+        pg_run(f.watcher, "begin; select from good_jobs where id = '" ID(03) "' for update");
+        const char *got =
+            i ? other_act_waits(&f, takes, SEC_DISCARD, "ids={" ID(03) "}", NULL)
+              : other_act_waits(&f, takes, SEC_TIME, "ids={" ID(03) "}", "at=2099-01-01", NULL);
+        assert_string_equal(got, "");
+        pg_run(f.conn, "update good_jobs set locked_by_id = null, locked_at = null");
+        pg_run(f.conn, "delete from good_job_processes where id = '" ID(77) "'");
+    }
+    other_close(&f);
+}
+
 static void
 solid_queue_takes_jobs_back(void **state)
 {
@@ -415,6 +505,9 @@ main(void)
         cmocka_unit_test(solid_queue_counts_and_lists),
         cmocka_unit_test(solid_queue_never_touches_semaphores),
         cmocka_unit_test(solid_queue_leaves_what_is_being_claimed),
+        cmocka_unit_test(solid_queue_judges_after_it_has_waited),
+        cmocka_unit_test(solid_queue_does_not_wait_for_a_claim_that_ends),
+        cmocka_unit_test(good_job_knows_who_took_a_job_meanwhile),
         cmocka_unit_test(solid_queue_takes_jobs_back),
         cmocka_unit_test(solid_queue_changes_and_purges),
     };

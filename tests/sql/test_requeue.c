@@ -321,6 +321,43 @@ expected_and_frozen(void **state)
     PQfinish(c);
 }
 
+/* How often errors were normalised by a statement: dear, so for a million rows it is once, for what
+ * was wanted, and not for each row. */
+static int64_t
+keys_made(PGconn *c, const char *ask)
+{
+    pg_run(c, "begin; set local track_functions = 'all'; select %s", ask);
+    int64_t n = pg_int(c, "select coalesce(sum(calls), 0)::bigint from pg_stat_xact_user_functions"
+                          " where funcname in ('error_key', 'error_matches')");
+    pg_run(c, "rollback");
+    return n;
+}
+
+static void
+what_is_wanted_is_normalised_once(void **state)
+{
+    static const char *const asks[] = {
+        "requeue_preview(error => 'code 7')",
+        "requeue_preview(error => '~code')",
+        "remove_preview('discard', error => 'code 7')",
+        "change_preview('priority', error => 'code 7', wanted => 1)",
+        "requeue_where(" ACT(1) ", 1, null, error => 'code 7', expected => 300)",
+        "discard_where(" ACT(1) ", 1, null, '{failed}', error => 'code 7', expected => 300)",
+    };
+    PGconn *c = fresh("normalised");
+
+    (void)state;
+    pg_run(c, "insert into queue (queue, payload, state, tries, error, error_key)"
+              " select 'q', '{}', 'failed', 5, 'code ' || i, 'code N' from generate_series(1, 300) "
+              "i; select recount()");
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        int64_t n = keys_made(c, asks[i]);
+        if (n > 20)
+            fail_msg("%lld times: %s", (long long)n, asks[i]);
+    }
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -335,6 +372,7 @@ main(void)
         cmocka_unit_test(asked_twice_changes_once),
         cmocka_unit_test(twice_at_the_same_time),
         cmocka_unit_test(expected_and_frozen),
+        cmocka_unit_test(what_is_wanted_is_normalised_once),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
