@@ -150,6 +150,8 @@ act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
         can = can || adapter_has(a, ways[i]);
         if (adapter_note(a, ways[i], "requires")) /* it is there, but not for everybody */
             why = adapter_lacks(a, ways[i]);
+        else if (adapter_reason(a, ways[i]))
+            why = adapter_reason(a, ways[i]);
     }
     if (!can)
         return why;

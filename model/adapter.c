@@ -316,6 +316,21 @@ adapter_sql(const struct adapter *a, enum section_id s)
     return a->now && a->now->sql[s] ? a->now->sql[s] : "";
 }
 
+/* What is put in for placeholders has no new lines, so those of the text are those of the file; but
+ * for a schema whose name has one. */
+int
+adapter_line(const struct adapter *a, enum section_id s, int position)
+{
+    const struct section *section = a->file->bound[s].section;
+    int line = section->sql_line, at = 1;
+
+    for (const char *c = adapter_sql(a, s); *c && at < position; c++) {
+        line += *c == '\n';
+        at += (c[1] & 0xc0) != 0x80; /* the next byte begins a character */
+    }
+    return at == position ? line : section->line;
+}
+
 const char *
 adapter_note(const struct adapter *a, enum section_id s, const char *key)
 {

@@ -164,6 +164,8 @@ const char *adapter_title(const struct adapter *a);
 bool adapter_has(const struct adapter *a, enum section_id s);
 /* Why it has not: a sentence. NULL = it has. */
 const char *adapter_lacks(const struct adapter *a, enum section_id s);
+/* What the header `lacks` says of a section that the file does not have; NULL = nothing. */
+const char *adapter_reason(const struct adapter *a, enum section_id s);
 /* "River (Go) does not tell": for what can't be shown. */
 const char *adapter_silence(const struct adapter *a);
 
@@ -174,6 +176,9 @@ void adapter_judge(struct adapter *a, const char *version, struct role_row *role
 void adapter_trust(struct adapter *a); /* --trust-version: any version is good */
 /* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
 const char *adapter_sql(const struct adapter *a, enum section_id s);
+/* The line of the file in which character `position` (from 1) of that text stands; where the
+ * section begins for 0 and for what is beyond its end. */
+int adapter_line(const struct adapter *a, enum section_id s, int position);
 /* A note of a section: official, guard, confirm, mode, requires, cost, range, dry; NULL = none. */
 const char *adapter_note(const struct adapter *a, enum section_id s, const char *key);
 /* A line of the header: states, id-type, note, ...; NULL = none. */

@@ -197,8 +197,10 @@ run(struct check *c, enum section_id s)
         return run_alone(c, s);
     else if (!strcmp(e.sqlstate, "23505") && c->is_alone)
         return true; /* refused for this one */
-    else if (e.kind != ERR_REFUSED)
+    else if (e.kind != ERR_REFUSED) {
+        c->found.line = adapter_line(c->a, s, e.position);
         wrong(c, "%s%s%s", e.sqlstate, *e.sqlstate ? ": " : "", e.text);
+    }
     return true;
 }
 

@@ -10,12 +10,12 @@
 
 struct adapter_finding { /* about one section */
     enum section_id section;
-    int line;         /* where it begins in the file */
-    bool ok;          /* all that was run came back as the contract says */
-    bool left_out;    /* not run: text says why */
-    bool has_sample;  /* an act: it had real rows to work on */
-    int runs;         /* statements */
-    int rows;         /* that the section's answers had in all; of an act: rows changed */
+    int line;        /* where it begins in the file, or what is wrong stands, where that is known */
+    bool ok;         /* all that was run came back as the contract says */
+    bool left_out;   /* not run: text says why */
+    bool has_sample; /* an act: it had real rows to work on */
+    int runs;        /* statements */
+    int rows;        /* that the section's answers had in all; of an act: rows changed */
     const char *text; /* what is wrong, or what is to be said; "" = nothing; one line */
 };
 typedef void adapter_finding_fn(void *ctx, const struct adapter_finding *f);

@@ -172,12 +172,33 @@ check_header_value(const struct note *n)
     return *n->value ? NULL : "it has no value";
 }
 
+/* "SECTION: why not" of a section that the file does not have. */
+static const char *
+check_lack(const struct adapter_file *f, const char *value)
+{
+    size_t len = strcspn(value, ":");
+    char *name = xstrndup(value, len);
+    int s = section_index(name);
+
+    free(name);
+    if (s < 0 || !value[len] || !value[len + 1 + strspn(value + len + 1, " ")])
+        return "the name of a section, a colon and why it is not there are needed";
+    return f->bound[s].section ? "the file has this section" : NULL;
+}
+
+static bool
+repeats(const char *key)
+{
+    return !strcmp(key, "note") || !strcmp(key, "lacks");
+}
+
 static bool
 check_header(const struct adapter_file *f, const char *file, struct err *e)
 {
     static const char *const known[] = {
-        "adapter", "title",           "format",   "schema",      "id-type", "min-version", "states",
-        "prefix",  "tested-versions", "timezone", "search-path", "tables",  "note",        NULL};
+        "adapter",     "title",  "format", "schema",          "id-type",
+        "min-version", "states", "prefix", "tested-versions", "timezone",
+        "search-path", "tables", "note",   "lacks",           NULL};
     static const char *const wanted[] = {"adapter", "title", "format", "schema"};
 
     for (int i = 0; i < f->text.nheader; i++) {
@@ -185,10 +206,11 @@ check_header(const struct adapter_file *f, const char *file, struct err *e)
         if (!is_one_of(n->key, known))
             return fail(e, ERR_DATA, "%s:%d: no line of the header is called \"%s\"", file, n->line,
                         n->key);
-        const char *wrong = check_header_value(n);
+        const char *wrong =
+            strcmp(n->key, "lacks") ? check_header_value(n) : check_lack(f, n->value);
         if (wrong)
             return fail(e, ERR_DATA, "%s:%d: %s: %s", file, n->line, n->key, wrong);
-        if (strcmp(n->key, "note") != 0 && sections_header(&f->text, n->key) != n->value)
+        if (!repeats(n->key) && sections_header(&f->text, n->key) != n->value)
             return fail(e, ERR_DATA, "%s:%d: %s stands twice", file, n->line, n->key);
     }
     for (int i = 0; i < 4; i++)
@@ -352,12 +374,13 @@ add_console_sections(struct adapter_file *f, struct err *e)
         if (f->bound[id].section)
             continue;
         f->params[i] = (struct note){xstrdup("params"), xstrdup(console_sections[i].params), 1};
-        f->console[i] = (struct section){xstrdup(section_kinds[id].name),
-                                         xstrdup(console_sql(file)),
-                                         1,
-                                         &f->params[i],
-                                         1,
-                                         sections_header(&f->text, "prefix") != NULL};
+        f->console[i] = (struct section){.name = xstrdup(section_kinds[id].name),
+                                         .sql = xstrdup(console_sql(file)),
+                                         .line = 1,
+                                         .sql_line = 1,
+                                         .notes = &f->params[i],
+                                         .nnotes = 1,
+                                         .has_prefix = sections_header(&f->text, "prefix") != NULL};
         f->bound[id].section = &f->console[i];
         ok = read_params(&f->console[i], file, &f->bound[id], e);
     }

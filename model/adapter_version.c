@@ -107,10 +107,24 @@ adapter_trust(struct adapter *a)
 }
 
 const char *
+adapter_reason(const struct adapter *a, enum section_id s)
+{
+    const char *name = section_kinds[s].name, *text;
+    size_t len = strlen(name);
+
+    for (int at = 0; (text = adapter_header_next(a, "lacks", &at));)
+        if (!strncmp(text, name, len) && text[len] == ':')
+            return text + len + 1 + strspn(text + len + 1, " ");
+    return NULL;
+}
+
+const char *
 adapter_lacks(const struct adapter *a, enum section_id s)
 {
+    const char *why = a->file->bound[s].section ? NULL : adapter_reason(a, s);
+
     if (!a->file->bound[s].section)
-        return "this queue system can't do that";
+        return why ? why : "this queue system can't do that";
     if (!a->lacks[s])
         return NULL;
     return strncmp(adapter_note(a, s, "requires"), "version", 7) == 0

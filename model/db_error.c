@@ -91,6 +91,7 @@ err_of_result(struct err *e, const PGresult *res)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *constraint = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
+    const char *position = PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION);
     bool has_state = state && strlen(state) == 5;
     struct buf b = {0};
 
@@ -99,6 +100,7 @@ err_of_result(struct err *e, const PGresult *res)
     if (has_state)
         set_sqlstate(e, state);
     snprintf(e->constraint, sizeof e->constraint, "%s", constraint ? constraint : "");
+    e->position = position ? (int)strtol(position, NULL, 10) : 0;
     buf_free(&b);
 }
 

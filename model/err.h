@@ -23,6 +23,7 @@ struct err {
     enum err_kind kind;
     char sqlstate[6];    /* "" unless the server said it */
     char constraint[64]; /* whose rule was broken, as the server names it; "" = none */
+    int position;        /* in the statement, in characters from 1; 0 = the server named none */
     char text[400];
 };
 

@@ -161,6 +161,8 @@ read_line(struct reader *r, const char *s, size_t len)
         return fail(r->e, ERR_DATA, "%s:%d: SQL before the first \"-- name:\"", r->file, r->line);
     if (!section || (r->in_notes && (is_comment || is_blank(s, len))))
         return true; /* prose */
+    if (r->in_notes)
+        section->sql_line = r->line;
     r->in_notes = false;
     buf_add(&r->sql, s, len);
     buf_str(&r->sql, "\n");

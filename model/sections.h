@@ -19,7 +19,8 @@ struct note {
 struct section {
     char *name;
     char *sql; /* one statement, without the trailing semicolon */
-    int line;
+    int line;     /* where it begins: "-- name:" */
+    int sql_line; /* where its statement begins */
     struct note *notes;
     int nnotes;
     bool has_prefix; /* header "prefix": the schema is given as "schema/prefix" */

@@ -152,7 +152,7 @@ checks_a_file(void **state)
     assert_non_null(at);
     memcpy(at, "blob", 4);
     write_file(bad, text, 0600);
-    CHECK(5, "bad.sql:62: 42703: column \"blob\" does not exist", NULL, "adapter check %s \"%s\"",
+    CHECK(5, "bad.sql:71: 42703: column \"blob\" does not exist", NULL, "adapter check %s \"%s\"",
           bad, pg_dsn("shop"));
     unlink(bad);
     free(bad);

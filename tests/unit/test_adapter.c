@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gen/sql.h"
+#include "model/action.h"
 #include "model/adapter.h"
 #include "model/mem.h"
 
@@ -107,6 +108,10 @@ test_bad_files(void **state)
     refused(HEAD "-- tested-versions: new\n" NEEDED, "file.sql:5: tested-versions: ranges");
     refused(HEAD "-- search-path: {schema}, {x}\n" NEEDED, "file.sql:5: search-path");
     refused(HEAD "-- id-type: int\n" NEEDED, "file.sql:5: id-type");
+    refused(HEAD "-- lacks: jbo: why\n" NEEDED, "file.sql:5: lacks: the name of a section");
+    refused(HEAD "-- lacks: purge why\n" NEEDED, "file.sql:5: lacks: the name of a section");
+    refused(HEAD "-- lacks: purge: \n" NEEDED, "file.sql:5: lacks: the name of a section");
+    refused(HEAD "-- lacks: jobs: why\n" NEEDED, "file.sql:5: lacks: the file has this section");
     refused(HEAD NEEDED "-- name: job\n-- guarded: by me\nselect 1\n",
             "file.sql:14: job: no note is called \"guarded\"");
     refused(HEAD NEEDED "-- name: job\n-- mode: later\nselect 1\n", "file.sql:14: job: mode");
@@ -117,6 +122,68 @@ test_bad_files(void **state)
             "file.sql:13: job: raw_states needs");
     refused(HEAD NEEDED "-- name: job\nselect 1\n-- name: purge\nselect 1\n",
             "file.sql:15: purge needs a section purge_preview");
+}
+
+/* What a file has not, with its reason; a section of a longer name is another one. */
+static void
+test_lacks(void **state)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_parse(
+        "x",
+        HEAD "-- lacks: purge: rows go by themselves\n-- lacks: cancel: stop the worker\n" NEEDED
+             "-- name: job\nselect 1\n",
+        &e);
+
+    (void)state;
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_string_equal(adapter_lacks(a, SEC_PURGE), "rows go by themselves");
+    assert_string_equal(adapter_lacks(a, SEC_CANCEL), "stop the worker");
+    assert_string_equal(adapter_lacks(a, SEC_CANCEL_WHERE), "this queue system can't do that");
+    assert_null(adapter_reason(a, SEC_PURGE_PREVIEW));
+    assert_null(adapter_lacks(a, SEC_JOBS));
+    assert_string_equal(act_why_not(ACT_CANCEL, a, NULL), "stop the worker");
+    assert_string_equal(act_why_not(ACT_DRAIN, a, NULL), "this queue system has no such action");
+    adapter_free(a);
+}
+
+/* Where in the file the server found what it complains about. */
+static void
+test_lines(void **state)
+{
+    struct err e = {0};
+    struct adapter *a = adapter_parse("x",
+                                      HEAD NEEDED "-- name: job\n-- official: no\n\n-- words\n"
+                                                  "select \"\xc3\xa4\xf0\x9f\x98\x80\"\n"
+                                                  "  from {schema}.t -- here\n\n where b\n",
+                                      &e);
+
+    (void)state;
+    if (!a)
+        fail_msg("%s", e.text);
+    assert_true(adapter_use(a, "a longer name", &e));
+    const char *sql = adapter_sql(a, SEC_JOB);
+    assert_string_equal(sql, "select \"\xc3\xa4\xf0\x9f\x98\x80\"\n"
+                             "  from \"a longer name\".t -- here\n\n where b");
+    static const struct {
+        int position, line;
+    } at[] = {
+        {0,  13}, /* none: where the section begins */
+        {1,  17},
+        {11, 17}, /* the quote after two characters of six bytes */
+        {12, 17}, /* the new line belongs to its line */
+        {13, 18},
+        {45, 18},
+        {46, 19},
+        {47, 20},
+        {54, 20},
+        {55, 20}, /* "at the end of the input" */
+        {56, 13},
+    };
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        assert_int_equal(adapter_line(a, SEC_JOB, at[i].position), at[i].line);
+    adapter_free(a);
 }
 
 /* The states of the console in the engine's words, as one more parameter. */
@@ -440,6 +507,8 @@ main(void)
         cmocka_unit_test(test_native),
         cmocka_unit_test(test_binding),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_lines),
         cmocka_unit_test(test_params),
         cmocka_unit_test(test_console_files),
         cmocka_unit_test(test_raw_states),
