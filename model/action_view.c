@@ -76,7 +76,9 @@ action_waits(const struct action *a)
 const char *
 action_title(const struct action *a)
 {
-    return a->act == ACT_RELEASE && a->ids ? "Give back running jobs" : act_infos[a->act].title;
+    if (a->act != ACT_RELEASE || !a->ids)
+        return act_infos[a->act].title;
+    return a->nids == 1 ? "Give back a running job" : "Give back running jobs";
 }
 
 const char *

@@ -460,4 +460,5 @@ sources_line(const struct sources *ss, int i, struct source_line *out)
     const struct queue_row *t = store_totals(st);
     out->ready = t->ready;
     out->failed = t->failed;
+    out->approx = t->approx == 1;
 }

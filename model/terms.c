@@ -27,8 +27,8 @@ static const struct {
 };
 enum { NTERMS = (int)(sizeof terms / sizeof *terms) };
 
-static bool
-takes(const struct adapter *a, enum section_id s, enum param p)
+bool
+terms_takes(const struct adapter *a, enum section_id s, enum param p)
 {
     return adapter_takes(a, s, p) || (p == PARAM_STATES && adapter_takes(a, s, PARAM_RAW_STATES));
 }
@@ -37,7 +37,7 @@ const char *
 terms_lacking(const struct adapter *a, enum section_id s, const struct params *where)
 {
     for (int i = 0; i < NTERMS; i++)
-        if (where->value[terms[i].param] && !takes(a, s, terms[i].param))
+        if (where->value[terms[i].param] && !terms_takes(a, s, terms[i].param))
             return terms[i].word;
     return NULL;
 }

@@ -4,6 +4,8 @@
 
 #include "model/adapter.h"
 
+/* The section can be asked by this parameter; by states also in their system's own words. */
+bool terms_takes(const struct adapter *a, enum section_id s, enum param p);
 /* The first term of `where` that the section does not take, by its key in a filter ("error",
  * "words"); NULL = it takes them all. */
 const char *terms_lacking(const struct adapter *a, enum section_id s, const struct params *where);

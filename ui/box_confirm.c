@@ -164,7 +164,7 @@ begin(struct confirm_box *c)
 {
     c->filled = false;
     ask_done(&c->ask);
-    ask_init(&c->ask, act_infos[action_act(c->action)].title);
+    ask_init(&c->ask, action_title(c->action));
     c->ask.busy = true;
     ask_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
 }

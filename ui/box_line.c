@@ -32,8 +32,8 @@ static void
 filter_find(struct filter_box *f)
 {
     complete_done(&f->found);
-    complete(&f->found, f->view.app->store, &f->view.app->kinds, f->line.text, f->line.at,
-             f->words);
+    complete(&f->found, source_adapter(f->view.app->source), f->view.app->store,
+             &f->view.app->kinds, f->line.text, f->line.at, f->words);
     f->at = -1;
 }
 

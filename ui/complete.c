@@ -10,6 +10,7 @@
 
 #include "model/filter.h"
 #include "model/mem.h"
+#include "model/terms.h"
 #include "model/text.h"
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -94,13 +95,6 @@ offer_kinds(struct completion *c, const struct names *kinds, const char *typed, 
         offer(c, typed, before, kinds->items[i]);
 }
 
-static void
-offer_words(struct completion *c, const char *const *words, const char *typed)
-{
-    for (; *words; words++)
-        offer(c, typed, "", *words);
-}
-
 /* The states after the last comma of the list. */
 static void
 offer_states(struct completion *c, const char *list)
@@ -116,13 +110,36 @@ offer_states(struct completion *c, const char *list)
     free(before);
 }
 
-static const char *const keys[] = {
-    "state:", "queue:",  "kind:", "node:",    "error:",   "error~", "age>",
-    "age<",   "tries>=", "id:",   "payload~", "payload.", NULL};
+static const struct {
+    const char *text;
+    enum param param;
+} keys[] = {
+    {"state:",   PARAM_STATES      },
+    {"queue:",   PARAM_QUEUE       },
+    {"kind:",    PARAM_KIND        },
+    {"node:",    PARAM_NODE        },
+    {"error:",   PARAM_ERROR       },
+    {"error~",   PARAM_ERROR       },
+    {"age>",     PARAM_OLDER_THAN  },
+    {"age<",     PARAM_YOUNGER_THAN},
+    {"tries>=",  PARAM_MIN_TRIES   },
+    {"id:",      PARAM_IDS         },
+    {"payload~", PARAM_IN_PAYLOAD  },
+    {"payload.", PARAM_PATH        },
+};
+
+/* Those that the queue system can be asked by. */
+static void
+offer_keys(struct completion *c, const struct adapter *a, const char *typed)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (terms_takes(a, SEC_JOBS, keys[i].param))
+            offer(c, typed, "", keys[i].text);
+}
 
 static void
-offer_terms(struct completion *c, const struct store *s, const struct names *kinds,
-            const char *term)
+offer_terms(struct completion *c, const struct adapter *a, const struct store *s,
+            const struct names *kinds, const char *term)
 {
     const char *colon = strchr(term, ':'), *value = colon ? colon + 1 : "";
     int key = colon ? (int)(colon - term) : 0;
@@ -138,7 +155,7 @@ offer_terms(struct completion *c, const struct store *s, const struct names *kin
     else if (key == 5 && !strncmp(term, "state", 5))
         offer_states(c, value);
     else if (!colon) {
-        offer_words(c, keys, term);
+        offer_keys(c, a, term);
         if (*term)
             offer_queues(c, s, term, "queue:");
     }
@@ -163,8 +180,8 @@ term_start(const char *text, int at)
 }
 
 void
-complete(struct completion *c, const struct store *s, const struct names *kinds, const char *text,
-         int at, bool words)
+complete(struct completion *c, const struct adapter *a, const struct store *s,
+         const struct names *kinds, const char *text, int at, bool words)
 {
     int from = term_start(text, at);
 
@@ -174,7 +191,7 @@ complete(struct completion *c, const struct store *s, const struct names *kinds,
     c->len = at - from;
     char *term = xasprintf("%.*s", c->len, text + from);
     if (!words)
-        offer_terms(c, s, kinds, term);
+        offer_terms(c, a, s, kinds, term);
     else if (*term) {
         offer_queues(c, s, term, "");
         offer_nodes(c, s, term, "");

@@ -22,9 +22,9 @@ struct completion {
     char *items[COMPLETIONS]; /* with one of these */
     int n, more;              /* there are `more` besides */
 };
-/* At byte `at` of the text. words = a table without keys: only names complete. */
-void complete(struct completion *c, const struct store *s, const struct names *kinds,
-              const char *text, int at, bool words);
+/* At byte `at` of the text. Keys are those that jobs of the adapter can be asked by. words = a table without keys: only names complete. */
+void complete(struct completion *c, const struct adapter *a, const struct store *s,
+              const struct names *kinds, const char *text, int at, bool words);
 void complete_done(struct completion *c); /* may be called twice */
 
 #endif

@@ -313,7 +313,7 @@ test_wishes(void **state)
     assert_string_equal(asked(f)->sql[0], adapter_sql(f->adapter, SEC_RESCUE));
     batch(f, fake_table(CHANGES, "3|x", NULL));
     assert_string_equal(action_where(f->action), "1 job by id; counted at 08:00:00 UTC");
-    assert_string_equal(action_title(f->action), "Give back running jobs");
+    assert_string_equal(action_title(f->action), "Give back a running job");
     action_free(f->action);
 
     begin(f, &(struct intent){.act = ACT_RELEASE, .node = "w1", .expected = -1});
