@@ -224,6 +224,89 @@ begin
 end $$;
 comment on function purge_days(text[], timestamptz) is 'Drops whole days of history, where that waits for nobody';
 
+create or replace function purge_some(part text, queue text, states text[], before timestamptz, block bigint, since timestamptz, "limit" int,
+    out rows jsonb, out n bigint, out until timestamptz)
+language plpgsql set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+    execute format($x$
+        with v as materialized (
+            select h.ctid as place, h.finished from %1$I h where h.state::text = any($2) and h.finished < $3 and %2$s limit $6
+        ), d as (
+            delete from %1$I h using v where h.ctid = v.place returning h.queue, h.state
+        ), g as (
+            select d.queue, d.state, count(*) as n from d group by 1, 2
+        )
+        select jsonb_agg(jsonb_build_object('id', g.queue, 'state', 'purged', 'why', g.state, 'n', g.n) order by g.queue, g.state),
+               (select count(*) from v), (select max(v.finished) from v) from g $x$, part,
+        case when queue is not null then 'h.queue = $1 and h.finished >= $5 order by h.finished'
+             when block is not null then format('h.ctid >= %L and h.ctid < %L', format('(%s,0)', block), format('(%s,0)', block + 512))
+             else 'true' end)
+    into rows, n, until using queue, states, before, block, since, "limit";
+    rows := coalesce(rows, '[]');
+end $$;
+comment on function purge_some(text, text, text[], timestamptz, bigint, timestamptz, int) is 'For purge: limit rows of one day, of a queue from a time '
+    'on, or of all queues from a block on, so that no call wades through what those before it deleted. n: how many it found, until: the last of them';
+
+create or replace function purge_finished(queue text, states text[], before timestamptz, "limit" int, inout at jsonb, out rows jsonb, out n bigint)
+language plpgsql set search_path from current set timezone = 'UTC' as $$
+declare
+    placed boolean := current_setting('server_version_num')::int >= 140000; -- that can begin to read at a block
+    looked int := 0;
+    part   text;
+    block  bigint;
+    since  timestamptz;
+    got    record;
+begin
+    rows := '[]'; n := 0;
+    for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                where i.inhparent = 'history'::regclass and c.relname >= coalesce(at ->> 1, '')
+                  and to_date(right(c.relname, 8), 'YYYYMMDD') < before order by 1 loop
+        block := case when $1 is null and placed then case when part = at ->> 1 then (at ->> 2)::bigint else 0 end end;
+        since := case when part = at ->> 1 and $1 is not null then (at ->> 2)::timestamptz else '-infinity' end;
+        loop
+            select * into got from purge_some(part, $1, $2, $3, block, since, ("limit" - n)::int);
+            rows := rows || got.rows;
+            n := n + got.n;
+            looked := looked + 1;
+            if n >= "limit" or looked >= 100 then -- a look reads 4 MB at most
+                at := jsonb_build_array('h', part, coalesce(to_jsonb(block + case when n < "limit" then 512 else 0 end), to_jsonb(got.until)));
+                return;
+            end if;
+            exit when block is null or block + 512 >= pg_relation_size(quote_ident(part)::regclass) / current_setting('block_size')::int;
+            block := block + 512;
+        end loop;
+    end loop;
+    at := null;
+end $$;
+comment on function purge_finished(text, text[], timestamptz, int, jsonb) is 'For purge: limit rows of history from where the batch before it ended '
+    '(at; NULL = from the beginning, and in the end: nothing is left)';
+
+create or replace function purge_failed(queue text, before timestamptz, "limit" int, inout at jsonb, out rows jsonb)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    ids uuid[];
+begin
+    select array_agg(z.id), (array_agg(jsonb_build_array('q', z.queue, z.seq) order by z.queue desc, z.seq desc))[1] into ids, at
+    from (select q.id, q.queue, q.seq from queue q
+          where q.state = 'failed' and ($1 is null or q.queue = $1) and q.changed < $2
+            and (q.queue, q.seq) > (coalesce(at ->> 1, ''), coalesce(at ->> 2, '0')::bigint)
+          order by q.queue, q.seq limit $3 for update skip locked) z;
+    with g as (
+        delete from queue q where q.id = any(ids) and q.state = 'failed' returning q.queue, q.priority, q.error_key
+    ), dd as (
+        insert into delta (queue, priority, error_key, failed)
+        select queue, priority, null, -count(*) from g group by 1, 2
+        union all
+        select queue, 0, error_key, -count(*) from g where error_key is not null group by 1, 3)
+    select coalesce(jsonb_agg(jsonb_build_object('id', queue, 'state', 'purged', 'why', 'failed', 'n', n)), '[]') into rows
+    from (select queue, count(*) as n from g group by 1 order by 1) z;
+    if coalesce(cardinality(ids), 0) < $3 then
+        at := null;
+    end if;
+end $$;
+comment on function purge_failed(text, timestamptz, int, jsonb) is 'For purge: limit failed jobs from where the batch before it ended (at; NULL in the end: nothing is left)';
+
 create or replace function purge(action uuid, batch int, queue text, states text[], before timestamptz, "limit" int default 10000,
     expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -233,9 +316,10 @@ declare
     states text[] := coalesce($4, '{completed,cancelled}');
     upto   timestamptz := coalesce($5, now());
     lim    int := coalesce($6, 10000);
+    at     jsonb; -- where the batch before this one ended
     rows   jsonb := '[]';
-    more   jsonb;
-    k      bigint := 0;
+    n      bigint := 0;
+    more   record;
 begin
     if not states <@ '{completed,cancelled,failed}' then
         raise 'only completed, cancelled and failed jobs can be purged' using errcode = 'QT007';
@@ -247,37 +331,27 @@ begin
         if $3 is null and $2 = 1 then
             rows := purge_days(states, upto);
             if rows <> '[]' then -- the lock on history should be short: the rest is the next batch's
-                perform act_end($1, $2, rows, null, 'more');
+                perform act_end($1, $2, rows, null, '["h"]');
                 return query select * from act_answer($1, $2);
                 return;
             end if;
         end if;
-        with v as materialized (
-            select h.tableoid as t, h.ctid as c from history h
-            where ($3 is null or h.queue = $3) and h.state::text = any(states) and h.finished < upto
-            limit lim
-        ), d as (
-            delete from history h using v where h.tableoid = v.t and h.ctid = v.c returning h.queue, h.state
-        )
-        select jsonb_agg(jsonb_build_object('id', queue, 'state', 'purged', 'why', state, 'n', n)), coalesce(sum(n), 0) into more, k
-        from (select queue, state, count(*) as n from d group by 1, 2 order by 1, 2) z;
-        rows := rows || coalesce(more, '[]');
-        if 'failed' = any(states) and k < lim then
-            with v as materialized (
-                select q.id from queue q where q.state = 'failed' and ($3 is null or q.queue = $3) and q.changed < upto
-                order by q.queue, q.seq limit lim - k for update skip locked
-            ), g as (
-                delete from queue q using v where q.id = v.id and q.state = 'failed' returning q.queue, q.priority, q.error_key
-            ), dd as (
-                insert into delta (queue, priority, error_key, failed)
-                select queue, priority, null, -count(*) from g group by 1, 2
-                union all
-                select queue, 0, error_key, -count(*) from g where error_key is not null group by 1, 3)
-            select jsonb_agg(jsonb_build_object('id', queue, 'state', 'purged', 'why', 'failed', 'n', n)), k + coalesce(sum(n), 0) into more, k
-            from (select queue, count(*) as n from g group by 1 order by 1) z;
-            rows := rows || coalesce(more, '[]');
+        select case when b.cursor like '[%' then b.cursor::jsonb end into at
+        from audit_batch b where b.action = $1 and b.batch = $2 - 1;
+        if at ->> 0 is distinct from 'q' then
+            select * into more from purge_finished($3, states, upto, lim, at);
+            rows := more.rows;
+            n := more.n;
+            at := more.at;
         end if;
-        perform act_end($1, $2, rows, null, case when k >= lim then 'more' end);
+        if at ->> 0 is distinct from 'h' and 'failed' = any(states) then
+            select * into more from purge_failed($3, upto, (lim - n)::int, at);
+            rows := rows || more.rows;
+            at := more.at;
+        end if;
+        select coalesce(jsonb_agg(to_jsonb(z) order by z.id, z.why), '[]') into rows
+        from (select r.id, r.state, r.why, sum(r.n) as n from jsonb_to_recordset(rows) r (id text, state text, why text, n bigint) group by 1, 2, 3) z;
+        perform act_end($1, $2, rows, null, at::text);
     end if;
     return query select * from act_answer($1, $2);
 end $$;

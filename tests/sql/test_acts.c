@@ -257,20 +257,65 @@ purge_by_days_and_rows(void **state)
         pg_try(c, "select purge(" ACT(1) ", 1, null, null, '2024-06-01', 1000, 19)"), "QT005");
     expect(
         c, "history_20240101 10,history_20240102 10 more",
-        "select string_agg(id || ' ' || n, ',' order by id) || ' ' || max(cursor) from purge(" ACT(
-            1) ", 1, null, null, '2024-06-01', 1000, 20)");
+        "select string_agg(id || ' ' || n, ',' order by id) || case when max(cursor) <> '' then ' "
+        "more' end from purge(" ACT(1) ", 1, null, null, '2024-06-01', 1000, 20)");
     expect(c, "0", "select count(*) from purge(" ACT(1) ", 2, null, null, '2024-06-01', 1000, 20)");
     expect(c, "10", "select count(*) from history");
     expect(c, "20 20", "select changed || ' ' || expected from audit_log");
     /* one queue only: row by row, a few a call */
     expect(c, "q1 3 more",
-           "select concat_ws(' ', id, n, cursor) from purge(" ACT(
+           "select concat_ws(' ', id, n, case when cursor <> '' then 'more' end) from purge(" ACT(
                2) ", 1, 'q1', null, now() + interval '1 h', 3)");
     expect(c, "q1 2 ",
            "select concat(id, ' ', n, ' ', cursor) from purge(" ACT(
                2) ", 2, 'q1', null, now() + interval '1 h', 3)");
     expect(c, "q0", "select string_agg(distinct queue, ',') from history");
     assert_string_equal(pg_try(c, "select purge(" ACT(3) ", 1, null, '{ready}', now())"), "QT007");
+    PQfinish(c);
+}
+
+/* Pages that one batch of a purge reads. */
+static int64_t
+purge_pages(PGconn *c, int batch, const char *queue)
+{
+    return pg_int(
+        c,
+        "with p as materialized (select t.pages('select * from purge(''%08d-0000-0000-0000-"
+        "000000000007'', %d, %s, null, now(), 250)')) select * from p",
+        (int)strlen(queue), batch, queue);
+}
+
+/* However many a purge has deleted: the next batch does not wade through what is left of them. */
+static void
+purge_goes_on_where_it_was(void **state)
+{
+    static const char *const of[] = {"null", "''q0''"};
+    PGconn *c = fresh("purge_far");
+
+    (void)state;
+    three_days(c);
+    pg_run(c,
+           "create function t.pages(ask text) returns bigint language plpgsql as $$ declare j "
+           "json; begin execute 'explain (analyze, buffers, format json) ' || ask into j; return "
+           "(j->0->'Plan'->>'Shared Hit Blocks')::bigint + (j->0->'Plan'->>'Shared Read "
+           "Blocks')::bigint; end $$");
+    pg_run(c,
+           "insert into history (id, created, finished, state, priority, tries, queue, kind, "
+           "payload) select uuid_v7(), t, t, 'completed', 5, 1, 'q' || i %% 2, '', "
+           "to_json(repeat('x', 1800)) from generate_series(1, 24000) i, lateral (select now() - "
+           "i * interval '1 ms') x (t)");
+    for (size_t k = 0; k < 2; k++) {
+        int64_t early = 0, late = 0;
+        for (int i = 1; i <= 30; i++) {
+            int64_t n = purge_pages(c, i, of[k]);
+            early = i == 3 ? n : early;
+            late = i > 25 && n > late ? n : late;
+        }
+        if (late > early + 600) /* it reads 512 at a time */
+            fail_msg("queue %s: %lld pages at first, %lld later", of[k], (long long)early,
+                     (long long)late);
+    }
+    expect(c, "9260", "select count(*) from history");
     PQfinish(c);
 }
 
@@ -381,6 +426,7 @@ main(void)
         cmocka_unit_test(a_running_job_may_win_against_cancel),
         cmocka_unit_test(discard_can_be_undone_delete_not),
         cmocka_unit_test(purge_by_days_and_rows),
+        cmocka_unit_test(purge_goes_on_where_it_was),
         cmocka_unit_test(purge_waits_for_nobody),
         cmocka_unit_test(purge_of_failed_jobs),
         cmocka_unit_test(the_audit_says_who),
