@@ -46,7 +46,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
 RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) ENGINES=$(ENGINES) \
-          $(BUILD)/testrun -j $(JOBS)
+          $(BUILD)/testrun -j $(JOBS) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
 
 Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 

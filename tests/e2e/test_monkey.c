@@ -104,7 +104,8 @@ survives_a_monkey(void **state)
     a_world();
     con_spawn(&vt, 24, 80, NULL, env);
     vt_want(&vt, "live");
-    for (int i = 0; seconds_now() < end; i++) {
+    int keys_hit = 0;
+    for (int i = 0; seconds_now() < end; keys_hit = ++i) {
         if (i % 100 == 0)
             con_ready(i % 200 ? "a.queue" : "mail.send", 2);
         if (i % 700 == 699)
@@ -117,6 +118,8 @@ survives_a_monkey(void **state)
         if (vt.has_ended)
             fail_msg("it ended at key %d of seed %u: %s", i, first, vt_screen_text(&vt));
     }
+    print_message("seed %u: %d keys, lines cut %d times, server killed %d times\n", first, keys_hit,
+                  keys_hit / 700, keys_hit / 5000);
     vt_resize(&vt, 24, 80);
     for (int i = 0; i < 8; i++)
         vt_keys(&vt, "esc");
