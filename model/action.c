@@ -17,7 +17,12 @@ enum {
     TRIES_MOST = 6,      /* of a batch that met a lock or a deadlock */
     FIRST_WAIT_MS = 200, /* doubled */
     LOST_WAIT_MS = 500,
-    RECONNECT_MS = 5000
+    RECONNECT_MS = 5000,
+    PURGE_MOST = 10000, /* rows of a batch */
+    PURGE_LEAST = 200,
+    QUICK_US = 200000,
+    SLOW_US = 1000000,
+    NOTABLE_US = 300000
 };
 
 static void ask_batch(void *ctx);
@@ -162,8 +167,10 @@ ask_holder(struct action *a)
     struct db_param schema = {.value = adapter_schema(a->adapter)};
     struct db_stmt stmt = {.sql = console_sql("holders"), .params = &schema, .nparams = 1};
 
-    if (!a->waits)
+    if (!a->waits || a->tries == 1) {
+        free(a->waits);
         a->waits = xstrdup("waits for a lock");
+    }
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, RECONNECT_MS,
                holder_came);
 }
@@ -261,6 +268,22 @@ move_on(struct action *a, const struct rowset *rows)
     return true;
 }
 
+/* A purge begins small, so that it is seen to move at once, and takes more at a time while that is
+ * quick: nobody waits long for its locks, and it can be stopped soon. */
+static void
+pace(struct action *a, int64_t took_us)
+{
+    bool counted = a->batch == 1; /* which took its time */
+
+    if (a->act != ACT_PURGE || !a->audited || counted)
+        return;
+    if (took_us < QUICK_US)
+        a->batch_size = a->batch_size * 2 < PURGE_MOST ? a->batch_size * 2 : PURGE_MOST;
+    else if (took_us > SLOW_US)
+        a->batch_size = a->batch_size / 2 > PURGE_LEAST ? a->batch_size / 2 : PURGE_LEAST;
+    params_set_int(&a->params, PARAM_LIMIT, a->batch_size);
+}
+
 static void
 batch_came(void *ctx, struct db_reply *reply)
 {
@@ -287,6 +310,7 @@ batch_came(void *ctx, struct db_reply *reply)
     a->waits = NULL;
     if (reply->took_us > a->slowest_us)
         a->slowest_us = reply->took_us;
+    pace(a, reply->took_us);
     a->tries = 0;
     a->lost_ms = 0;
     a->in_doubt = false;
@@ -350,6 +374,17 @@ action_can_hold_count(const struct action *a)
     return is_one_batch && adapter_takes(a->adapter, a->section, PARAM_EXPECTED);
 }
 
+/* The first batch compares the count before it changes anything: for as long as the preview took
+ * there is nothing else to see. */
+static void
+say_recount(struct action *a)
+{
+    if (!a->params.value[PARAM_EXPECTED] || a->preview_us < NOTABLE_US)
+        return;
+    a->waits = xasprintf("counts once more that it is still so many: about %lld s",
+                         (long long)((a->preview_us + 999999) / 1000000));
+}
+
 void
 action_start(struct action *a, bool force)
 {
@@ -365,6 +400,7 @@ action_start(struct action *a, bool force)
     }
     a->state = ACTION_RUNNING;
     a->batch = 1;
+    say_recount(a);
     ask_batch(a);
 }
 

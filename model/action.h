@@ -87,7 +87,7 @@ struct intent { /* all borrowed for the call of action_new */
     int64_t expected;         /* refuse when the preview counts another number; -1 = any */
     const char *reason;       /* NULL = none */
     int give_up_ms;           /* lost connection: how long to ask again; 0 = until action_stop */
-    int batch_size;           /* 0 = 500 ids or 1000 rows */
+    int batch_size;           /* 0 = 500 ids or 1000 rows; a purge takes more while that is quick */
 };
 
 enum action_state {
@@ -176,7 +176,8 @@ void action_start(struct action *a, bool force);
 void
 action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
 struct progress action_progress(const struct action *a);
-/* Why the batch under way waits: a lock, and who seems to hold it; NULL = it does not. */
+/* Why the batch under way waits: a lock, and who seems to hold it, or the count that is compared
+ * before the first; NULL = it does not. */
 const char *action_waits(const struct action *a);
 /* Skipped rows by reason, and changed rows by state; grows while it runs. */
 const struct effect_row *action_outcome(const struct action *a, int *n);

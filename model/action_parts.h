@@ -69,9 +69,10 @@ struct action {
     bool clash;           /* jobs among them have the unique key of another */
     bool was_lost;        /* an answer, and the batch was asked again */
     bool stop, in_doubt;
-    char *waits; /* who is in the way of a batch; NULL = nobody */
+    char *waits; /* who is in the way of a batch, or why it takes long; NULL = nothing */
     struct tally outcome;
     int64_t started_ms, lost_ms, slowest_us;
+    int64_t preview_us; /* how long the count took */
 };
 
 void action_touch(struct action *a);

@@ -123,6 +123,7 @@ previewed(void *ctx, struct db_reply *reply)
 
     if (!action_answered(a))
         return;
+    a->preview_us = reply->took_us;
     bool ok = e.kind == ERR_NONE;
     if (ok && has_preview(a))
         ok = read_effects(a, db_take(reply, i++), &e);

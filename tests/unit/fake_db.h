@@ -28,8 +28,9 @@ struct fake_call {
 
 struct db {
     struct fake_call call[FAKE_CALLS];
-    int n;    /* calls so far */
-    int next; /* the first one that was not answered */
+    int n;           /* calls so far */
+    int next;        /* the first one that was not answered */
+    int64_t took_us; /* what answers say that they took; 0 = 1 ms */
     struct err error;
 };
 
@@ -123,7 +124,8 @@ fake_fail(struct db *db, enum err_kind kind, const char *sqlstate, bool in_doubt
 static inline void
 fake_answer(struct db *db, struct result **tables)
 {
-    struct db_reply reply = {.failed_at = -1, .results = tables, .took_us = 1000};
+    struct db_reply reply = {
+        .failed_at = -1, .results = tables, .took_us = db->took_us ? db->took_us : 1000};
 
     fake_reply(db, &reply);
 }

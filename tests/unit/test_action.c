@@ -333,6 +333,37 @@ test_release_of_the_living(void **state)
     assert_true(action_looks_alive(f->action));
 }
 
+/* A count that took long is compared again first, and that is said; then batches begin small, grow
+ * while they are quick, and shrink when they are slow. */
+static void
+test_pace_of_a_purge(void **state)
+{
+    static const struct {
+        int64_t took_us;
+        const char *rows; /* of the next batch */
+    } steps[] = {
+        {3000000, "1000"}, /* with the count */
+        {1000, "2000"},    {1000, "4000"},  {300000, "4000"},  {1000, "8000"},
+        {1000, "10000"},   {1000, "10000"}, {2000000, "5000"},
+    };
+    struct fixture *f = *state;
+
+    f->db->took_us = 2100000;
+    begin(f, &(struct intent){.act = ACT_PURGE, .older_than_ms = 60000, .expected = -1});
+    preview(f, fake_table(EFFECTS, "purged|1000000|completed", NULL));
+    action_hold_count(f->action);
+    action_start(f->action, false);
+    assert_string_equal(action_waits(f->action),
+                        "counts once more that it is still so many: about 3 s");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        f->db->took_us = steps[i].took_us;
+        batch(f, fake_table(ROWS, "mail|purged|completed|c|900", NULL));
+        assert_null(action_waits(f->action));
+        wait_asked(f);
+        assert_string_equal(asked(f)->param[0][5], steps[i].rows);
+    }
+}
+
 /* Freed while a batch is out: the answer goes nowhere, nothing leaks. */
 static void
 test_freed_early(void **state)
@@ -380,6 +411,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_count_of_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_release_of_the_living, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_pace_of_a_purge, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freed_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_why_not, set_up, tear_down),
     };
