@@ -4,7 +4,8 @@
 #     setup     makes the schema and pushes jobs; some are worked, some fail. Each has its name as its first argument
 #     hold      registers a worker, takes jobs, says "holding", and stays so
 #     drain     works all that is ready
-#     api       a JSON list of [job's method, job, argument, ...] or ["broadcast", argument, ...]
+#     api       a JSON list of [job's method, job, argument, ...], ["broadcast", argument, ...] or
+#               ["repair", age in seconds of what has ended and goes]
 use strict;
 use warnings;
 use Minion;
@@ -55,6 +56,7 @@ else {
     for (@{decode_json($calls)}) {
         my ($method, @args) = @$_;
         if ($method eq 'broadcast') { $minion->broadcast(@args) or die "$method: no worker" }
+        elsif ($method eq 'repair') { $minion->remove_after(@args)->repair }
         else { my $job = $minion->job(shift @args); $job->$method(@args) or die "$method: refused" }
     }
 }

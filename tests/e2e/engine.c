@@ -128,6 +128,44 @@ engine_console(const char *database, struct vt *vt)
     vt_want(vt, "live");
 }
 
+void
+engine_step(struct vt *vt, const struct engine_step *s)
+{
+    char *filter = xasprintf("filter id:%s", s->id);
+
+    vt_keys(vt, "2 / C-u");
+    vt_type(vt, filter + strlen("filter "));
+    vt_keys(vt, "enter");
+    vt_want(vt, filter);
+    vt_want(vt, "1 of 1");
+    vt_keys(vt, s->key);
+    for (size_t i = 0; i < sizeof s->asks / sizeof *s->asks && s->asks[i]; i++)
+        vt_want(vt, s->asks[i]);
+    vt_keys(vt, s->answer);
+    vt_want(vt, s->said);
+    free(filter);
+}
+
+void
+engine_counts(struct vt *vt, const char *queue, const char *numbers)
+{
+    char *name = xasprintf("▸ %s ", queue), said[200] = "";
+    int row, col;
+
+    vt_keys(vt, "1");
+    vt_want(vt, "READY ");
+    vt_want(vt, name);
+    assert_true(vt_find(vt, name, &row, &col));
+    char *line = xstrdup(strstr(vt_row(vt, row), name) + strlen(name)), *rest = line;
+    for (char *word; (word = strsep(&rest, " "));)
+        if (*word && !strchr("smhd", word[strlen(word) - 1])) /* no age */
+            snprintf(said + strlen(said), sizeof said - strlen(said), "%s ", word);
+    if (strncmp(said, numbers, strlen(numbers)) != 0)
+        fail_msg("%s: %s, not %s\n%s", queue, said, numbers, vt_screen_text(vt));
+    free(line);
+    free(name);
+}
+
 /* --- rows --- */
 
 void

@@ -39,6 +39,18 @@ void engine_has(char *text, const char *part);
 void engine_has_job(char *text, const char *id);
 /* The console on it, until its first data are there. */
 void engine_console(const char *database, struct vt *vt);
+/* One act as an operator does it: on Jobs, this job alone (the id may be cut short where it stays
+ * the only one), a key, what the question says, the keys of the answer, what is said when it is
+ * done. Empty places of asks are NULL. */
+struct engine_step {
+    const char *id, *key;
+    const char *asks[4];
+    const char *answer, *said;
+};
+void engine_step(struct vt *vt, const struct engine_step *s);
+/* On Queues: what stands in the queue's row behind its name and age begins so, one blank between
+ * two numbers. */
+void engine_counts(struct vt *vt, const char *queue, const char *numbers);
 void engine_drop(const char *databases); /* blanks between */
 
 #endif

@@ -142,7 +142,10 @@ does_what_minion_does(void **state)
     free(list);
     engine_same("ma", "mb", "minion_jobs:id minion_workers:id");
 
-    engine_queuetop("ma", 0, NULL, "purge -y -s completed,failed --older-than 0");
+    engine_queuetop("ma", 0, NULL, "purge -y -s completed --older-than 0");
+    driver("mb", "api", "[[\"repair\", 0]]");
+    engine_same("ma", "mb", "minion_jobs:id");
+    engine_queuetop("ma", 0, NULL, "purge -y -s failed --older-than 0");
     /* child1 waits for failed3, and done2 has been requeued */
     assert_string_equal(pg_value(a,
                                  "select string_agg(args ->> 0, ' ' order by id) from minion_jobs "
@@ -155,6 +158,55 @@ does_what_minion_does(void **state)
                         "failed3 retry1 ready1 child1 child2");
     PQfinish(a);
     PQfinish(b);
+}
+
+/* The same by hand; the worker that was killed has not been heard of for an hour. */
+static void
+acts_in_the_console(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    PGconn *c = begin("k");
+    const struct engine_step alive[] = {
+        {job(c, "failed1"),
+         "r", {"1 job → ready", "as the system's own: retry_job"},
+         "y",            "requeue: 1 job ready" },
+        {job(c, "held2"),
+         "c", {"1 job → running", "as the system's own: broadcast stop"},
+         "y",            "cancel: 1 job"        },
+        {job(c, "ready4"),
+         "D", {"1 job → deleted", "as the system's own: remove_job"},
+         "text:1 enter", "delete: 1 job deleted"},
+    };
+    const struct engine_step dead = {
+        job(c, "held1"),
+        "L",
+        {"1 job → ready", "as the system's own: retry_job", "so it may run twice"},
+        "text:1 enter",
+        "release: 1 job ready"
+    };
+    engine_console("k", &vt);
+    engine_counts(&vt, "default", "4 0 3 1 2");
+    for (size_t i = 0; i < sizeof alive / sizeof *alive; i++)
+        engine_step(&vt, &alive[i]);
+    assert_int_equal(pg_int(c,
+                            "select count(*) from minion_workers where inbox = jsonb_build_array("
+                            "jsonb_build_array('stop', %s))",
+                            job(c, "held2")),
+                     1);
+    pg_run(c, "update minion_workers set notified = now() - interval '1 h'");
+    engine_step(&vt, &dead);
+    engine_counts(&vt, "held", "1 1 0");
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+    assert_string_equal(pg_value(c,
+                                 "select string_agg(args ->> 0 || ' ' || state || ' ' || retries, "
+                                 "', ' order by id) from minion_jobs where args ->> 0 in "
+                                 "('failed1', 'ready4', 'held1', 'held2')"),
+                        "failed1 inactive 1, held1 inactive 1, held2 active 0");
+    PQfinish(c);
 }
 
 /* Schedules by our fixture, which has the tables of Minion 12; Debian 12's Minion is 10.25. */
@@ -191,6 +243,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(does_what_minion_does),
+        cmocka_unit_test(acts_in_the_console),
         cmocka_unit_test(pauses_schedules_of_the_fixture),
         cmocka_unit_test(does_what_minion_12_does),
     };

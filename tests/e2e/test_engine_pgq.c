@@ -125,6 +125,8 @@ does_what_pgq_does(void **state)
     assert_int_equal(pg_int(a, "select count(*) from pgq.tick"),
                      pg_int(b, "select count(*) from pgq.tick"));
     engine_queuetop("qa", 0, NULL, "resume -y events");
+    pg_run(b, "select pgq.set_queue_config('events', 'ticker_paused', 'false')");
+    engine_same("qa", "qb", "pgq.queue:queue_id");
 
     assert_int_equal(pg_int(a, "select pgq.maint_retry_events()"), 1);
     pg_run(a, "select pgq.finish_batch((select sub_batch from pgq.subscription))");
@@ -142,11 +144,54 @@ does_what_pgq_does(void **state)
     PQfinish(b);
 }
 
+/* The same by hand. */
+static void
+acts_in_the_console(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    PGconn *c = begin("k");
+    const struct engine_step steps[] = {
+        {job(c, "id=1"),
+         "r", {"1 job → ready", "unofficial: PgQ has no call for this"},
+         "y",            "requeue: 1 job ready" },
+        {job(c, "id=3"),
+         "D", {"1 job → deleted", "unofficial: PgQ has no call for this"},
+         "text:1 enter", "delete: 1 job deleted"},
+    };
+    engine_console("k", &vt);
+    engine_counts(&vt, "events", "~0 ~5 ~0 ~3");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        engine_step(&vt, &steps[i]);
+    engine_counts(&vt, "events", "~1 ~5 ~0 ~1");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: events");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "as the system's own: set_queue_config(ticker_paused)");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "pause: 1 queue paused");
+    assert_string_equal(pg_value(c, "select queue_ticker_paused from pgq.queue"), "t");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "1 queue → resumed");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "resume: 1 queue resumed");
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+    assert_string_equal(pg_value(c, "select queue_ticker_paused from pgq.queue"), "f");
+    assert_int_equal(pg_int(c, "select pgq.maint_retry_events()"), 1);
+    assert_string_equal(pg_value(c, "select string_agg(ev_data, ' ') from pgq.retry_queue"),
+                        "id=2");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(does_what_pgq_does),
+        cmocka_unit_test(acts_in_the_console),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/mem.h"
+#include "tests/e2e/engine.h"
 #include "tests/proc.h"
 #include "tests/sql/seeds.h"
 #include "tests/term.h"
@@ -446,6 +447,82 @@ teti_console(void **state)
     PQfinish(c);
 }
 
+/* Of three messages one is spent, one held, one waits. */
+static void
+postqueue_console(void **state)
+{
+    static const struct engine_step steps[] = {
+        {"j1", "r", {"1 job → ready", "unofficial"},                                         "y",            "requeue: 1 job ready"    },
+        {"j2",
+         "E enter", {"1 lease → extended", "never made shorter"},
+         "y",                                                                                                  "extend: 1 lease extended"},
+        {"j2",
+         "L",       {"1 job → ready", "as the system's own: nack", "the job is done twice"},
+         "text:1 enter",                                                                                       "release: 1 job ready"    },
+        {"j3", "D", {"1 job → deleted", "unofficial"},                                       "text:1 enter", "delete: 1 job deleted"   },
+    };
+    const char *q = "seed_postqueue";
+    PGconn *c = begin(q, "postqueue_console"), *w = seed_join("postqueue_console");
+    struct vt vt;
+
+    (void)state;
+    seed_push(c, q, 3);
+    pg_run(c, "update jobs set attempts = 4 where id = 'j1'");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "j2");
+    console(&vt);
+    engine_counts(&vt, "q", "1 1 1 0 0");
+    engine_step(&vt, &steps[0]);
+    engine_step(&vt, &steps[1]);
+    value("t", "select visibility_at > now() + interval '9 min' from jobs where id = 'j2'");
+    engine_step(&vt, &steps[2]);
+    engine_step(&vt, &steps[3]);
+    engine_counts(&vt, "q", "2 0 0 0 0");
+    quit(&vt);
+    value("j1 j2", "select string_agg(id, ' ' order by id) from jobs");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "j2");
+    PQfinish(w);
+    PQfinish(c);
+}
+
+/* A task gets more time and is given back; its worker comes back too late for it; one that nobody
+ * has begun is deleted. */
+static void
+pkgsite_console(void **state)
+{
+    static const struct engine_step steps[] = {
+        {"1",
+         "E enter", {"1 lease → extended", "never made shorter"},
+         "y",                                                                                     "extend: 1 lease extended"},
+        {"1",
+         "L",       {"1 job → ready", "unofficial", "Its worker may be alive"},
+         "text:1 enter",                                                                          "release: 1 job ready"    },
+        {"2", "D",  {"1 job → deleted", "unofficial"},                          "text:1 enter", "delete: 1 job deleted"   },
+    };
+    const char *q = "seed_pkgsite_leased";
+    PGconn *c = begin(q, "pkgsite_console"), *w = seed_join("pkgsite_console");
+    struct vt vt;
+
+    (void)state;
+    seed_push(c, q, 3);
+    const char *claim = seed_claim(w, q, "");
+    pg_run(c, "update queue_tasks set leased_until = now() + interval '1 min' where id = 1");
+    console(&vt);
+    engine_counts(&vt, "queue_tasks", "2 1 0 0 0");
+    engine_step(&vt, &steps[0]);
+    value("t", "select leased_until > now() + interval '4 min' from queue_tasks where id = 1");
+    engine_step(&vt, &steps[1]);
+    value("t", "select started_at is null and leased_until is null from queue_tasks where id = 1");
+    engine_step(&vt, &steps[2]);
+    engine_counts(&vt, "queue_tasks", "2 0 0 0 0");
+    quit(&vt);
+    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
+    seed_done(w, q, claim); /* of the first start: it is not the new one */
+    value("1 3", "select string_agg(id::text, ' ' order by id) from queue_tasks");
+    PQfinish(w);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -455,6 +532,7 @@ main(void)
         cmocka_unit_test(blabosoft),         cmocka_unit_test(pkgsite),
         cmocka_unit_test(library),           cmocka_unit_test(piechut_console),
         cmocka_unit_test(blabosoft_console), cmocka_unit_test(teti_console),
+        cmocka_unit_test(postqueue_console), cmocka_unit_test(pkgsite_console),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
