@@ -20,7 +20,7 @@
 static const char *const files[SQL_N] = {
     "push",           "claim",         "complete",           "fail",      "extend",     "give_back",
     "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog",    "schedule",
-    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",      "keep_books",
+    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",      "keep_books", "is_new",
 };
 
 static char *
@@ -216,7 +216,7 @@ queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *
 }
 
 struct step_row {
-    int active, cut, promoted, stolen, wait_ms;
+    int active, cut, promoted, stolen, wait_ms, look_ms, waits;
 };
 
 #define F(field) offsetof(struct step_row, field)
@@ -227,6 +227,8 @@ static const struct field step_fields[] = {
     {"promoted", F_INT, F(promoted), false},
     {"stolen",   F_INT, F(stolen),   false},
     {"wait_ms",  F_INT, F(wait_ms),  false},
+    {"look_ms",  F_INT, F(look_ms),  false},
+    {"waits",    F_INT, F(waits),    false},
 };
 #undef F
 
@@ -237,8 +239,9 @@ step_reply(void *ctx, struct db_reply *reply)
     struct rowset set = {0};
     struct err e = reply->err;
     struct queue_step step = {0};
-    bool ok = e.kind == ERR_NONE &&
-              rowset_decode(db_take(reply, 0), step_fields, 5, sizeof(struct step_row), &set, &e);
+    bool ok = e.kind == ERR_NONE && rowset_decode(db_take(reply, 0), step_fields,
+                                                  sizeof step_fields / sizeof *step_fields,
+                                                  sizeof(struct step_row), &set, &e);
 
     if (ok && set.n > 0) {
         const struct step_row *row = set.rows;
@@ -246,7 +249,9 @@ step_reply(void *ctx, struct db_reply *reply)
                                    .cut = row->cut,
                                    .promoted = row->promoted,
                                    .stolen = row->stolen,
-                                   .wait_ms = row->wait_ms};
+                                   .wait_ms = row->wait_ms,
+                                   .look_ms = row->look_ms,
+                                   .waits = row->waits == 1};
     }
     call->q->in_doubt = reply->in_doubt;
     call->step_fn(call->ctx, &e, &step);
@@ -255,13 +260,22 @@ step_reply(void *ctx, struct db_reply *reply)
 }
 
 void
-queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx)
+queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx)
 {
     struct node_call *call = xmalloc(sizeof *call);
-    struct db_param params[] = {queue_text(holder)};
+    char quiet[40], pid[16];
+
+    snprintf(quiet, sizeof quiet, "%" PRId64 " ms", who->quiet_ms);
+    snprintf(pid, sizeof pid, "%d", db_backend_pid(q->db));
+    struct db_param params[] = {
+        queue_text(who->holder),
+        queue_text(quiet),
+        queue_text(pid),
+        queue_text(who->is_listening ? "t" : "f"),
+    };
 
     *call = (struct node_call){.q = q, .step_fn = fn, .ctx = ctx};
-    queue_send(q, SQL_SCHEDULE, params, 1, step_reply, call);
+    queue_send(q, SQL_SCHEDULE, params, 4, step_reply, call);
 }
 
 void
@@ -286,4 +300,10 @@ void
 queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx)
 {
     node_ask(q, SQL_KEEP_BOOKS, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx)
+{
+    node_ask(q, SQL_IS_NEW, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
 }

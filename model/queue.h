@@ -183,9 +183,20 @@ struct queue_step { /* what a scheduling step did */
     bool active;    /* this holder is the scheduler */
     int cut, promoted, stolen;
     int wait_ms; /* until the next step */
+    int look_ms; /* until queue_is_new; not before the next step where it is not less than wait_ms
+                  */
+    bool waits;  /* until a NOTIFY (db_on_notify) at most */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
-void queue_schedule(struct queue *q, const char *holder, queue_step_fn *fn, void *ctx);
+struct queue_stepper { /* who asks for a step */
+    const char *holder;
+    int64_t quiet_ms;  /* since a step did something or was told to come back soon: after a second
+                          this session may wait in a slot, as an idle worker does */
+    bool is_listening; /* an earlier step on this connection waited */
+};
+void queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx);
+/* Between steps. text: "1" = a step would find something, "0" */
+void queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx);
 /* Wakes up to n workers that wait: after leaving slot 0. text: "". */
 void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */

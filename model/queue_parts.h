@@ -23,6 +23,7 @@ enum queue_sql { /* the order of `files` in queue.c */
                  SQL_COMPLETE_AND_CLAIM,
                  SQL_WAKE,
                  SQL_KEEP_BOOKS,
+                 SQL_IS_NEW,
                  SQL_N
 };
 

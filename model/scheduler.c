@@ -1,5 +1,7 @@
 /*
- * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL (schedule()).
+ * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL
+ * (schedule_or_wait()): it waits for a NOTIFY, or looks in between whether anything is new, which
+ * costs little.
  * The one that is active keeps the books too (keep_books()): by a second connection, so that no
  * step ever waits for them; what fails there is said and tried again.
  */
@@ -16,7 +18,13 @@
 #include "model/queue.h"
 #include "model/worker.h"
 
-enum { RETRY_MS = 500, WAIT_MAX_MS = 5000, STOP_MS = 1000, BOOKS_WAIT_MS = 5000 };
+enum {
+    RETRY_MS = 500,
+    WAIT_MAX_MS = 5000,
+    STOP_MS = 1000,
+    BOOKS_WAIT_MS = 5000,
+    NEWS_MS = 50 /* told to come back sooner: something goes on */
+};
 
 struct scheduler {
     struct loop *loop;
@@ -27,6 +35,13 @@ struct scheduler {
     struct queue *books;
     int timer, books_timer;
     int64_t steps;
+    int64_t news_ms; /* when something went on last */
+    int64_t step_ms; /* when the next step is due */
+    int look_ms;     /* how often to ask before whether anything is new */
+    int listen_pid;  /* the connection that has waited for a NOTIFY, 0 = none */
+    bool is_asking;  /* a step is out */
+    bool is_waiting; /* for a NOTIFY */
+    bool is_woken;   /* one came while a step was out */
     bool is_active, has_ended;
     bool is_keeping; /* keep_books is out */
     struct err fatal;
@@ -35,6 +50,7 @@ struct scheduler {
 };
 
 static void ask(void *ctx);
+static void look(void *ctx);
 static void keep_books(void *ctx);
 
 static void
@@ -106,11 +122,65 @@ on_error(struct scheduler *s, const struct err *e)
     again_in(s, RETRY_MS);
 }
 
+/* A step when it is due, or when a look in between says that something is new. */
+static void
+go_on(struct scheduler *s, int64_t now)
+{
+    bool looks = s->look_ms > 0 && now + s->look_ms < s->step_ms;
+
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, looks ? now + s->look_ms : s->step_ms, looks ? look : ask, s);
+}
+
+static void
+on_look(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+
+    s->is_asking = false;
+    if (s->has_ended)
+        return;
+    if (e->kind != ERR_NONE || s->is_woken || *text == '1')
+        ask(s);
+    else
+        go_on(s, clock_ms());
+}
+
+static void
+look(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->timer = 0;
+    s->is_asking = true;
+    queue_is_new(s->queue, on_look, s);
+}
+
+static void
+pace(struct scheduler *s, const struct queue_step *step)
+{
+    bool only_listens = step->waits && step->wait_ms == 0; /* the first time */
+    int64_t now = clock_ms();
+
+    if (step->cut || step->promoted || step->stolen || (step->wait_ms < NEWS_MS && !only_listens))
+        s->news_ms = now;
+    s->is_waiting = step->waits;
+    if (step->waits)
+        s->listen_pid = db_backend_pid(s->db);
+    s->look_ms = step->look_ms;
+    s->step_ms = now + (step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
+    if (s->is_woken)
+        s->step_ms = now;
+    s->is_woken = false;
+    go_on(s, now);
+}
+
 static void
 on_step(void *ctx, const struct err *e, const struct queue_step *step)
 {
     struct scheduler *s = ctx;
 
+    s->is_asking = false;
     if (s->has_ended)
         return;
     if (e->kind != ERR_NONE) {
@@ -128,16 +198,35 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
     if (step->cut || step->promoted || step->stolen)
         log_line(LOG_DEBUG, "cut %d, promoted %d, stolen %d", step->cut, step->promoted,
                  step->stolen);
-    again_in(s, step->wait_ms < 0 ? 0 : step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
+    pace(s, step);
 }
 
 static void
 ask(void *ctx)
 {
     struct scheduler *s = ctx;
+    int pid = db_backend_pid(s->db);
+    struct queue_stepper who = {.holder = s->holder,
+                                .quiet_ms = s->is_active ? clock_ms() - s->news_ms : 0,
+                                .is_listening = pid != 0 && pid == s->listen_pid};
 
     s->timer = 0;
-    queue_schedule(s->queue, s->holder, on_step, s);
+    s->is_waiting = s->is_woken = false;
+    s->is_asking = true;
+    queue_schedule(s->queue, &who, on_step, s);
+}
+
+/* A NOTIFY: something was pushed. */
+static void
+wake(void *ctx, const char *channel)
+{
+    struct scheduler *s = ctx;
+
+    (void)channel; /* it listens to one */
+    s->is_woken = s->is_asking;
+    s->news_ms = clock_ms();
+    if (s->is_waiting && !s->is_asking && !s->has_ended)
+        again_in(s, 0);
 }
 
 static void
@@ -200,6 +289,7 @@ scheduler_run(struct scheduler *s, struct err *e)
 {
     loop_on_signal(s->loop, SIGTERM, on_signal, s);
     loop_on_signal(s->loop, SIGINT, on_signal, s);
+    db_on_notify(s->db, wake, s);
     ask(s);
     if (!loop_run(s->loop, e))
         return false;

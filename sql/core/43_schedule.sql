@@ -215,34 +215,9 @@ begin
 end $$;
 comment on function set_back(tick) is 'After a clock was set back: what the last step put off to a time is done now. Leases hold until the time that they were given';
 
-create or replace function schedule(holder text)
-returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
-declare
-    held  text := scheduler_hold($1);
-    t     tick;
-    new   tick;
-    d     record;
-    c     record;
-    p     record;
-    k     record;
-    kept  record;
-    again boolean; -- queues with limits are to be looked at, all of them
-    free  int := 0;
-    due   timestamptz;
-    cron  timestamptz; -- when schedules are to be looked at
-    which  text[]; -- queues in which something has come up
-    every  boolean := false;
-    write boolean;
+create or replace function step_from(inout held text, out t tick)
+language plpgsql as $$
 begin
-    active := held <> 'no';
-    cut := 0; promoted := 0; stolen := 0; wait_ms := 1000;
-    if not active then
-        return next;
-        return;
-    end if;
     select * into t from tick order by tick desc limit 1;
     if held = 'taken' or held = 'once' and moved() then
         held := 'taken';
@@ -254,10 +229,127 @@ begin
         t := set_back(t);
         held := 'taken';
     end if;
+end $$;
+comment on function step_from(text) is 'For schedule(): what the last step left. Who has taken over (held), or finds that the clock was set back, trusts less of it';
+
+create or replace function step_leases(inout new tick, news boolean, out stolen int)
+language plpgsql as $$
+declare
+    living timestamptz;
+begin
+    if new.mark_at >= clock_timestamp() or not (news or new.want > 20 or exists (select from live)) then
+        return;
+    end if;
+    stolen := steal();
+    perform mark_leases();
+    new.mark_at := clock_timestamp() + interval '1 s';
+    living := now() - setting_interval('node_dead');
+    new.want := greatest(20, new.want * 9 / 10, (select 2 * sum(n.slots) from node n where n.heartbeat > living));
+    new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
+end $$;
+comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
+
+create or replace function step_cut(t tick, inout new tick, which text[], late_queues text[], late_priorities int[], late_from bigint[],
+    late_to bigint[], out cut int, out wait_ms int, out wrote boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    c record;
+    p record;
+begin
+    select * into c from cut(new, which, late_queues, late_priorities, late_from, late_to);
+    select * into p from pace(t, c.free_before, c.free_jobs, c.more);
+    step_cut.cut := c.jobs;
+    wait_ms := p.wait;
+    wrote := c.jobs > 0 or not c.more;
+    new.free := c.first;
+    new.jobs := c.free_jobs;
+    new.cut_at := clock_timestamp();
+    new.rate := p.rate;
+    new.more := t.more or c.more;
+    if which is null then
+        new.weights := greatest(1, c.weights);
+        new.more := c.more;
+        new.filled := c.free_jobs;
+        new.want := greatest(new.want, p.want);
+    end if;
+end $$;
+comment on function step_cut(tick, tick, text[], text[], int[], bigint[], bigint[]) is 'For schedule(): cuts these queues (NULL: all), and '
+    'notes in the tick what stands free then';
+
+create or replace function step_limits(t tick, inout new tick, which text[], whole boolean, out cut int, out more boolean, out wrote boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    again boolean := whole or coalesce(t.limited_at <= clock_timestamp(), false); -- look at all of them
+    k     record;
+begin
+    step_limits.cut := 0; more := false; wrote := false;
+    if not again and which is null then
+        return;
+    end if;
+    select * into k from cut_limited(new, case when not again then which end);
+    step_limits.cut := k.jobs;
+    more := k.more;
+    new.free := least(new.free, k.first);
+    new.jobs := new.jobs + k.jobs;
+    new.filled := new.filled + case when whole then k.jobs else 0 end;
+    new.more := new.more or k.more;
+    new.limited_at := least(case when not again then t.limited_at end, clock_timestamp() + k.wait_ms * interval '1 ms');
+    wrote := k.jobs > 0 or new.limited_at is distinct from t.limited_at;
+end $$;
+comment on function step_limits(tick, tick, text[], boolean) is 'For schedule(): cuts the queues with limits, these or (whole, or a token is '
+    'due) all of them';
+
+create or replace function step_end(snapshot pg_snapshot, new tick) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at, limited_at, cron_at)
+    values ($1, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after, new.mark_at,
+            new.day_at, new.limited_at, new.cron_at);
+end $$;
+comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the next step goes on from';
+
+create or replace function step_again(at timestamptz) returns int
+language sql volatile as
+$$ select 1 + (1000 * extract(epoch from least($1, now() + interval '1 min') - clock_timestamp()))::int $$;
+comment on function step_again(timestamptz) is 'For schedule(): ms until then, a minute at most: a time far away is no int';
+
+drop function if exists schedule(text); -- version 1
+create or replace function schedule(holder text, idle_ms int default null)
+returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    held  text := scheduler_hold($1);
+    t     tick;
+    new   tick;
+    d     record;
+    p     record;
+    kept  record;
+    free  int := 0;
+    due   timestamptz;
+    cron  timestamptz; -- when schedules are to be looked at
+    which text[]; -- queues in which something has come up
+    whole boolean; -- all queues are to be cut
+    write boolean;
+begin
+    active := held <> 'no';
+    cut := 0; promoted := 0; stolen := 0; wait_ms := 1000;
+    if not active then
+        return next;
+        return;
+    end if;
+    select * into p from step_from(held);
+    held := p.held;
+    t := p.t;
     cron := t.cron_at;
     if cron is null or cron <= clock_timestamp() then
         cron := cron_due(); -- so early that this step sees what it pushes
     end if;
+    -- what is new
     select * into d from read_deltas(t);
     new := t;
     new.cron_at := cron;
@@ -267,6 +359,7 @@ begin
     if d.new_queues is not null then
         perform register(d.new_queues, d.new_priorities, d.new_seqs);
     end if;
+    -- what is due
     select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, d.lowest)
     order by run_after limit 1;
     if due <= now() then
@@ -278,69 +371,44 @@ begin
     end if;
     select * into kept from tend_limits(d.n > 0 or promoted > 0 or held = 'taken');
     which := which || kept.queues;
-    write := write or kept.unblocked + kept.expired > 0;
-    if t.mark_at < clock_timestamp() and (d.n > 0 or t.want > 20 or exists (select from live)) then
-        stolen := steal();
-        perform mark_leases();
-        new.mark_at := clock_timestamp() + interval '1 s';
-        new.want := greatest(20, t.want * 9 / 10,
-            (select 2 * sum(n.slots) from node n where n.heartbeat > now() - setting_interval('node_dead')));
-        new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > now() - setting_interval('node_dead'));
-        write := true;
-    end if;
+    select * into p from step_leases(new, d.n > 0);
+    new := p.new;
+    stolen := coalesce(p.stolen, 0);
+    write := write or kept.unblocked + kept.expired > 0 or p.stolen is not null;
     if t.day_at < clock_timestamp() then
         perform add_days();
         new.day_at := clock_timestamp() + retain();
         write := true;
     end if;
+    -- what is to be cut
     if t.more then
         select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;
     end if;
-    wait_ms := idle_wait();
-    if must_cut(t, free) or held = 'taken' then
+    wait_ms := coalesce($2, idle_wait());
+    whole := must_cut(t, free) or held = 'taken';
+    if whole then
         which := null;
-        every := true;
     elsif stolen > 0 then
         which := coalesce(which, '{}'); -- cuts nothing, counts the new leases
     end if;
-    if every or which is not null then
-        select * into c from cut(new, which, d.late_queues, d.late_priorities, d.late_from, d.late_to);
-        select * into p from pace(t, c.free_before, c.free_jobs, c.more);
-        cut := c.jobs;
-        new.free := c.first;
-        new.jobs := c.free_jobs;
-        new.cut_at := clock_timestamp();
-        new.rate := p.rate;
-        wait_ms := p.wait;
-        if every then
-            new.weights := greatest(1, c.weights);
-            new.more := c.more;
-            new.filled := c.free_jobs;
-            new.want := greatest(new.want, p.want);
-        else
-            new.more := t.more or c.more;
-        end if;
-        write := write or cut > 0 or not c.more;
-    elsif t.more or d.n > 0 then
+    if whole or which is not null then
+        select * into p from step_cut(t, new, which, d.late_queues, d.late_priorities, d.late_from, d.late_to);
+        new := p.new;
+        cut := p.cut;
+        wait_ms := p.wait_ms;
+        write := write or p.wrote;
+    elsif d.n > 0 or t.more and free < t.jobs then
         wait_ms := 5;
     end if;
-    again := every or coalesce(t.limited_at <= clock_timestamp(), false);
-    if again or which is not null then
-        select * into k from cut_limited(new, case when not again then which end);
-        cut := cut + k.jobs;
-        new.free := least(new.free, k.first);
-        new.jobs := new.jobs + k.jobs;
-        new.filled := new.filled + case when every then k.jobs else 0 end;
-        new.more := new.more or k.more;
-        new.limited_at := least(case when not again then t.limited_at end, clock_timestamp() + k.wait_ms * interval '1 ms');
-        write := write or k.jobs > 0 or new.limited_at is distinct from t.limited_at;
-        wait_ms := case when k.more then least(wait_ms, 5) else wait_ms end;
+    select * into p from step_limits(t, new, which, whole);
+    new := p.new;
+    cut := cut + p.cut;
+    write := write or p.wrote;
+    if p.more then
+        wait_ms := least(wait_ms, 5);
     end if;
     if write then
-        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
-                          limited_at, cron_at)
-        values (d.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after,
-                new.mark_at, new.day_at, new.limited_at, new.cron_at);
+        perform step_end(d.snapshot, new);
     end if;
     if cut + stolen > 0 then
         perform wake_workers();
@@ -348,13 +416,9 @@ begin
     if must_fold() then
         perform fold_now();
     end if;
-    if due > now() and due < now() + interval '1 min' then -- a time far away is no int
-        wait_ms := least(wait_ms, 1 + (1000 * extract(epoch from due - clock_timestamp()))::int);
-    end if;
-    wait_ms := greatest(0, least(wait_ms, kept.wait_ms,
-        1 + (1000 * extract(epoch from least(new.limited_at, now() + interval '1 min') - clock_timestamp()))::int));
-    wait_ms := greatest(0, least(wait_ms, 1 + (1000 * extract(epoch from cron - clock_timestamp()))::int));
+    wait_ms := greatest(0, least(wait_ms, kept.wait_ms, case when due > now() then step_again(due) end, step_again(new.limited_at),
+                                 step_again(cron)));
     return next;
 end $$;
-comment on function schedule(text) is 'One step of the scheduler named holder: pushes what schedules are due for, promotes what is due, takes back expired leases, cuts new ones, folds the '
-    'counters. Call it again after wait_ms. active = false: another scheduler holds the lease. Where nothing is new it writes nothing';
+comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes what schedules are due for, promotes what is due, takes back expired leases, cuts new ones, folds the '
+    'counters. Call it again after wait_ms (idle_ms at most where nothing is new; NULL: idle_wait()). active = false: another scheduler holds the lease. Where nothing is new it writes nothing';

@@ -4,6 +4,7 @@
 -- A waiter can't take a slot while such a transaction is open, so no wake-up is lost: what was committed before is seen
 -- by its last look, what comes later meets the lock.
 --   slot 0        the one that pushes wake (trigger queue_pushed): it makes the scheduling step itself, one hop
+--                 Where no worker is idle the scheduler waits there, once a second without news has passed
 --   slots 1 to 16 the others: woken when more was cut than one can take, or when slot 0 is left
 -- With a hundred idle workers 17 listen, the others look now and then. Through a transaction pooler nobody waits:
 -- session locks and LISTEN would land on the pooler's connections (see backend_pid in claim_or_wait).
@@ -143,19 +144,57 @@ end $$;
 comment on function take_new(tick, text, int, interval, text[], boolean) is 'The short way for few new jobs where nothing else waits: cuts and '
     'claims them at once. step = not that simple, the whole step must be made. Under the scheduler lock';
 
-create or replace function look(node text, n int, timeout interval, queues text[], start boolean,
+create or replace function is_new() returns boolean
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+declare
+    t tick;
+begin
+    select * into t from tick order by tick desc limit 1;
+    return exists (select from delta where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null)
+           or exists (select from delta where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid)
+                      and xid < pg_snapshot_xmax(t.snapshot) and error_key is null)
+           or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null);
+end $$;
+comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen: a small part of what schedule() does to find out';
+
+create or replace function glance(queues text[], out nothing boolean, out due timestamptz)
+language plpgsql stable set search_path from current as $$
+#variable_conflict use_column
+declare
+    t tick;
+begin
+    select * into t from tick order by tick desc limit 1;
+    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= t.after order by run_after limit 1;
+    nothing := (due <= now()) is not true and not t.more and not is_new()
+               and not exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
+                               and (glance.queues is null or w.queue = any(glance.queues)));
+end $$;
+comment on function glance(text[]) is 'Whether there is nothing for a worker of these queues (NULL: all): no free lease, and a step would make '
+    'none. Without the lock, which is written; due = when that changes by itself';
+
+drop function if exists look(text, int, interval, text[], boolean); -- version 2 asks whether it polls
+create or replace function look(node text, n int, timeout interval, queues text[], start boolean, polls boolean,
     out state text, out leases bigint[], out due timestamptz)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     t tick;
+    none boolean := false;
+    soon timestamptz;
 begin
+    if polls then -- so often that it must cost little
+        select g.nothing, g.due into none, soon from glance($4) g;
+    end if;
     if exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
                    x.heartbeat < now() - (select value::interval from setting where name = 'node_dead'))) then
         state := 'nothing';
     elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
         state := 'alone'; -- claim() makes the step of the scheduler that is not there
         select min(q.run_after) into due from queue q where q.state in ('scheduled', 'retry');
+    elsif none then
+        state := 'nothing';
+        due := soon;
     elsif not scheduler_lock(false) then
         state := 'busy';
     else
@@ -174,7 +213,7 @@ begin
         end if;
     end if;
 end $$;
-comment on function look(text, int, interval, text[], boolean) is 'Is there something to claim? taken = these leases, already; claim = perhaps, '
+comment on function look(text, int, interval, text[], boolean, boolean) is 'Is there something to claim? taken = these leases, already; claim = perhaps, '
     'by claim(); alone = the same, no scheduler lives; nothing; busy = somebody is just making a step';
 
 create or replace function take_slot(listening int, out slot int, out fresh boolean)
@@ -225,7 +264,7 @@ begin
         return;
     end if;
     for round in 1 .. 2 loop
-        select * into l from look($1, $2, $3, $4, $5);
+        select * into l from look($1, $2, $3, $4, $5, not direct);
         if l.state = 'taken' then
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
@@ -268,3 +307,44 @@ comment on function claim_or_wait(text, int, interval, text[], boolean, int, int
     'either, one row without a lease says: slot = where this session waits from now on (below 0: nowhere), wait_ms = when to ask again at '
     'the latest (a delayed job is due; 0: at once, for it listens only now). backend_pid: what the client believes it talks to; where '
     'that is not so, through a pooler, it never waits. listening: slot of the last answer. The next call ends the wait, one with n = 0 only that';
+
+create or replace function take_place(quiet interval) returns boolean
+language plpgsql set search_path from current as $$
+begin
+    return quiet >= interval '1 s' and not slot_waits(0) and wake(1) = 0
+           and not (select more from tick order by tick desc limit 1) -- else claims are news, too
+           and pg_try_advisory_lock(1364481111, 'queue'::regclass::oid::int);
+end $$;
+comment on function take_place(interval) is 'The scheduler, in which nothing was new for so long, takes slot 0 unless a worker could: one '
+    'that waits behind is woken to take it';
+
+create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
+    listening boolean default false)
+returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean)
+language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
+begin
+    waits := false;
+    if direct then
+        perform pg_advisory_unlock_all(); -- the session is the scheduler's own
+        waits := take_place(quiet);
+    end if;
+    if waits and not listening then
+        unlisten *;
+        execute format('listen %I', slot_channel(0));
+    end if;
+    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, 500) s;
+    if waits and not active then
+        perform pg_advisory_unlock_all();
+        waits := false;
+    elsif waits and not listening then
+        wait_ms := 0; -- it listens only from the end of this transaction on
+    end if;
+    look_ms := case when active and not waits then idle_wait() else wait_ms end;
+    return next;
+end $$;
+comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which nothing was new for so long (quiet): '
+    'where no worker waits to be woken by a push, this session does (waits), until the next call; through a pooler it asks is_new() '
+    'each look_ms. backend_pid: as in claim_or_wait. listening: it has waited before on this connection';

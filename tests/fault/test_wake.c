@@ -6,6 +6,7 @@
 #include "tests/harness.h"
 
 #include <grp.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -259,6 +260,113 @@ a_pooled_session_takes_no_lock(void **state)
     leave();
 }
 
+/* --- the scheduler waits, too --- */
+
+/* One step of a process of its own in which nothing was new for a second; does it wait now? */
+static bool
+step_or_wait(struct session *s, const char *holder)
+{
+    PGresult *r = pg_query(s->conn,
+                           "select active, waits, wait_ms from queues.schedule_or_wait('%s', '1 s',"
+                           " %d, %s)",
+                           holder, PQbackendPID(s->conn), s->slot == 0 ? "true" : "false");
+    bool waits = *PQgetvalue(r, 0, 1) == 't';
+
+    if (waits && s->slot != 0)
+        assert_string_equal(PQgetvalue(r, 0, 2), "0"); /* it listens only now */
+    s->slot = waits ? 0 : -1;
+    PQclear(r);
+    return waits;
+}
+
+static void
+a_push_wakes_the_scheduler_where_no_worker_waits(void **state)
+{
+    struct session s, other;
+
+    (void)state;
+    enter("sleeper");
+    make_known("q");
+    pg_run(conn, "select queues.scheduler_stop('test')");
+    s = session_new("s");
+    other = session_new("other");
+    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
+    assert_true(step_or_wait(&s, "s"));
+    assert_true(step_or_wait(&s, "s"));
+    assert_false(step_or_wait(&other, "other")); /* stands by, and holds no place */
+    assert_true(is_left_alone(&s));
+    pg_run(conn, "insert into queues.queue (queue) values ('q')");
+    assert_true(is_woken(&s, WAIT_MS));
+    assert_true(step_or_wait(&s, "s")); /* it cut */
+    assert_int_equal(ask(&other), 1);
+    PQfinish(s.conn);
+    PQfinish(other.conn);
+    leave();
+}
+
+/* A worker makes the step itself when it is woken: one hop less. So the place is its own. */
+static void
+the_scheduler_leaves_its_place_to_a_worker(void **state)
+{
+    struct session s, a;
+
+    (void)state;
+    enter("yields");
+    make_known("q");
+    pg_run(conn, "select queues.scheduler_stop('test')");
+    s = session_new("s");
+    a = session_new("a");
+    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
+    assert_true(step_or_wait(&s, "s"));
+    assert_true(step_or_wait(&s, "s"));
+    wait_in(&a, 1);
+    pg_run(conn, "insert into queues.queue (queue) values ('q')");
+    assert_true(is_woken(&s, WAIT_MS));
+    assert_true(is_left_alone(&a));
+    assert_false(step_or_wait(&s, "s")); /* what it cuts wakes the worker, as does the place */
+    assert_true(is_woken(&a, WAIT_MS));
+    assert_int_equal(ask(&a), 1);
+    wait_in(&a, 0);
+    assert_false(step_or_wait(&s, "s"));
+    PQfinish(s.conn);
+    PQfinish(a.conn);
+    leave();
+}
+
+/* What a scheduler asks between its steps, and a worker that polls. */
+static void
+a_look_sees_what_a_step_would(void **state)
+{
+    (void)state;
+    enter("looks");
+    make_known("q");
+    pg_run(conn, "set search_path = queues");
+    assert_string_equal(pg_value(conn, "select is_new()"), "f");
+    assert_string_equal(pg_value(conn, "select nothing from glance(null)"), "t");
+    pg_run(conn, "insert into queue (queue) select 'q' from generate_series(1, 200)");
+    assert_string_equal(pg_value(conn, "select is_new()"), "t");
+    assert_string_equal(pg_value(conn, "select nothing from glance(null)"), "f");
+    pg_run(conn, "select schedule('test')");
+    assert_string_equal(pg_value(conn, "select is_new()"), "f");
+    assert_string_equal(pg_value(conn, "select nothing from glance(null)"), "f");
+    pg_run(conn, "select count(*) from claim('n', 1)");
+    assert_string_equal(pg_value(conn, "select is_new()"), "t"); /* more should be cut */
+    pg_run(conn, "delete from queue; delete from work_queue");
+    pg_run(conn, "select recount()");
+    pg_wait(conn, "select (schedule('test')).wait_ms > 40", "t", WAIT_MS);
+    assert_string_equal(pg_value(conn, "select nothing from glance(null)"), "t");
+    pg_run(conn, "insert into delta (queue, priority, error_key, failed) values ('q', 0, 'e', 1)");
+    assert_string_equal(pg_value(conn, "select is_new()"), "f"); /* a step does not look at it */
+    pg_run(conn, "insert into queue (queue, run_after) values ('q', now() + interval '1 h')");
+    pg_run(conn, "select schedule('test')");
+    assert_string_equal(
+        pg_value(conn, "select nothing and due > now() + interval '59 min' from glance(null)"),
+        "t");
+    pg_run(conn, "update queue set run_after = now()");
+    assert_string_equal(pg_value(conn, "select nothing from glance(null)"), "f");
+    leave();
+}
+
 /* --- programs --- */
 
 static void
@@ -284,7 +392,7 @@ late_ms(void)
                         "queues.history");
 }
 
-enum { PUSHES = 6, LATE_MS = 1500 };
+enum { PUSHES = 6, LATE_MS = 1500, LOOKS_LATE_MS = 150 };
 
 static void
 push_and_look(const char *sql)
@@ -410,6 +518,102 @@ after_a_restart_it_waits_again(void **state)
     leave();
 }
 
+/* Who waits in slot 0. */
+static const char waiter[] =
+    "select coalesce(min(case when pid in (select backend_pid from queues.node) then 'worker' else "
+    "'scheduler' end), '') from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' "
+    "and classid = 1364481111 and database = (select oid from pg_database where datname = "
+    "current_database())";
+
+static int64_t
+calls_of(const char *function)
+{
+    return pg_int(conn,
+                  "select coalesce(sum(calls), 0) from pg_stat_user_functions where schemaname = "
+                  "'queues' and funcname = '%s'",
+                  function);
+}
+
+/* The scheduler's word is renewed once a second: counts by that clock, not by ours. */
+static void
+wait_terms(int n)
+{
+    char sql[100];
+
+    snprintf(sql, sizeof sql, "select max(term) >= %" PRId64 " from queues.scheduler",
+             pg_int(conn, "select max(term) from queues.scheduler") + n);
+    pg_wait(conn, sql, "t", WAIT_MS);
+}
+
+enum { STEPS_MAX = 40, LOOKS_MAX = 130, TERMS = 5 };
+
+/* Nothing is pushed and nobody works: two steps a second, not twenty. */
+static void
+an_idle_scheduler_rests(void **state)
+{
+    struct proc scheduler;
+
+    (void)state;
+    enter("rests");
+    pg_run(conn, "alter database rests set track_functions = 'all'");
+    proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule", dsn);
+    proc_want(&scheduler, "is active");
+    pg_wait(conn, waiting, "1", WAIT_MS);
+    wait_terms(1);
+    int64_t steps = calls_of("schedule"), looks = calls_of("is_new");
+    wait_terms(TERMS);
+    steps = calls_of("schedule") - steps;
+    looks = calls_of("is_new") - looks;
+    if (steps > STEPS_MAX || looks > 0)
+        fail_msg("%d steps and %d looks in %d s", (int)steps, (int)looks, TERMS);
+    pg_run(conn, "insert into queues.queue (queue) values ('q')");
+    pg_wait(conn, "select count(*) from queues.work_queue", "1", WAIT_MS);
+    proc_done(&scheduler);
+    leave();
+}
+
+/* A backlog that nobody works is no reason to look two hundred times a second. */
+static void
+a_backlog_without_workers_costs_little(void **state)
+{
+    struct proc scheduler;
+
+    (void)state;
+    enter("backlog");
+    pg_run(conn, "alter database backlog set track_functions = 'all'");
+    pg_run(conn, "insert into queues.queue (queue) select 'q' from generate_series(1, 1000)");
+    proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule", dsn);
+    proc_want(&scheduler, "is active");
+    wait_terms(2);
+    int64_t steps = calls_of("schedule"), looks = calls_of("is_new");
+    wait_terms(TERMS);
+    steps = calls_of("schedule") - steps;
+    looks = calls_of("is_new") - looks;
+    if (steps > STEPS_MAX || looks > LOOKS_MAX)
+        fail_msg("%d steps and %d looks in %d s", (int)steps, (int)looks, TERMS);
+    proc_done(&scheduler);
+    leave();
+}
+
+static void
+a_worker_takes_over_the_scheduler_s_place(void **state)
+{
+    struct proc scheduler, worker;
+
+    (void)state;
+    enter("place_of");
+    proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule", dsn);
+    proc_want(&scheduler, "is active");
+    pg_wait(conn, waiter, "scheduler", WAIT_MS);
+    work(&worker);
+    pg_wait(conn, waiter, "worker", WAIT_MS);
+    push_and_look("insert into queues.queue (queue) values ('q')");
+    proc_ends(&worker);
+    pg_wait(conn, waiter, "scheduler", WAIT_MS);
+    proc_done(&scheduler);
+    leave();
+}
+
 static pid_t
 start_bouncer(void)
 {
@@ -436,6 +640,24 @@ start_bouncer(void)
     _exit(127);
 }
 
+/* For who claims by SQL alone: what is pushed after an idle time is cut long before the next step,
+ * which comes half a second after the last. */
+static void
+cut_soon(void)
+{
+    int64_t late = 0;
+
+    for (int i = 0; i < PUSHES; i++) {
+        wait_terms(2);
+        pg_run(conn, "insert into queues.queue (queue) values ('soon')");
+        pg_wait(conn, "select count(*) > 0 from queues.claim('me', 1)", "t", WAIT_MS);
+        late += pg_int(conn, "select (1000 * extract(epoch from (select max(cut_at) from "
+                             "queues.tick) - max(created)))::int from queues.queue");
+    }
+    if (late > PUSHES * LOOKS_LATE_MS)
+        fail_msg("%d jobs were cut %d ms late in all", PUSHES, (int)late);
+}
+
 /* Through a pooler it asks now and then, and leaves no lock behind. */
 static void
 through_a_pooler_it_polls(void **state)
@@ -460,6 +682,7 @@ through_a_pooler_it_polls(void **state)
         fail_msg("%d jobs started %d ms late in all", PUSHES, (int)late_ms());
     assert_string_equal(pg_value(conn, "%s", waiting), "0");
     proc_done(&worker);
+    cut_soon();
     proc_done(&scheduler);
     kill(bouncer, SIGINT);
     waitpid(bouncer, NULL, 0);
@@ -479,12 +702,18 @@ main(void)
         cmocka_unit_test(a_place_that_is_left_is_offered),
         cmocka_unit_test(what_is_not_simple_gets_the_whole_step),
         cmocka_unit_test(a_pooled_session_takes_no_lock),
+        cmocka_unit_test(a_push_wakes_the_scheduler_where_no_worker_waits),
+        cmocka_unit_test(the_scheduler_leaves_its_place_to_a_worker),
+        cmocka_unit_test(a_look_sees_what_a_step_would),
         cmocka_unit_test(a_worker_starts_at_once),
         cmocka_unit_test(without_a_scheduler_too),
         cmocka_unit_test(a_delayed_job_starts_on_time),
         cmocka_unit_test(a_waker_that_stands_still),
         cmocka_unit_test(a_drained_node_leaves_its_place),
         cmocka_unit_test(after_a_restart_it_waits_again),
+        cmocka_unit_test(an_idle_scheduler_rests),
+        cmocka_unit_test(a_backlog_without_workers_costs_little),
+        cmocka_unit_test(a_worker_takes_over_the_scheduler_s_place),
         cmocka_unit_test(through_a_pooler_it_polls),
     };
 
