@@ -161,14 +161,28 @@ on_socket(void *ctx, short revents)
     db_leave(db);
 }
 
+/* What was typed is wrong: it is forgotten, so that it can be typed again. */
+static bool
+refuses_typed(struct db *db, struct err *e)
+{
+    if (!db->password || !PQconnectionUsedPassword(db->conn) || strcmp(e->sqlstate, "28P01") != 0)
+        return false;
+    wipe(db->password);
+    db->password = NULL;
+    fail(e, ERR_AUTH, "the server refuses this password for user %s", db->user);
+    memcpy(e->sqlstate, "28P01", 6);
+    return true;
+}
+
 static void
 give_up(struct db *db)
 {
     struct err e;
 
     err_of_connect(&e, db->conn, db->password);
-    db->wants_password = PQconnectionNeedsPassword(db->conn) == 1;
-    if (db->wants_password) {
+    bool wants = PQconnectionNeedsPassword(db->conn) == 1;
+    db->wants_password = wants || refuses_typed(db, &e);
+    if (wants) {
         fail(&e, ERR_AUTH,
              "the server wants a password for user %s: put it into ~/.pgpass (mode 0600) or the "
              "file that PGPASSFILE names, or name a PGSERVICE that has it",

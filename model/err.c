@@ -25,6 +25,7 @@ fail(struct err *e, enum err_kind kind, const char *fmt, ...)
     e->kind = kind;
     e->sqlstate[0] = 0;
     e->constraint[0] = 0;
+    e->position = 0;
     va_start(ap, fmt);
     int need = vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);

@@ -115,6 +115,7 @@ static const struct field detail_fields[] = {
     {"origin_id",        F_STR,  D(origin_id),        true },
     {"cancel_asked",     F_BOOL, D(cancel_asked),     true },
     {"version",          F_STR,  D(version),          true },
+    {"raw_state",        F_STR,  D(raw_state),        true },
 };
 RECORD(detail, detail_fields, job_detail);
 

@@ -59,7 +59,8 @@ struct job_detail {
     const char *unique_key, *payload, *payload_format, *payload_type, *result, *origin_id;
     int64_t payload_size, run_timeout_ms, lease_timeout_ms;
     int cancel_asked;
-    const char *version; /* an edit must find it unchanged; "" = this adapter has none */
+    const char *version;   /* an edit must find it unchanged; "" = this adapter has none */
+    const char *raw_state; /* the system's own word for its state; "" = it has none */
 };
 
 struct attempt_row {

@@ -173,7 +173,8 @@ take_signals(struct app *a)
 
 /* --- turns and frames ------------------------------------------------------------------------ */
 
-/* Rows that may be hidden from this login, adapters that were not read: said once a source. */
+/* What this login may not do, rows that may be hidden from it, adapters that were not read: said
+ * once a source. */
 static void
 say_warnings(struct app *a)
 {
@@ -182,6 +183,9 @@ say_warnings(struct app *a)
     if (*warned || store_state(a->store) != STORE_OPEN)
         return;
     *warned = true;
+    const struct role_row *role = store_role(a->store);
+    if (app_is_foreign(a) && role && role->can_act != 1 && *role->why)
+        app_say(a, SAY_INFO, "look only: %s", role->why);
     for (int i = 0; store_warning(a->store, i); i++)
         app_say(a, SAY_WARN, "%s", store_warning(a->store, i));
 }

@@ -178,6 +178,8 @@ bool app_say_lost(const struct app *a, struct buf *out);
 void app_say_place(const struct app *a, struct buf *out);
 const char *app_to_know(const struct app *a);
 /* By name or the beginning of one; says so when there is none. */
+/* `what` ("no job yet"), and that there may be some which row security hides from this login. */
+const char *app_none(const struct app *a, const char *what);
 void app_source_named(struct app *a, const char *name);
 
 /* --- saying ------------------------------------------------------------------------------------

@@ -177,6 +177,14 @@ app_to_know(const struct app *a)
     return why && app_is_foreign(a) ? arena_printf(a->frame, "look only: %s", why) : NULL;
 }
 
+const char *
+app_none(const struct app *a, const char *what)
+{
+    const struct role_row *role = store_role(a->store);
+
+    return role && *role->warning ? arena_printf(a->frame, "%s; %s", what, role->warning) : what;
+}
+
 /* --- commands -------------------------------------------------------------------------------- */
 
 void

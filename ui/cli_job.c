@@ -24,6 +24,7 @@ static const struct out_column detail_columns[] = {
     {"queue",         "queue",        OUT_TEXT, D(job.queue),          0},
     {"kind",          "kind",         OUT_TEXT, D(job.kind),           0},
     {"state",         "state",        OUT_TEXT, D(job.state),          0},
+    {"raw_state",     "there called", OUT_NAME, D(raw_state),          0},
     {"priority",      "priority",     OUT_INT,  D(job.priority),       0},
     {"tries",         "tries",        OUT_INT,  D(job.tries),          0},
     {"max_tries",     "max tries",    OUT_INT,  D(job.max_tries),      0},

@@ -216,12 +216,12 @@ run_audit(struct cli *c, const void *options)
 static const struct out_column queue_columns[] = {
     {"queue",          "QUEUE",     OUT_TEXT,  Q(queue),        30},
     {"paused",         "PAUSED",    OUT_BOOL,  Q(paused),       0},
-    {"ready",          "READY",     OUT_BIG,   Q(ready),        0},
-    {"scheduled",      "SCHEDULED", OUT_BIG,   Q(scheduled),    0},
-    {"retry",          "RETRY",     OUT_BIG,   Q(retry),        0},
-    {"running",        "RUNNING",   OUT_BIG,   Q(running),      0},
-    {"failed",         "FAILED",    OUT_BIG,   Q(failed),       0},
-    {"blocked",        NULL,        OUT_BIG,   Q(blocked),      0},
+    {"ready",          "READY",     OUT_COUNT, Q(ready),        0},
+    {"scheduled",      "SCHEDULED", OUT_COUNT, Q(scheduled),    0},
+    {"retry",          "RETRY",     OUT_COUNT, Q(retry),        0},
+    {"running",        "RUNNING",   OUT_COUNT, Q(running),      0},
+    {"failed",         "FAILED",    OUT_COUNT, Q(failed),       0},
+    {"blocked",        NULL,        OUT_COUNT, Q(blocked),      0},
     {"oldest_ready_s", "OLDEST",    OUT_SINCE, Q(oldest_ms),    0},
     {"pushed_per_s",   "PUSHED/s",  OUT_RATE,  Q(pushed_per_s), 0},
     {"done_per_s",     "DONE/s",    OUT_RATE,  Q(done_per_s),   0},
@@ -230,6 +230,7 @@ static const struct out_column queue_columns[] = {
     {"wait_p99_ms",    NULL,        OUT_BIG,   Q(wait_p99_ms),  0},
     {"run_p50_ms",     NULL,        OUT_BIG,   Q(run_p50_ms),   0},
     {"run_p99_ms",     NULL,        OUT_BIG,   Q(run_p99_ms),   0},
+    {"approx",         NULL,        OUT_BOOL,  Q(approx),       0},
     {0},
 };
 /* clang-format on */
@@ -323,6 +324,22 @@ add_idle(const struct rowset *config, struct rowset *counts)
     }
 }
 
+/* Where nothing is said, counts are exact. */
+static bool
+is_approx(const void *row)
+{
+    return ((const struct queue_row *)row)->approx == 1;
+}
+
+static void
+settle_approx(struct rowset *counts)
+{
+    struct queue_row *q = counts->rows;
+
+    for (int i = 0; i < counts->n; i++)
+        q[i].approx = is_approx(&q[i]);
+}
+
 static bool
 is_queue(const struct list_words *w, const void *row)
 {
@@ -351,7 +368,9 @@ run_queues(struct cli *c, const void *options)
         add_settings(&rows[0], &rows[1], foreign);
         add_rates(&rows[2], &rows[1], q.now_ms);
         add_times(&rows[3], &rows[1]);
+        settle_approx(&rows[1]);
         out_begin(&out, list_form(w), q.source, l.columns);
+        out.estimates = is_approx;
         out.now_ms = q.now_ms;
         n = keep_rows(&l, w, &rows[1]);
         out_rows(&out, rows[1].rows, n, rows[1].size);

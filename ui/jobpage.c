@@ -195,6 +195,8 @@ head_what(struct pen *p, const struct job_detail *j)
         put(p, "  kind ", ROLE_TEXT, row->kind);
     pen_put(p, ROLE_DIM, "  state ");
     pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
+    if (*j->raw_state && strcmp(j->raw_state, row->state) != 0) /* as its own system calls it */
+        pen_printf(p, ROLE_DIM, " (%s)", j->raw_state);
     if (row->stale == 1)
         pen_put(p, ROLE_BAD, " stale: its worker seems gone");
     bool now = !strcmp(row->state, "running"); /* this try is not among those so far */

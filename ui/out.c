@@ -58,6 +58,7 @@ is_null(const struct out_column *c, const void *row)
     case OUT_INT:
         return AT(int, row, c) == INT_MIN;
     case OUT_BIG:
+    case OUT_COUNT:
     case OUT_TIME:
     case OUT_SINCE:
         return AT(int64_t, row, c) == FIELD_NULL;
@@ -90,7 +91,7 @@ add_plain(const struct out *o, const struct out_column *c, const void *row, stru
         buf_str(b, AT(char *const, row, c));
     else if (c->kind == OUT_INT)
         buf_printf(b, "%d", AT(int, row, c));
-    else if (c->kind == OUT_BIG)
+    else if (c->kind == OUT_BIG || c->kind == OUT_COUNT)
         buf_printf(b, "%" PRId64, AT(int64_t, row, c));
     else if (c->kind == OUT_TIME)
         buf_str(b, fmt_iso(AT(int64_t, row, c)).s);
@@ -119,8 +120,10 @@ add_cell(const struct out *o, const struct out_column *c, const void *row, struc
     else if (is_text(c->kind)) /* in a pipe, too: it may end at a terminal */
         text_clean(b, AT(char *const, row, c), strlen(AT(char *const, row, c)), TEXT_LINE,
                    c->most && o->terminal ? c->most : INT_MAX);
-    else
+    else {
+        buf_str(b, c->kind == OUT_COUNT && o->estimates && o->estimates(row) ? "~" : "");
         add_plain(o, c, row, b);
+    }
 }
 
 char *
@@ -140,7 +143,8 @@ out_text(const struct out *o, const void *row)
 static bool
 is_right(enum out_kind kind)
 {
-    return kind == OUT_INT || kind == OUT_BIG || kind == OUT_SINCE || kind == OUT_RATE;
+    return kind == OUT_INT || kind == OUT_BIG || kind == OUT_COUNT || kind == OUT_SINCE ||
+           kind == OUT_RATE;
 }
 
 static void

@@ -18,6 +18,7 @@ enum out_kind {
     OUT_LIST,  /* const char *, comma separated: an array in JSON */
     OUT_INT,   /* int; INT_MIN is null */
     OUT_BIG,   /* int64_t; FIELD_NULL is null */
+    OUT_COUNT, /* the same; "~" before it in the table where the row's counts are estimates */
     OUT_TIME,  /* int64_t: ms since 1970 */
     OUT_SINCE, /* int64_t: ms since 1970, shown as its age (seconds in JSON and CSV) */
     OUT_RATE,  /* double a second; NAN is null */
@@ -37,8 +38,9 @@ enum { OUT_COLUMNS = 20 };
 struct out {
     enum out_form form;
     bool terminal;
-    const char *source; /* the first field of every JSON object */
-    int64_t now_ms;     /* for ages: the server's clock */
+    const char *source;                 /* the first field of every JSON object */
+    int64_t now_ms;                     /* for ages: the server's clock */
+    bool (*estimates)(const void *row); /* its counts are; NULL = none are */
     const struct out_column *columns;
     int n;
     int width[OUT_COLUMNS]; /* of the table; made from the first rows */

@@ -276,7 +276,7 @@ failures_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_GROUPS),
-                             .empty = "no failed job"};
+                             .empty = app_none(a, "no failed job")};
     const struct topic_info *t = store_topic(a->store, TOPIC_GROUPS);
 
     if (t->unavailable)

@@ -246,7 +246,7 @@ why_empty(const struct jobs *v)
                             fmt_count(place.looked).s, what);
     if (queue && store_totals(a->store) && !store_queue(a->store, queue))
         return arena_printf(a->frame, "no job matches; no queue is called %s", queue);
-    return *v->filter.text ? "no job matches" : "no job yet";
+    return app_none(a, *v->filter.text ? "no job matches" : "no job yet");
 }
 
 static void

@@ -99,7 +99,7 @@ select j.id::text, j.queue_name::text as queue, j.task_path as kind,
        coalesce(nullif(btrim(substring(btrim(right(j.traceback, 2000), E' \t\r\n') from E'[^\n]*$')), ''), j.exception_class_path) as error,
        null::text as cursor, case when j.status = 'RUNNING' then j.started_at < now() - interval '1 h' end as stale,
        left(j.args_kwargs::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args_kwargs::text)::bigint as payload_size, left(j.return_value::text, 65536) as result
+       octet_length(j.args_kwargs::text)::bigint as payload_size, left(j.return_value::text, 65536) as result, j.status::text as raw_state
 from {schema}.django_tasks_database_dbtaskresult j
 where j.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 

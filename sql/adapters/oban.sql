@@ -175,7 +175,7 @@ select j.id::text, j.queue, j.worker as kind,
        j.attempted_by[1] as node, null::bigint as lease_until_ms, j.errors[array_upper(j.errors, 1)] ->> 'error' as error, null::text as cursor,
        j.state = 'executing' and j.attempted_at < timezone('UTC', now()) - interval '1 h' as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args::text)::bigint as payload_size
+       octet_length(j.args::text)::bigint as payload_size, j.state::text as raw_state
 from {schema}.oban_jobs j
 where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
 

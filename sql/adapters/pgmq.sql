@@ -10,11 +10,11 @@
 -- note: that was put off looks the same. There are no workers, errors or failed messages to be seen; completed ones are those in the archive.
 -- note: What is made visible while a reader still works on it is delivered twice, and the first reader's delete takes both.
 -- note: Needs a server with XML support.
--- lacks: purge: pgmq has no function that empties an archive; delete old rows of its table a_QUEUE by archived_at, or partition the queue
--- lacks: cancel: a message is no job that could be stopped: archive it (discard) or delete it
--- lacks: priority: messages come in the order in which they are to be seen: reschedule them
--- lacks: pause: a reader takes what is there; it is stopped in its own program
--- lacks: release_where: pgmq does not know its readers: requeue the messages that are running
+-- lacks: purge: pgmq has no call for it: delete rows of a_QUEUE by archived_at
+-- lacks: cancel: nobody asks whether a message is wanted: archive it (discard)
+-- lacks: priority: messages come by their time: reschedule them
+-- lacks: pause: its readers are stopped in their own programs
+-- lacks: release_where: pgmq does not know its readers: requeue running messages
 
 -- name: detect
 select n.nspname::text as schema

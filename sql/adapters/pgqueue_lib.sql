@@ -8,10 +8,9 @@
 -- note: history does not keep. A month without a partition of queue_history makes every completion there fail.
 -- note: Row security shows a login the rows of its tenant only, none without one: use the owner or a member of queue_worker.
 -- note: A node ends a job by its id alone.
--- lacks: redrive: there are no queues of dead letters: what failed is in the history, and requeue brings it back
--- lacks: pause: queue_config has a column paused, but no worker reads it: stop the workers of the queue
--- lacks: cancel: a node does not look whether its job is still wanted: delete those that wait
--- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
+-- lacks: redrive: no dead letters here: failed jobs are in the history, requeue them
+-- lacks: pause: no worker reads queue_config.paused: stop the queue's workers
+-- lacks: cancel: no node asks whether its job is wanted: delete those that wait
 
 -- name: detect
 select n.nspname::text as schema
@@ -219,7 +218,7 @@ with j as (
            {ms(w.started::timestamptz)} as started_ms,
            null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
            coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale,
-           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result
+           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result, t.state::text as raw_state
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
     where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
@@ -230,7 +229,7 @@ with j as (
            {ms(h.started::timestamptz)} as started_ms,
            {ms(h.created::timestamptz)} as finished_ms, null::text as node, null::bigint as lease_until_ms,
            coalesce(h.error, '')::text as error, false as stale,
-           h.key::text, h.payload, h.payload_type::text, h.result
+           h.key::text, h.payload, h.payload_type::text, h.result, h.state::text
     from {schema}.queue_history h
     where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
     limit 1
@@ -239,7 +238,7 @@ select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.m
        j.started_ms, j.finished_ms, j.node, j.lease_until_ms, j.error, j.stale, null::text as cursor, j.unique_key,
        case when x.text is not null then x.text else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
        case when j.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
-       j.payload_type, octet_length(j.payload)::bigint as payload_size, encode(substr(j.result, 1, 65536), 'escape') as result
+       j.payload_type, octet_length(j.payload)::bigint as payload_size, encode(substr(j.result, 1, 65536), 'escape') as result, j.raw_state
 from j
 -- what is valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(j.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'

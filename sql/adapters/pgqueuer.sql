@@ -181,7 +181,8 @@ select j.id::text, j.entrypoint as queue, j.entrypoint as kind,
        case when t.is_text then convert_from(j.payload, 'UTF8') else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
        case when not j.kept then 'gone' when j.payload is null then '' when not t.is_text then 'bytes'
             when encode(substr(j.payload, 1, 1), 'escape') in ('{', '[') then 'json' else 'text' end as payload_format,
-       ''::text as payload_type, octet_length(j.payload)::bigint as payload_size, j.dedupe_key as unique_key
+       ''::text as payload_type, octet_length(j.payload)::bigint as payload_size, j.dedupe_key as unique_key,
+       j.status::text as raw_state
 from j cross join lateral (
     select case when octet_length(j.payload) <= 100000 and getdatabaseencoding() = 'UTF8' then encode(j.payload, 'hex') ~
         ('^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]|e0[ab][0-9a-f][89ab][0-9a-f]|e[1-9a-cef](?:[89ab][0-9a-f]){2}'

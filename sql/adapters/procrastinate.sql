@@ -138,7 +138,8 @@ select j.id::text, j.queue_name::text as queue, j.task_name::text as kind,
        {ms(case when j.status = 'doing' then k.last_heartbeat end)} + 30000 as lease_until_ms, ''::text as error, null::text as cursor,
        case when j.status = 'doing' then (k.last_heartbeat > now() - interval '30 s') is not true end as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args::text)::bigint as payload_size, j.queueing_lock as unique_key, j.abort_requested as cancel_asked
+       octet_length(j.args::text)::bigint as payload_size, j.queueing_lock as unique_key, j.abort_requested as cancel_asked,
+       j.status::text as raw_state
 from {schema}.procrastinate_jobs j
 left join {schema}.procrastinate_workers k on k.id = j.worker_id
 left join lateral (

@@ -184,7 +184,8 @@ select j.id::text, j.queue, j.kind,
        j.state = 'running' and j.attempted_at < now() - interval '1 h' as stale,
        encode(j.unique_key, 'hex') as unique_key, left(j.args::text, 1000000) as payload, 'json' as payload_format,
        'application/json' as payload_type, octet_length(j.args::text)::bigint as payload_size,
-       left(j.metadata ->> 'output', 65536) as result, j.metadata ? 'cancel_attempted_at' and j.state = 'running' as cancel_asked
+       left(j.metadata ->> 'output', 65536) as result, j.metadata ? 'cancel_attempted_at' and j.state = 'running' as cancel_asked,
+       j.state::text as raw_state
 from {schema}.river_job j
 where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
 

@@ -142,7 +142,7 @@ select t.id::text as id, t.queue::text as queue, '' as kind,
        null::text as cursor,
        case when x.text is not null then x.text else encode(substr(t.payload, 1, 65536), 'hex') end as payload,
        case when t.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
-       t.payload_type::text as payload_type, octet_length(t.payload)::bigint as payload_size
+       t.payload_type::text as payload_type, octet_length(t.payload)::bigint as payload_size, t.state::text as raw_state
 from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
 -- what is valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(t.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'

@@ -119,7 +119,7 @@ select t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '
        null::text as node, null::bigint as lease_until_ms, '' as error,
        t.status = 'in_progress' and t.updated_at < now() - interval '1 hour' as stale, null::text as cursor,
        left(t.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(t.payload::text)::bigint as payload_size
+       octet_length(t.payload::text)::bigint as payload_size, t.status::text as raw_state
 from (select null::int as retry_count) d
     cross join lateral (select id, status, payload, created_at, updated_at, retry_count from {schema}.tasks) t
 where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))

@@ -321,7 +321,7 @@ test_finds_mistakes(void **state)
         {"task as queue, null::boolean",                             "task as queue, null::text",
          "column paused is not boolean"                                                                                                    },
         {"from {schema}.jobs\nwhere status <> 'done' group",
-         "from {schema}.job\nwhere status <> 'done' group",                                            "queues:20 42P01"                   },
+         "from {schema}.job\nwhere status <> 'done' group",                                            "queues:22 42P01"                   },
         {"id::text = any($1::text[]) and status <> 'working'",
          "id = any($1::bigint[]) and status <> 'working'",                                             "delete:"                           },
         {"where id::text = any($1::text[]) and status <> 'working'",

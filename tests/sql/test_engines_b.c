@@ -77,6 +77,7 @@ procrastinate_acts(void **state)
     pg_run(other, "begin; select from procrastinate_jobs where id in (6, 8) for update");
     assert_string_equal(foreign_act(&q, SEC_RESCUE, "ids={6}", NULL), "");
     assert_string_equal(foreign_act(&q, SEC_RELEASE_WHERE, "node=2", NULL), "");
+    pg_run(other, "rollback");
     PQfinish(other);
     assert_string_equal(foreign_act(&q, SEC_RESCUE, "ids={5,6,9,10,11}", NULL), "6 ready");
     assert_string_equal(events(&q, 6), "deferred_for_retry scheduled");

@@ -97,7 +97,7 @@ pgmq_acts_by_its_functions(void **state)
     expect_act(&f, "", SEC_EXTEND, "ids={orders:5}", "by=-1 seconds");
     assert_string_equal(adapter_note(f.a, SEC_EXTEND, "guard"),
                         "only messages that are running; never shortened");
-    assert_non_null(strstr(adapter_lacks(f.a, SEC_PURGE), "a_QUEUE by archived_at"));
+    assert_non_null(strstr(adapter_lacks(f.a, SEC_PURGE), "delete rows of a_QUEUE by archived_at"));
     expect_act(&f, "orders:1 scheduled, orders:5 running", SEC_TIME, "ids={orders:1,orders:5}",
                pg_value(f.conn, "select 'at=' || now() + interval '1 hour'"));
     expect_row(&f, "60 60",

@@ -32,13 +32,24 @@ struct db {
     int next;        /* the first one that was not answered */
     int64_t took_us; /* what answers say that they took; 0 = 1 ms */
     struct err error;
+    enum db_state state;
+    char host[32], name[32]; /* of a conninfo "HOST/NAME" */
+    char password[32];       /* the last one that came */
+    int retries;
 };
 
 struct db *
 db_new(struct loop *l, const struct db_options *o)
 {
-    (void)l, (void)o;
-    return xcalloc(1, sizeof(struct db));
+    struct db *db = xcalloc(1, sizeof *db);
+    const char *slash = o && o->conninfo ? strchr(o->conninfo, '/') : NULL;
+
+    (void)l;
+    snprintf(db->host, sizeof db->host, "local");
+    snprintf(db->name, sizeof db->name, "%s", slash ? slash + 1 : "fake");
+    if (slash)
+        snprintf(db->host, sizeof db->host, "%.*s", (int)(slash - o->conninfo), o->conninfo);
+    return db;
 }
 
 void
@@ -169,8 +180,7 @@ db_last_error(const struct db *db)
 const char *
 db_name(const struct db *db)
 {
-    (void)db;
-    return "fake";
+    return db->name;
 }
 
 const char *
@@ -183,8 +193,25 @@ db_user(const struct db *db)
 const char *
 db_host(const struct db *db)
 {
-    (void)db;
-    return "local";
+    return db->host;
+}
+
+enum db_state
+db_state(const struct db *db)
+{
+    return db->state;
+}
+
+void
+db_password(struct db *db, const char *password)
+{
+    snprintf(db->password, sizeof db->password, "%s", password);
+}
+
+void
+db_retry_now(struct db *db)
+{
+    db->retries++;
 }
 
 void

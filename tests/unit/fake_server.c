@@ -249,10 +249,16 @@ take_message(struct fake *f, char type, const char *body)
         buf_printf(&f->queries, "%s\n", query);
     } else if (type == 'p') {
         struct buf hello = {0};
+        bool good = !f->good_password || !strcmp(f->good_password, body);
         snprintf(f->password, sizeof f->password, "%s", body);
-        fake_hello(&hello);
+        if (good)
+            fake_hello(&hello);
+        else
+            fake_error(&hello, "FATAL", "28P01", "password authentication failed");
         fake_send(f, &hello);
         buf_free(&hello);
+        if (!good)
+            hang_up(f);
     }
 }
 
@@ -350,6 +356,7 @@ fake_reset(struct fake *f)
 {
     buf_free(&f->greeting.bytes);
     f->greeting.hangs_up = false;
+    f->good_password = NULL;
     for (int i = 0; i < f->nanswers; i++)
         buf_free(&f->answers[i].bytes);
     memset(f->answers, 0, sizeof f->answers);

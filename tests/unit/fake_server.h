@@ -31,6 +31,7 @@ struct fake {
     struct buf slow;
     int connections, syncs, cancels;
     char password[50];                    /* as the client sent it */
+    const char *good_password;            /* others are refused; NULL = none is */
     struct buf queries;                   /* texts of Parse messages, a line each */
     void (*on_cancel)(struct fake *fake); /* NULL = nothing happens */
     bool holds_cancel; /* a cancel request stays unanswered until fake_let_cancel */

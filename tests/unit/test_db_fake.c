@@ -316,6 +316,13 @@ password_is_asked_for(void **state)
     get(f, &h); /* stopped: the same answer, no new attempt */
     assert_int_equal(h.err.kind, ERR_AUTH);
     assert_int_equal(f->fake->connections, 1);
+    f->fake->good_password = "open sesame";
+    db_password(f->db, "wrong");
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_non_null(strstr(h.err.text, "refuses this password"));
+    assert_string_equal(h.err.sqlstate, "28P01");
+    assert_true(db_needs_password(f->db)); /* to be typed again */
     db_password(f->db, "open sesame");
     good(f, 5);
     get(f, &h);

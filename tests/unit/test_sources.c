@@ -1,0 +1,361 @@
+/*
+ * Several sources against scripted connections: what they are called, what is found beside each
+ * other, who is asked how often, and how one of them is told in a line.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/clock.h"
+#include "model/sources.h"
+#include "tests/unit/fake_db.h"
+
+#define SERVER "server_version user database now_ms backend_pid in_recovery read_only is_superuser"
+#define COUNTS "queue scheduled ready retry running failed oldest_ms approx"
+
+struct fixture {
+    struct loop *loop;
+    struct sources *ss;
+};
+
+static struct fixture *
+connect_to(void **state, const char *const *conninfos, int n)
+{
+    static struct fixture f;
+    struct source_options o[SOURCES_MAX + 5] = {0};
+    struct err e = {0};
+
+    for (int i = 0; i < n; i++)
+        o[i] = (struct source_options){.conninfo = conninfos[i], .interval_ms = 100};
+    f.loop = loop_new();
+    f.ss = sources_new(f.loop, o, n, &e);
+    if (!f.ss)
+        fail_msg("%s", e.text);
+    *state = &f;
+    return &f;
+}
+
+static int
+tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    sources_free(f->ss);
+    loop_free(f->loop);
+    return 0;
+}
+
+static struct db *
+db_at(struct fixture *f, int i)
+{
+    struct source *s = sources_peek(f->ss, i);
+
+    assert_non_null(s);
+    return source_watcher(s);
+}
+
+/* Turns the loop until the source has asked something. */
+static const struct fake_call *
+asked(struct fixture *f, int i)
+{
+    struct db *db = db_at(f, i);
+    struct err e;
+    int64_t deadline = clock_ms() + 5000;
+
+    while (db->next == db->n) {
+        int64_t left = deadline - clock_ms();
+        assert_true(left > 0 && loop_turn(f->loop, (int)left, &e));
+    }
+    return &db->call[db->next];
+}
+
+static bool
+is_called(const char *name, struct adapter *a, int i)
+{
+    adapter_become(a, i);
+    return !strcmp(adapter_name(a), name);
+}
+
+/* The database has these systems: "river.public", ... up to NULL. */
+static void
+answer_detects(struct fixture *f, int i, const char *const *systems)
+{
+    struct result *tables[ADAPTERS_MAX + 1];
+    struct err e;
+    struct adapter *a = adapter_open(NULL, &e);
+    int n = adapter_candidates(a);
+
+    assert_int_equal(asked(f, i)->n, n + 1);
+    for (int k = 0; k < n; k++) {
+        char schemas[2][32] = {"", ""};
+        int found = 0;
+        for (const char *const *s = systems; *s; s++) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(*s, "."), *s);
+            if (is_called(name, a, k) && found < 2)
+                snprintf(schemas[found++], sizeof schemas[0], "%s", strchr(*s, '.') + 1);
+        }
+        tables[k] = fake_table("schema", found > 0 ? schemas[0] : NULL,
+                               found > 1 ? schemas[1] : NULL, NULL);
+    }
+    tables[n] = fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL);
+    fake_answer(db_at(f, i), tables);
+    adapter_free(a);
+}
+
+static void
+answer_role(struct fixture *f, int i, const char *version, const char *role)
+{
+    struct result *tables[] = {fake_table("version", version, NULL),
+                               fake_table("role can_act why", role, NULL),
+                               fake_table("now_ms spent_us", "1763712000000|10", NULL)};
+
+    assert_int_equal(asked(f, i)->n, 3);
+    db_at(f, i)->state = DB_READY;
+    fake_answer(db_at(f, i), tables);
+}
+
+static void
+open_one(struct fixture *f, int i, const char *const *systems)
+{
+    answer_detects(f, i, systems);
+    answer_role(f, i, "7", "operator|t|~");
+}
+
+static struct source_line
+line(struct fixture *f, int i)
+{
+    struct source_line l;
+
+    sources_line(f->ss, i, &l);
+    return l;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+static void
+test_names_of_places(void **state)
+{
+    static const char *const places[] = {"db1/shop", "db2/shop", "db1/books", "db3/same",
+                                         "db3/same", "/tmp/x",   "db9/"};
+    struct fixture *f = connect_to(state, places, 7);
+
+    assert_int_equal(sources_n(f->ss), 7);
+    assert_string_equal(sources_name(f->ss, 0), "db1/shop");
+    assert_string_equal(sources_name(f->ss, 1), "db2/shop");
+    assert_string_equal(sources_name(f->ss, 2), "books"); /* alone: no host */
+    assert_string_equal(sources_name(f->ss, 3), "db3/same#4");
+    assert_string_equal(sources_name(f->ss, 4), "db3/same#5");
+    assert_string_equal(sources_name(f->ss, 6), "source7"); /* nothing is known of it */
+    assert_int_equal(sources_find(f->ss, "db2/shop"), 1);
+    assert_int_equal(sources_find(f->ss, "bo"), 2);
+    assert_int_equal(sources_find(f->ss, "db"), -2);
+    assert_int_equal(sources_find(f->ss, "nothing"), -1);
+    assert_string_equal(line(f, 1).host, "db2");
+    assert_string_equal(line(f, 1).database, "shop");
+}
+
+/* What a database has beside the first one: told once, with names that tell them apart. */
+static void
+test_found_beside(void **state)
+{
+    static const char *const one[] = {"db1/shop"};
+    static const char *const systems[] = {"native.queues", "river.public", "river.jobs2", NULL};
+    struct fixture *f = connect_to(state, one, 1);
+
+    assert_string_equal(sources_name(f->ss, 0), "shop");
+    assert_false(sources_update(f->ss));
+    open_one(f, 0, systems);
+    assert_true(sources_update(f->ss));
+    assert_false(sources_update(f->ss)); /* nothing is new */
+    assert_int_equal(sources_n(f->ss), 3);
+    assert_string_equal(sources_name(f->ss, 0), "shop:native");
+    assert_string_equal(sources_name(f->ss, 1), "shop:river.public");
+    assert_string_equal(sources_name(f->ss, 2), "shop:river.jobs2");
+    assert_int_equal(sources_find(f->ss, "shop:river"), -2);
+    assert_int_equal(sources_find(f->ss, "shop:river.j"), 2);
+    assert_null(sources_peek(f->ss, 1)); /* found, and left alone */
+    assert_int_equal(line(f, 1).state, SOURCE_UNSEEN);
+    assert_string_equal(line(f, 1).adapter, "river");
+    assert_string_equal(line(f, 2).schema, "jobs2");
+    /* the first look connects, to its own schema only */
+    struct err e;
+    assert_non_null(sources_at(f->ss, 2, &e));
+    assert_ptr_equal(sources_at(f->ss, 2, &e), sources_peek(f->ss, 2));
+    assert_string_equal(db_at(f, 2)->host, "db1");
+    store_want(source_store(sources_peek(f->ss, 2)), TOPIC_QUEUES, true);
+    struct result *tables[] = {fake_table("schema", "public", "jobs2", NULL),
+                               fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL)};
+    assert_int_equal(asked(f, 2)->n, 2); /* one candidate: it is known which */
+    fake_answer(db_at(f, 2), tables);
+    answer_role(f, 2, "7", "operator|t|~");
+    sources_update(f->ss);
+    assert_int_equal(sources_n(f->ss), 3);
+    assert_string_equal(adapter_schema(source_adapter(sources_peek(f->ss, 2))), "jobs2");
+    assert_string_equal(sources_name(f->ss, 2), "shop:river.jobs2");
+}
+
+static void
+test_too_many(void **state)
+{
+    static const char *const systems[] = {"native.queues", "river.public", NULL};
+    const char *places[SOURCES_MAX + 3];
+    char names[SOURCES_MAX + 3][16];
+
+    for (int i = 0; i < SOURCES_MAX + 3; i++) {
+        snprintf(names[i], sizeof names[i], "h/db%d", i);
+        places[i] = names[i];
+    }
+    struct fixture *f = connect_to(state, places, SOURCES_MAX + 3);
+    assert_int_equal(sources_n(f->ss), SOURCES_MAX);
+    assert_int_equal(sources_left_out(f->ss), 3);
+    store_want(source_store(sources_peek(f->ss, 0)), TOPIC_QUEUES, true);
+    open_one(f, 0, systems);
+    sources_update(f->ss);
+    assert_int_equal(sources_n(f->ss), SOURCES_MAX);
+    assert_int_equal(sources_left_out(f->ss), 4); /* and what was found beside */
+}
+
+/* --- who is asked ---------------------------------------------------------------------------- */
+
+static int
+interval(struct fixture *f, int i)
+{
+    return store_interval(source_store(sources_peek(f->ss, i)));
+}
+
+/* Behind the screen nothing is asked; all in one table share what one of them would ask. */
+static void
+test_turns(void **state)
+{
+    static const char *const places[] = {"db1/shop", "db2/books"};
+    static const char *const systems[] = {"native.queues", "river.public", NULL};
+    struct fixture *f = connect_to(state, places, 2);
+
+    sources_show(f->ss, 0, false);
+    open_one(f, 0, systems);
+    assert_true(sources_update(f->ss));
+    assert_int_equal(sources_n(f->ss), 3);
+    assert_int_equal(interval(f, 0), 100);
+    assert_null(sources_peek(f->ss, 2));
+    sources_show(f->ss, 0, true);
+    assert_non_null(sources_peek(f->ss, 2));
+    assert_int_equal(interval(f, 0), 200); /* two of this database, */
+    assert_int_equal(interval(f, 2), 200);
+    assert_int_equal(interval(f, 1), 100); /* one of that */
+    sources_set_interval(f->ss, 300);
+    assert_int_equal(sources_interval(f->ss), 300);
+    assert_int_equal(interval(f, 2), 600);
+    sources_show(f->ss, 1, false);
+    assert_int_equal(interval(f, 0), 300);
+    sources_freeze(f->ss, true);
+    assert_true(store_is_frozen(source_store(sources_peek(f->ss, 1))));
+    sources_freeze(f->ss, false);
+    assert_false(store_is_frozen(source_store(sources_peek(f->ss, 1))));
+}
+
+/* One that is first looked at while all stand still stands still as well; a password is that of the
+ * connection string. */
+static void
+test_belongs_together(void **state)
+{
+    static const char *const places[] = {"db1/shop", "db2/books"};
+    static const char *const systems[] = {"native.queues", "river.public", NULL};
+    struct fixture *f = connect_to(state, places, 2);
+    struct err e;
+
+    sources_show(f->ss, 0, false);
+    open_one(f, 0, systems);
+    sources_update(f->ss);
+    sources_freeze(f->ss, true);
+    assert_non_null(sources_at(f->ss, 2, &e));
+    assert_true(store_is_frozen(source_store(sources_peek(f->ss, 2))));
+    sources_password(f->ss, 2, "sesame");
+    assert_string_equal(db_at(f, 0)->password, "sesame");
+    assert_string_equal(db_at(f, 2)->password, "sesame");
+    assert_string_equal(db_at(f, 1)->password, "");
+    assert_int_equal(db_at(f, 0)->retries, 1);
+    assert_int_equal(db_at(f, 1)->retries, 0);
+}
+
+/* --- one of them in a line ------------------------------------------------------------------- */
+
+static void
+test_states(void **state)
+{
+    static const char *const places[] = {"db1/a", "db1/b", "db1/c", "db1/d"};
+    static const char *const systems[] = {"native.queues", NULL};
+    static const char *const none[] = {NULL};
+    struct fixture *f = connect_to(state, places, 4);
+
+    sources_show(f->ss, 0, true);
+    assert_int_equal(line(f, 0).state, SOURCE_CONNECTING);
+    assert_string_equal(line(f, 0).adapter, ""); /* until it is known */
+    open_one(f, 0, systems);
+    assert_int_equal(line(f, 0).state, SOURCE_OPEN);
+    assert_string_equal(line(f, 0).why, "");
+    assert_string_equal(line(f, 0).version, "7");
+    answer_detects(f, 1, systems);
+    answer_role(f, 1, "7", "viewer|f|bob may only look");
+    assert_int_equal(line(f, 1).state, SOURCE_LOOK_ONLY);
+    assert_string_equal(line(f, 1).why, "bob may only look");
+    answer_detects(f, 2, none);
+    assert_int_equal(line(f, 2).state, SOURCE_MISSING);
+    assert_non_null(strstr(line(f, 2).why, "no queue in database c"));
+    asked(f, 3);
+    fake_fail(db_at(f, 3), ERR_CONN, "", false);
+    db_at(f, 3)->error = (struct err){.kind = ERR_CONN, .text = "no route"};
+    assert_int_equal(line(f, 3).state, SOURCE_LOST);
+    assert_string_equal(line(f, 3).why, "no route");
+    for (int s = SOURCE_UNSEEN; s <= SOURCE_OPEN; s++)
+        assert_true(*source_state_word((enum source_state)s));
+}
+
+/* Numbers are there when the queues have come; of one that broke they stand, and are old. */
+static void
+test_numbers(void **state)
+{
+    static const char *const places[] = {"db1/a"};
+    static const char *const systems[] = {"native.queues", NULL};
+    struct fixture *f = connect_to(state, places, 1);
+
+    sources_show(f->ss, 0, false);
+    store_want(source_store(sources_peek(f->ss, 0)), TOPIC_QUEUES, true);
+    open_one(f, 0, systems);
+    assert_true(line(f, 0).age_ms < 0 && line(f, 0).ready == FIELD_NULL);
+    uint64_t before = sources_generation(f->ss);
+    struct result *tables[] = {fake_table("queue paused", "q|f", NULL),
+                               fake_table(COUNTS, "q|0|12|0|0|3|~|f", "r|0|1|0|0|1|~|t", NULL),
+                               fake_table("queue at_ms pushed completed fails", NULL),
+                               fake_table("now_ms spent_us", "1763712000000|10", NULL)};
+    assert_int_equal(asked(f, 0)->n, 4);
+    fake_answer(db_at(f, 0), tables);
+    assert_true(sources_generation(f->ss) > before);
+    struct source_line l = line(f, 0);
+    assert_int_equal(l.ready, 13);
+    assert_int_equal(l.failed, 4);
+    assert_true(l.approx && !l.stale && l.age_ms >= 0); /* one of them is an estimate */
+    db_at(f, 0)->state = DB_BACKOFF;
+    db_at(f, 0)->error = (struct err){.kind = ERR_CONN, .text = "gone"};
+    l = line(f, 0);
+    assert_int_equal(l.state, SOURCE_LOST);
+    assert_string_equal(l.why, "gone");
+    assert_int_equal(l.ready, 13);
+    assert_true(l.stale);
+}
+
+int
+main(void)
+{
+#define T(test) cmocka_unit_test_teardown(test, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(test_names_of_places),  T(test_found_beside), T(test_too_many), T(test_turns),
+        T(test_belongs_together), T(test_states),       T(test_numbers),
+    };
+#undef T
+
+    setenv("XDG_CONFIG_HOME", "/nowhere", 1); /* no adapters of the user's own */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
