@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/proc.h"
+
 static PGconn *books; /* the second database */
 
 /* Our own queue, River's and a table of tasks in one database. */
@@ -313,6 +315,85 @@ both_can_be_acted_on(void **state)
     assert_string_equal(pg_value(books, "select status from tasks where id = 6"), "failed");
 }
 
+/* --- one system in two schemas --------------------------------------------------------------- */
+
+static PGconn *
+twins(void)
+{
+    PGconn *conn = pg_connect(pg_newdb("twins"));
+
+    for (int i = 0; i < 2; i++) {
+        const char *schema = i ? "west" : "east";
+        pg_run(conn, "create schema %s; set search_path = %s", schema, schema);
+        pg_file(conn, "tests/adapters/river.sql");
+    }
+    pg_run(conn, "update west.river_job set queue = 'western' where queue = 'default'");
+    return conn;
+}
+
+/* All that the act must leave alone. */
+static const char *
+east_side(PGconn *conn)
+{
+    return pg_value(conn, "select md5(string_agg(j::text, ',' order by id)) from east.river_job j");
+}
+
+/* Both in the overview, each by its schema; an act on one leaves the other alone, whose jobs have
+ * the same ids. */
+static void
+twins_side_by_side(void **state)
+{
+    PGconn *conn = twins();
+    char *east = strdup(east_side(conn)), *dsn = strdup(pg_dsn("twins"));
+    const char *argv[] = {getenv("QUEUETOP"), "--interval", "200ms", dsn, NULL};
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    vt_spawn(&vt, 24, 100, argv, NULL);
+    vt_want(&vt, "2 queue systems here");
+    vt_keys(&vt, "0");
+    vt_want_row(&vt, 0, "2 sources");
+    vt_want(&vt, "twins:river.east");
+    vt_want(&vt, "twins:river.west");
+    vt_want(&vt, "default");
+    vt_want(&vt, "western");
+    vt_want(&vt, "failed 8"); /* four of each */
+    filter(&vt, "western");
+    vt_gone(&vt, "default");
+    assert_true(vt_find(&vt, "twins:river.west", &row, &col));
+    assert_non_null(strstr(vt_row(&vt, row), "western"));
+    assert_false(vt_find(&vt, "twins:river.east", &row, &col));
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, "twins:river.west 2/2");
+    vt_keys(&vt, "2");
+    filter(&vt, "id:1");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "c");
+    vt_want(&vt, "JobCancel");
+    vt_want(&vt, "twins"); /* where */
+    vt_keys(&vt, "y");
+    vt_want(&vt, "cancel of");
+    assert_string_equal(pg_value(conn, "select state from west.river_job where id = 1"),
+                        "cancelled");
+    assert_string_equal(east_side(conn), east);
+    con_quit(&vt);
+    /* a verb is not let guess which is meant */
+    char *said, *out;
+    assert_int_equal(proc_run(NULL, &out, &said, "delete --id 1 --yes \"%s\"", dsn), 2);
+    assert_non_null(strstr(said, "east"));
+    assert_non_null(strstr(said, "west"));
+    free(said), free(out);
+    assert_int_equal(proc_run(NULL, &out, &said, "delete --id 1 --yes --schema west \"%s\"", dsn),
+                     0);
+    free(said), free(out);
+    assert_string_equal(pg_value(conn, "select count(*) from west.river_job where id = 1"), "0");
+    assert_string_equal(east_side(conn), east);
+    free(east);
+    free(dsn);
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -324,6 +405,7 @@ main(void)
         cmocka_unit_test_setup(what_it_lacks, three_in_one),
         cmocka_unit_test_setup(one_dies, two_databases),
         cmocka_unit_test_setup(both_can_be_acted_on, two_databases),
+        cmocka_unit_test(twins_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, con_setup, teardown);
