@@ -9,6 +9,7 @@
 -- tables: job queue version
 -- note: A job's id is its queue and its uuid: "mail:0d4c…". Nodes are not known to pg-boss; no queue can be paused.
 -- note: A larger priority runs sooner. Nothing knows how many jobs failed or run: large tables are read in part, or its own cached counts are shown.
+-- note: From 128 MB on the list of jobs goes as their rows lie, from the end of the table: what was written last, mostly.
 -- note: A failed job may have a copy in its dead letter queue: each can be run again.
 -- note: Between versions its columns differ. What only newer ones have is read where it stands, and offered from that version on.
 
@@ -42,7 +43,7 @@ with s as materialized (
     select least(1, 16384 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
 ), q as materialized (
-    select q.*, s.part, s.part < 1 and q.failed_count is not null and q.monitor_on > now() - interval '10 min' as cached
+    select q.*, s.part, coalesce(s.part < 1 and q.failed_count is not null and q.monitor_on > now() - interval '10 min', false) as cached
     from s cross join (select null::bigint as deferred_count, null::bigint as ready_count, null::bigint as active_count,
                               null::bigint as failed_count, null::timestamptz as monitor_on) d
     cross join lateral (select name, deferred_count::bigint, ready_count::bigint, active_count::bigint, failed_count::bigint, monitor_on
@@ -75,45 +76,82 @@ left join lateral (
 order by 1
 
 -- name: counts_final
--- cost: reads all jobs
-select name as queue, count(*) filter (where state = 'completed') as completed, count(*) filter (where state = 'cancelled') as cancelled
-from {schema}.job where state in ('completed', 'cancelled') group by name order by 1
+-- cost: reads all jobs, of a large table 128 MB
+with s as materialized (
+    select least(1, 16384 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
+    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+)
+select j.name as queue, round(count(*) filter (where j.state = 'completed') / s.part)::bigint as completed,
+       round(count(*) filter (where j.state = 'cancelled') / s.part)::bigint as cancelled, s.part < 1 as approx
+from s cross join (select name, state from {schema}.job tablesample system ((select 100 * part from s))) j
+where j.state in ('completed', 'cancelled') group by j.name, s.part order by 1
 
 -- name: jobs
 -- params: queue states raw_states error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first; there is no index of that. Where texts must be looked at, n jobs are read; a row without an id and with its
--- cursor says where to go on.
-with w as materialized (
-    select j.*, j.name || ':' || j.id as key, s.state as now_is, s.tries,
+-- Newest first; there is no index of that. A table of 128 MB and more is listed as its rows lie, from its end, 256 pages at a time
+-- until there are enough, 2 n pages at most: what was written last is mostly there, and nothing is left out. It is ordered all the
+-- same where an index leaves at most 20000 rows (a queue's, those that wait), and before server 14, which can't read from a page on.
+-- Where texts must be looked at, n jobs are read. A row without an id and with its cursor says where to go on.
+with s as materialized (
+    select case when $14::text is not null then k.at is not null
+                when $11::text[] is not null or t.size < 16384 * 8192.0 or current_setting('server_version_num')::int < 140000 then false
+                when $1::text is null and not coalesce($2::text[] <@ '{scheduled,ready,retry}', false) then true
+                else (select count(*) from (
+                          select from (select false as blocked) d
+                          cross join lateral (select name, state, blocked from {schema}.job) j
+                          where ($1::text is null or j.name = $1::text)
+                            and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or j.state < 'active' and not j.blocked)
+                          limit 20001) x) > 20000 end as by_place,
+           coalesce(k.page + 1, t.pages) as top, greatest(coalesce(k.page + 1, t.pages) - 2 * coalesce($12::int, 10000)::bigint, 0) as low, k.at, k.part
+    from (select coalesce(sum(pg_relation_size(relid)), 0) as size,
+                 coalesce(max(pg_relation_size(relid)), 0) / current_setting('block_size')::int as pages
+          from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf) t
+    cross join (select split_part(c, '/', 1)::tid as at, split_part(c, '/', 2)::oid as part,
+                       substr(split_part(c, ',', 1), 2)::bigint as page
+                from (select substring($14::text from '^\([0-9]{1,9},[0-9]{1,4}\)/[0-9]{1,9}$') as c) c) k
+), w as materialized (
+    select j.*, j.name || ':' || j.id as key,
            case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
                 + coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint)) end as until,
            case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
-                case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error
-    from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
-                 null::interval as expire_in) d
-    cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on,
-                               output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in
-                        from {schema}.job) j
+                case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
+           coalesce(j.at || '/' || j.part, j.created_on || '/' || j.id) as cursor
+    from s cross join lateral generate_series(case when s.by_place then s.top else 1 end, case when s.by_place then s.low else 0 end + 1, -256) p
     cross join lateral (
-        select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
-                    when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-               case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries) s
-    where ($1::text is null or j.name = $1::text)
-      and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
-      and ($2::text[] is null or s.state = any($2::text[]))
-      and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked) -- as the index of what waits has it
-      and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
-      and ($7::interval is null or j.created_on < now() - $7::interval)
-      and ($8::interval is null or j.created_on > now() - $8::interval)
-      and ($9::int is null or s.tries >= $9::int)
-      and ($10::int is null or s.tries <= $10::int)
-      and ($11::text[] is null or (j.name, j.id) in (
-              select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
-              where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
-      and ($14::text is null or (j.created_on, j.id) <
-              (case when $14::text ~ '^[^/]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 1)::timestamptz end,
-               case when $14::text ~ '^[^/]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
-    order by j.created_on desc, j.id desc
+        select j.*, z.state as now_is, z.tries
+        from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
+                     null::interval as expire_in) d
+        cross join lateral (
+            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
+                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, created_on as newest, id as newest_id, null::tid as at, null::oid as part
+            from {schema}.job where not (select by_place from s)
+            union all
+            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
+                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null, null, ctid, tableoid
+            from {schema}.job
+            where (select by_place from s) and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid and ctid < format('(%s,0)', p)::tid
+              and (s.at is null or (ctid, tableoid) < (s.at, s.part))) j
+        cross join lateral (
+            select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
+                        when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
+                   case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries) z
+        where ($1::text is null or j.name = $1::text)
+          and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
+          and ($2::text[] is null or z.state = any($2::text[]))
+          and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked) -- as the index of what waits has it
+          and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
+          and ($7::interval is null or j.created_on < now() - $7::interval)
+          and ($8::interval is null or j.created_on > now() - $8::interval)
+          and ($9::int is null or z.tries >= $9::int)
+          and ($10::int is null or z.tries <= $10::int)
+          and ($11::text[] is null or (j.name, j.id) in (
+                  select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
+                  where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
+          and ($14::text is null or s.at is not null or (j.created_on, j.id) <
+                  (case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 1)::timestamptz end,
+                   case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
+        order by newest desc, newest_id desc, at desc, part desc
+        limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end) j
     limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end
 ), f as materialized (
     select * from w
@@ -123,9 +161,11 @@ with w as materialized (
               where strpos(lower(concat_ws(' ', key, error)), lower(x)) = 0))
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', key, error)), lower(x)) > 0))
-    order by created_on desc, id desc limit coalesce($13::int, 100)
+    order by newest desc, newest_id desc, at desc, part desc limit coalesce($13::int, 100)
+), n as (
+    select (select count(*) from w) as looked, (select count(*) from f) as found
 )
-select z.id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node,
+select z.id, queue, kind, z.state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node,
        lease, lease_until_ms, error, cursor, stale
 from (
     select key as id, name as queue, '' as kind, now_is as state, priority, tries, least(retry_limit, 2147483646) + 1 as max_tries,
@@ -134,15 +174,20 @@ from (
            {ms(started_on)} as started_ms,
            {ms(case when state > 'active' then completed_on end)} as finished_ms, null::text as node,
            null::bigint as lease, until as lease_until_ms, left(error, 300) as error,
-           created_on::text || '/' || id as cursor, until < {ms(now())} as stale, created_on as place, id as place2, 0 as mark
+           cursor, until < {ms(now())} as stale, newest, newest_id, at, part, 0 as mark
     from f
     union all
-    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', created_on::text || '/' || id, null, created_on, id, 1
-     from w
+    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', cursor, null, newest, newest_id, at, part, 1
+     from w, n
      where not ($4::text is null and $5::text[] is null and $6::text[] is null)
-       and (select count(*) from w) >= coalesce($12::int, 10000) and (select count(*) from f) < coalesce($13::int, 100)
-     order by created_on, id limit 1)
-) z order by mark, place desc, place2 desc
+       and looked >= coalesce($12::int, 10000) and found < coalesce($13::int, 100)
+     order by newest, newest_id, at, part limit 1)
+    union all
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', format('(%s,0)/0', low), null, null, null, null, null, 1
+    from s, n
+    where by_place and low > 0 and found < coalesce($13::int, 100)
+      and ($4::text is null and $5::text[] is null and $6::text[] is null or looked < coalesce($12::int, 10000))
+) z order by mark, newest desc, newest_id desc, at desc, part desc
 
 -- name: job
 -- params: ids
@@ -188,14 +233,18 @@ where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::tex
 
 -- name: groups
 -- params: queue limit
-with f as materialized (
+-- No index knows what failed: of a table of more than 1 GB as many pages are read at random, and there are more than it says.
+with s as materialized (
+    select least(1, 131072 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
+    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+), f as materialized (
     select name || ':' || id as id, name as queue, completed_on as at,
            coalesce(output ->> 'message', output -> 'value' ->> 'message',
                     case jsonb_typeof(output -> 'value') when 'string' then output ->> 'value' end, output::text, '') as error
-    from {schema}.job where state = 'failed' and ($1::text is null or name = $1::text)
+    from {schema}.job tablesample system ((select 100 * part from s)) where state = 'failed' and ($1::text is null or name = $1::text)
     order by completed_on desc nulls last limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
+select error_key, queue, count(*) as n, (select count(*) from f) = 5000 or (select part < 1 from s) as capped,
        {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id order by at desc))[1] as sample_id
 from (select *, {error_key(error)} as error_key from f) g
