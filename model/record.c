@@ -304,8 +304,9 @@ RECORD(role, role_fields, role_row);
 
 #define P(f) offsetof(struct spent_row, f)
 static const struct field spent_fields[] = {
-    {"now_ms",   F_I64, P(now_ms),   false},
-    {"spent_us", F_I64, P(spent_us), false},
+    {"now_ms",      F_I64,  P(now_ms),      false},
+    {"spent_us",    F_I64,  P(spent_us),    false},
+    {"in_recovery", F_BOOL, P(in_recovery), true },
 };
 RECORD(spent, spent_fields, spent_row);
 

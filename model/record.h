@@ -152,6 +152,7 @@ struct role_row {     /* what the adapter lets this login do */
 
 struct spent_row { /* sql/console/spent.sql: closes each refresh */
     int64_t now_ms, spent_us;
+    int in_recovery; /* a standby: 1, 0, -1 = not asked (a recording of an older version) */
 };
 
 struct record {

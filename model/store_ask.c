@@ -85,6 +85,24 @@ store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
+/* A standby was promoted under us, or a pooler has changed its mind: all that the connection is for
+ * is asked again, as what may be done here hangs on it. */
+static bool
+has_turned(const struct store *s, const struct spent_row *row)
+{
+    const struct server_row *server = store_server(s);
+
+    return s->open && server && row->in_recovery >= 0 && server->in_recovery != row->in_recovery;
+}
+
+static void
+look_anew(struct store *s)
+{
+    s->turned = false;
+    s->open = false;
+    s->open_at_ms = clock_ms();
+}
+
 /* The server's own word for what a call cost; the client's where there is none. */
 static int64_t
 read_spent(struct store *s, struct db_reply *reply)
@@ -100,6 +118,7 @@ read_spent(struct store *s, struct db_reply *reply)
         const struct spent_row *row = rows.rows;
         us = row->spent_us;
         store_set_clock(s, row->now_ms);
+        s->turned |= has_turned(s, row);
     }
     rowset_free(&rows);
     return us;
@@ -190,6 +209,8 @@ answer(void *ctx, struct db_reply *reply)
     store_tap_done(s);
     if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
         store_lost(s, &reply->err);
+    else if (s->turned)
+        look_anew(s);
     store_touch(s);
     store_plan(s);
 }

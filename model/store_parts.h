@@ -92,6 +92,7 @@ struct store {
     enum store_state state;
     bool open; /* detection is done on this connection */
     bool opening;
+    bool turned;        /* the server has become a standby, or is none any more */
     bool alive;         /* false inside store_free: nothing is asked any more */
     int adapter_serial; /* of what the answers are; 0 = none yet */
     int64_t open_at_ms; /* next try of the detection; 0 = not planned */

@@ -27,7 +27,18 @@
 
 #include "tests/harness.h"
 
-enum { UP = 'u', FAST = 'f', CRASH = 'i', DONE = '.', FAILED = '!', KEPT = 16, READY_MS = 30000 };
+enum {
+    UP = 'u',
+    FAST = 'f',
+    CRASH = 'i',
+    COPY = 'c',
+    UP2 = 'U',
+    FAST2 = 'F',
+    DONE = '.',
+    FAILED = '!',
+    KEPT = 16,
+    READY_MS = 30000
+};
 
 static struct {
     char bindir[PATH_MAX - 64];
@@ -107,36 +118,68 @@ prepare_child(pid_t keeper)
     signal(SIGPIPE, SIG_DFL);
 }
 
+/* Forks; in the child the text of a path below the server's directory can be made. */
+static pid_t
+start_child(char *data, const char *place)
+{
+    pid_t keeper = getpid(), pid = fork();
+
+    if (pid == 0)
+        prepare_child(keeper);
+    snprintf(data, PATH_MAX, "%s/%s", pg.dir, place);
+    return pid;
+}
+
+static bool
+ended_well(pid_t pid)
+{
+    int status = 1;
+
+    return pid > 0 && waitpid(pid, &status, 0) > 0 && status == 0;
+}
+
 static bool
 make_cluster(void)
 {
     char path[PATH_MAX], data[PATH_MAX];
-    int status = 1;
-    pid_t keeper = getpid(), pid = fork();
+    pid_t pid = start_child(data, "data");
 
     if (pid == 0) {
-        prepare_child(keeper);
         snprintf(path, sizeof path, "%s/initdb", pg.bindir);
-        snprintf(data, sizeof data, "%s/data", pg.dir);
         execl(path, path, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
               "--locale=C.UTF-8", "--no-instructions", (char *)NULL);
         _exit(127);
     }
-    return pid > 0 && waitpid(pid, &status, 0) > 0 && status == 0;
+    return ended_well(pid);
+}
+
+static bool
+make_standby(void)
+{
+    char path[PATH_MAX], data[PATH_MAX];
+    pid_t pid = start_child(data, "standby");
+
+    if (pid == 0) {
+        snprintf(path, sizeof path, "%s/pg_basebackup", pg.bindir);
+        const char *argv[] = {path, "-D", data, "-h",     pg.dir, "-U",   "postgres",
+                              "-R", "-N", "-X", "stream", "-c",   "fast", NULL};
+        execv(path, (char *const *)(uintptr_t)argv);
+        execvp("pg_basebackup", (char *const *)(uintptr_t)argv); /* a client program: elsewhere */
+        _exit(127);
+    }
+    return ended_well(pid);
 }
 
 static pid_t
-start_server(void)
+start_server(const char *place, const char *port)
 {
     char path[PATH_MAX], data[PATH_MAX], conf[PATH_MAX];
-    pid_t keeper = getpid(), pid = fork();
+    pid_t pid = start_child(data, place);
 
     if (pid == 0) {
-        prepare_child(keeper);
         snprintf(path, sizeof path, "%s/postgres", pg.bindir);
-        snprintf(data, sizeof data, "%s/data", pg.dir);
         snprintf(conf, sizeof conf, "--config_file=%s/conf", pg.dir);
-        execl(path, path, "-D", data, conf, (char *)NULL);
+        execl(path, path, "-D", data, conf, "-p", port, (char *)NULL);
         _exit(127);
     }
     return pid;
@@ -165,20 +208,26 @@ static _Noreturn void
 keep(int line)
 {
     char request;
-    pid_t server = 0;
+    pid_t server[2] = {0};
 
     while (read(line, &request, 1) == 1) {
         char answer = DONE;
-        if (request == UP)
-            server = start_server();
+        bool ok = true;
+        if (request == COPY)
+            ok = make_standby();
+        else if (request == UP)
+            ok = (server[0] = start_server("data", "5432")) > 0;
+        else if (request == UP2)
+            ok = (server[1] = start_server("standby", "5433")) > 0;
         else
-            stop_server(&server, request == FAST ? SIGINT : SIGQUIT);
-        if (request == UP && server <= 0)
+            stop_server(&server[request == FAST2], request == CRASH ? SIGQUIT : SIGINT);
+        if (!ok)
             answer = FAILED;
         if (write(line, &answer, 1) != 1)
             break;
     }
-    stop_server(&server, SIGQUIT);
+    stop_server(&server[1], SIGQUIT);
+    stop_server(&server[0], SIGQUIT);
     nftw(pg.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     _exit(0);
 }
@@ -358,17 +407,43 @@ pg_down(const char *mode)
     request(strcmp(mode, "immediate") == 0 ? CRASH : FAST);
 }
 
-void
-pg_up(void)
+static void
+wait_ready(const char *dsn)
 {
     int64_t deadline = now_ms() + READY_MS;
 
-    request(UP);
-    while (PQping(pg_dsn("postgres")) != PQPING_OK) {
+    while (PQping(dsn) != PQPING_OK) {
         if (now_ms() > deadline)
             give_up("the server does not answer");
         poll(NULL, 0, 5);
     }
+}
+
+void
+pg_up(void)
+{
+    request(UP);
+    wait_ready(pg_dsn("postgres"));
+}
+
+void
+pg_standby_up(void)
+{
+    request(UP2);
+    wait_ready(pg_standby_dsn("postgres"));
+}
+
+void
+pg_standby_start(void)
+{
+    request(COPY);
+    pg_standby_up();
+}
+
+void
+pg_standby_down(void)
+{
+    request(FAST2);
 }
 
 void
@@ -427,14 +502,26 @@ vformat(const char *fmt, va_list args)
     return text;
 }
 
-const char *
-pg_dsn(const char *database)
+static const char *
+dsn_at(const char *port, const char *database)
 {
     char text[PATH_MAX + 128];
 
     assert_null(strpbrk(database, "'\\"));
-    snprintf(text, sizeof text, "host=%s user=postgres dbname='%s'", pg.dir, database);
+    snprintf(text, sizeof text, "host=%s%s user=postgres dbname='%s'", pg.dir, port, database);
     return keep_text(text);
+}
+
+const char *
+pg_dsn(const char *database)
+{
+    return dsn_at("", database);
+}
+
+const char *
+pg_standby_dsn(const char *database)
+{
+    return dsn_at(" port=5433", database);
 }
 
 static void

@@ -31,6 +31,14 @@ void pg_down(const char *mode);
 void pg_up(void);
 /* pg_down() and pg_up(). */
 void pg_restart(const char *mode);
+/* A second server that follows the first by streaming replication, made by pg_basebackup (the first
+ * needs "wal_level = replica" and "max_wal_senders" in opts.conf); waits until it answers. Once. */
+void pg_standby_start(void);
+/* Connection string of a database on it, valid like that of pg_dsn. */
+const char *pg_standby_dsn(const char *database);
+/* Takes it down in order, or up again. */
+void pg_standby_down(void);
+void pg_standby_up(void);
 /* The process id of the postmaster, for tests that stop it with signals; 0 when down. */
 int pg_pid(void);
 /* Where the server's binaries are (psql, pgbench, ...). */

@@ -190,6 +190,20 @@ say_warnings(struct app *a)
         app_say(a, SAY_WARN, "%s", store_warning(a->store, i));
 }
 
+/* A promotion changes what can be done here, and nothing else on the screen tells of it. */
+static void
+say_turn(struct app *a)
+{
+    const struct server_row *server = store_server(a->store);
+    int *was = &a->desks[a->at].recovery, is = server ? server->in_recovery + 1 : 0;
+
+    if (*was && is && *was != is)
+        app_say(a, SAY_INFO, "%s",
+                is == 1 ? "this server was promoted: it is no standby any more, and takes changes"
+                        : "this server is a standby now: it takes no changes");
+    *was = is ? is : *was;
+}
+
 void
 app_sync(struct app *a)
 {
@@ -205,6 +219,7 @@ app_sync(struct app *a)
         a->seen = seen;
         a->stale = true;
         say_warnings(a);
+        say_turn(a);
         for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
             if (a->stack[i]->ops->update)
                 a->stack[i]->ops->update(a->stack[i]);

@@ -51,6 +51,7 @@ struct desk { /* the screens of one source: filters, order and cursors stay with
     struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
     bool password_refused;             /* the user closed the password's box */
     bool warned;                       /* what its source has to warn of was said */
+    int recovery;                      /* of its server, seen last: 1 no, 2 yes, 0 unknown */
 };
 
 struct app_options {
@@ -177,9 +178,9 @@ bool app_takes_filter(const struct app *a, const char *text, struct filter_mark 
 bool app_say_lost(const struct app *a, struct buf *out);
 void app_say_place(const struct app *a, struct buf *out);
 const char *app_to_know(const struct app *a);
-/* By name or the beginning of one; says so when there is none. */
 /* `what` ("no job yet"), and that there may be some which row security hides from this login. */
 const char *app_none(const struct app *a, const char *what);
+/* By name or the beginning of one; says so when there is none. */
 void app_source_named(struct app *a, const char *name);
 
 /* --- saying ------------------------------------------------------------------------------------

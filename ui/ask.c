@@ -215,7 +215,7 @@ draw_keys(const struct ask *a, struct grid *g, struct rect r)
         pen_put(&pen, ROLE_KEY_HELP, " options    ");
     }
     pen_put(&pen, ROLE_KEY, "Esc");
-    pen_put(&pen, ROLE_KEY_HELP, " cancel (nothing happens)");
+    pen_put(&pen, ROLE_KEY_HELP, pen.r.w < 25 ? " cancel" : " cancel (nothing happens)");
 }
 
 void

@@ -150,8 +150,10 @@ say_badges(const struct app *a, struct buf *out)
     recording_badge(a, out);
     if (store_warning(a->store, 0))
         buf_printf(out, "%sWARNING  ", grid_ascii(a->grid) ? "! " : "▲ ");
-    if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a))
-        buf_str(out, "READ-ONLY  ");
+    if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a)) {
+        const struct server_row *server = store_server(a->store);
+        buf_str(out, server && server->in_recovery == 1 ? "STANDBY  " : "READ-ONLY  ");
+    }
 }
 
 /* The header's parts from left to right; the higher `drop`, the sooner it goes when there is no

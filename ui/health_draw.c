@@ -281,15 +281,15 @@ draw_figures(const struct health_look *l, struct grid *g, struct rect r)
     figure(&p, "active", ROLE_STRONG, fmt_int(s->active).s, "");
     figure(&p, "idle-txn", s->idle_in_txn ? ROLE_WARN : ROLE_GOOD, fmt_int(s->idle_in_txn).s, "");
     figure(&p, "blocked", s->blocked ? ROLE_BAD : ROLE_GOOD, fmt_int(s->blocked).s, "");
+    if (s->lag_ms != FIELD_NULL)
+        figure(&p, s->standby == 1 ? "own lag" : "repl lag",
+               s->lag_ms >= 30000 ? ROLE_WARN : ROLE_GOOD, fmt_duration(s->lag_ms).s, "");
     snprintf(text, sizeof text, "%.1f%%", l->h.cache_hit * 100);
     if (!isnan(l->h.cache_hit))
         figure(&p, "cache hit", l->h.cache_hit < HIT_WARN ? ROLE_WARN : ROLE_GOOD, text, "");
     if (!isnan(l->h.wal_per_s))
         figure(&p, s->standby == 1 ? "replay" : "wal", ROLE_STRONG,
                fmt_bytes((int64_t)l->h.wal_per_s).s, "/s");
-    if (s->lag_ms != FIELD_NULL)
-        figure(&p, s->standby == 1 ? "own lag" : "repl lag",
-               s->lag_ms >= 30000 ? ROLE_WARN : ROLE_GOOD, fmt_duration(s->lag_ms).s, "");
     if (*l->filter)
         figure(&p, "filter", ROLE_STRONG, l->filter, "");
 }

@@ -1,0 +1,141 @@
+/*
+ * Two real servers, the second following the first by streaming replication: the lag on the
+ * primary's Database screen; a console on the standby, which looks and says why it does no more;
+ * and a promotion under its eyes.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static PGconn *standby;
+
+/* A console on the standby's copy of the test's database. */
+static void
+on_standby(struct vt *vt)
+{
+    const char *argv[] = {getenv("QUEUETOP"), pg_standby_dsn("app1"), NULL};
+
+    vt_spawn(vt, 24, 80, argv, NULL);
+    vt_want(vt, "live");
+    vt_want(vt, "STANDBY");
+}
+
+/* As the screen says it: "8ms", "2.3s". */
+static double
+lag_ms(struct vt *vt)
+{
+    int row, col;
+    char *unit;
+
+    vt_want(vt, "repl lag ");
+    assert_true(vt_find(vt, "repl lag ", &row, &col));
+    double n = strtod(strstr(vt_row(vt, row), "repl lag ") + 9, &unit);
+    return n * (!strncmp(unit, "ms", 2) ? 1 : *unit == 's' ? 1000 : 60000);
+}
+
+/* The program's deadline ends this where it never comes. */
+static void
+the_primary_tells_how_far_it_is_behind(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "7");
+    vt_want(&vt, "repl lag");
+    pg_run(standby, "select pg_wal_replay_pause()");
+    pg_wait(standby, "select pg_get_wal_replay_pause_state()", "paused", 5000);
+    con_ready("mail.send", 200);
+    while (lag_ms(&vt) < 2000)
+        vt_settle(&vt, 100);
+    pg_run(standby, "select pg_wal_replay_resume()");
+    while (lag_ms(&vt) >= 2000)
+        vt_settle(&vt, 100);
+    con_quit(&vt);
+}
+
+static void
+a_standby_is_looked_at(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    on_standby(&vt);
+    vt_want(&vt, "sms.send");
+    con_ready("report.daily", 7);
+    vt_want(&vt, "report.daily"); /* it comes over, and stays live */
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "this server is a standby: it takes no changes");
+    vt_keys(&vt, "esc a");
+    vt_want(&vt, "this server is a standby");
+    vt_keys(&vt, "esc 7");
+    vt_want(&vt, "own lag");
+    vt_keys(&vt, "f");
+    vt_want(&vt, "this is a standby: rows and vacuums are counted on the primary only");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+static void
+a_promotion_is_noticed(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    on_standby(&vt);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    pg_run(standby, "select pg_promote()");
+    vt_want(&vt, "this server was promoted");
+    vt_gone(&vt, "STANDBY");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "y go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 3 jobs ready");
+    assert_int_equal(pg_int(standby, "select count(*) from queues.audit"), 1);
+    assert_int_equal(pg_int(standby, "select count(*) from queues.queue where state = 'failed'"),
+                     0);
+    assert_int_equal(con_count("state = 'failed'"), 3); /* the old primary knows nothing of it */
+    con_quit(&vt);
+}
+
+static int
+set_up(void **state)
+{
+    con_setup(state);
+    PGconn *c = pg_connect(pg_dsn("postgres"));
+    pg_run(c, "alter system set wal_level = replica");
+    pg_run(c, "alter system set max_wal_senders = 4");
+    pg_run(c, "alter system set wal_receiver_status_interval = 1");
+    PQfinish(c);
+    pg_restart("fast");
+    con_empty(state);
+    con_ready("sms.send", 2);
+    con_failed("mail.send", 3, "boom");
+    pg_standby_start();
+    standby = pg_connect(pg_standby_dsn("app1"));
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    PQfinish(standby);
+    return con_teardown(state);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_standby_is_looked_at),
+        cmocka_unit_test(the_primary_tells_how_far_it_is_behind),
+        cmocka_unit_test(a_promotion_is_noticed),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
