@@ -231,7 +231,7 @@ returning id::text, 'ready' as state
 -- name: cancel
 -- params: ids
 -- official: broadcast stop
--- guard: only running jobs whose worker is there; with the worker gone: release, one that waits: delete
+-- guard: only running jobs whose worker said within half an hour that it lives; with the worker gone: release, one that waits: delete
 -- mode: signal
 with j as (
     select id, worker from {schema}.minion_jobs
@@ -239,7 +239,7 @@ with j as (
 ), u as (
     update {schema}.minion_workers w
     set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from j where j.worker = w.id)
-    where w.id in (select worker from j) returning w.id
+    where w.id in (select worker from j) and w.notified > now() - interval '30 min' returning w.id
 )
 select j.id::text, 'running' as state from j join u on u.id = j.worker order by j.id
 

@@ -387,14 +387,15 @@ select was || ':' || was_id as id, 'ready' as state, 'back in ' || source_name a
 -- name: purge
 -- params: queue states before limit
 -- official: deleteStoredJobs
--- guard: only jobs that have ended
+-- guard: only jobs that have ended; a completed one that others still wait for is left until pg-boss has told them
 with gone as (
     delete from {schema}.job
-    where (name, id) in (select name, id from {schema}.job
-                         where state > 'active' and ($1::text is null or name = $1::text)
-                           and ($2::text[] is null or state::text = any($2::text[]))
-                           and ($3::timestamptz is null or completed_on < $3::timestamptz)
-                         limit coalesce($4::int, 1000) for update skip locked)
+    where (name, id) in (select k.name, k.id from (select false as blocking) d
+                         cross join lateral (select name, id, state, completed_on, blocking from {schema}.job) k
+                         where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1::text is null or k.name = $1::text)
+                           and ($2::text[] is null or k.state::text = any($2::text[]))
+                           and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
+                         limit coalesce($4::int, 1000) for update of k skip locked)
       and state > 'active'
     returning name, id
 )
@@ -402,11 +403,11 @@ select name || ':' || id as id, 'purged' as state from gone
 
 -- name: purge_preview
 -- params: queue states before
-select 'purged' as state, count(*) as n, state::text as why
-from {schema}.job
-where state > 'active' and ($1::text is null or name = $1::text) and ($2::text[] is null or state::text = any($2::text[]))
-  and ($3::timestamptz is null or completed_on < $3::timestamptz)
-group by job.state order by job.state
+select 'purged' as state, count(*) as n, k.state::text as why
+from (select false as blocking) d cross join lateral (select name, state, completed_on, blocking from {schema}.job) k
+where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1::text is null or k.name = $1::text)
+  and ($2::text[] is null or k.state::text = any($2::text[])) and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
+group by k.state order by k.state
 
 -- name: cron_remove
 -- params: schedule

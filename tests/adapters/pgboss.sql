@@ -48,6 +48,7 @@ create table pgboss.job (
     heartbeat_on timestamptz,
     heartbeat_seconds int,
     blocked bool not null default false,
+    blocking bool not null default false,
     source_name text,
     source_id uuid,
     primary key (name, id)

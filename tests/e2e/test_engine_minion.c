@@ -165,6 +165,7 @@ static void
 acts_in_the_console(void **state)
 {
     struct vt vt;
+    char *out;
 
     (void)state;
     PGconn *c = begin("k");
@@ -196,6 +197,8 @@ acts_in_the_console(void **state)
                             job(c, "held2")),
                      1);
     pg_run(c, "update minion_workers set notified = now() - interval '1 h'");
+    engine_queuetop("k", 1, &out, "cancel -y --id %s", job(c, "held1"));
+    engine_has(out, "with the worker gone: release");
     engine_step(&vt, &dead);
     engine_counts(&vt, "held", "1 1 0");
     vt_keys(&vt, "q");

@@ -177,14 +177,27 @@ counts_are_reckoned(void **state)
     assert_int_equal(sum(SEC_COUNTS, "failed"), 14 * 7);
 }
 
+/* Whoever waits for a completed job is told by the engine a little later, and reads it for that. */
+static void
+who_is_waited_for_stays(void **state)
+{
+    (void)state;
+    pg_run(f.conn, "update pgboss.job set state = 'completed', completed_on = now(), blocking = "
+                   "right(id::text, 1) = '4' where name = 'rare' and right(id::text, 1) in ('4', "
+                   "'5')");
+    expect_look(&f, "1", SEC_PURGE_PREVIEW, "n", "queue=rare");
+    expect_act(&f, "rare:00000000-0000-4000-9000-000000100005 purged", SEC_PURGE, "queue=rare");
+    pg_run(f.conn, "update pgboss.job set blocking = false where name = 'rare'");
+    expect_act(&f, "rare:00000000-0000-4000-9000-000000100004 purged", SEC_PURGE, "queue=rare");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_finds_the_same),
-        cmocka_unit_test(few_are_in_order),
-        cmocka_unit_test(a_page_costs_little),
-        cmocka_unit_test(counts_are_reckoned),
+        cmocka_unit_test(every_way_finds_the_same), cmocka_unit_test(few_are_in_order),
+        cmocka_unit_test(a_page_costs_little),      cmocka_unit_test(counts_are_reckoned),
+        cmocka_unit_test(who_is_waited_for_stays),
     };
 
     return cmocka_run_group_tests(tests, open_large, close_large);
