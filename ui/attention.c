@@ -87,12 +87,13 @@ look_at_queue(const struct queue_row *q, int64_t now, struct arena *mem, struct 
     }
     if (q->failed >= MANY_FAILED)
         add(bad, true, q->queue,
-            arena_printf(mem, "%s failed%s%s", fmt_count(q->failed).s,
+            arena_printf(mem, "%s failed%s%s", fmt_about(q->failed, q->approx).s,
                          *old ? ", oldest ready job is " : "", old),
             "3 groups them");
     else if (age > OLD_MS)
         add(age > VERY_OLD_MS ? bad : warn, age > VERY_OLD_MS, q->queue,
-            arena_printf(mem, "oldest ready job is %s old, %s ready", old, fmt_count(q->ready).s),
+            arena_printf(mem, "oldest ready job is %s old, %s ready", old,
+                         fmt_about(q->ready, q->approx).s),
             "Enter");
     else if (is_growing(q))
         add(warn, false, q->queue,

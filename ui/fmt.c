@@ -99,6 +99,17 @@ fmt_count(int64_t n)
 }
 
 struct fmt
+fmt_about(int64_t n, int approx)
+{
+    struct fmt f = fmt_count(n), about;
+
+    if (approx != 1 || n == FIELD_NULL)
+        return f;
+    snprintf(about.s, sizeof about.s, "~%.*s", (int)sizeof about.s - 2, f.s);
+    return about;
+}
+
+struct fmt
 fmt_count_fit(int64_t n, int w)
 {
     static const char units[] = " kMGTPE";

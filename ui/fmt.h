@@ -18,8 +18,9 @@ struct fmt fmt_age_short(int64_t ms);
 /* "20ms", "0.4s", "30.9s", "1m 02s", "2h 14m": at most 7 cells. */
 struct fmt fmt_duration(int64_t ms);
 
-struct fmt fmt_int(int64_t n);   /* "18234" */
-struct fmt fmt_count(int64_t n); /* "18,234" */
+struct fmt fmt_int(int64_t n);               /* "18234" */
+struct fmt fmt_count(int64_t n);             /* "18,234" */
+struct fmt fmt_about(int64_t n, int approx); /* "~18,234" where approx is 1 */
 /* The same in at most w cells: "18,234", "18.2k", "18k", "1.2M"; '#' when nothing fits, never a
  * number cut short. */
 struct fmt fmt_count_fit(int64_t n, int w);

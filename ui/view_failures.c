@@ -215,7 +215,7 @@ draw_summary(struct failures *v, struct grid *g, struct rect r)
     struct pen p = pen_start(g, r);
 
     pen_put(&p, ROLE_DIM, " ");
-    pen_put(&p, t && t->failed ? ROLE_BAD : ROLE_GOOD, t ? fmt_count(t->failed).s : "");
+    pen_put(&p, t && t->failed ? ROLE_BAD : ROLE_GOOD, t ? fmt_about(t->failed, t->approx).s : "");
     pen_put(&p, ROLE_TEXT, " failed");
     pen_printf(&p, ROLE_DIM, " · %s", fmt_plural(v->n, "group").s);
     if (v->by != BY_ERROR && v->n > 0 && v->rows[0].g.capped == 1)
@@ -248,7 +248,8 @@ draw_requeue(struct failures *v, struct grid *g, struct rect r, const struct gro
     if (q && q->paused == 1)
         pen_printf(&p, ROLE_WARN, "%s is paused: they would wait", row->queue);
     else if (q && q->ready > 0)
-        pen_printf(&p, ROLE_DIM, "%s has %s ready before them", row->queue, fmt_count(q->ready).s);
+        pen_printf(&p, ROLE_DIM, "%s has %s ready before them", row->queue,
+                   fmt_about(q->ready, q->approx).s);
 }
 
 static void

@@ -306,7 +306,6 @@ static void
 draw_totals(const struct overview *v, struct grid *g, struct rect r)
 {
     struct app *a = v->table.view.app;
-    const char *about = v->sum.approx ? "~" : "";
     struct pen p = pen_start(g, r);
     int64_t age = queue_age(&v->sum, a->now_ms);
 
@@ -315,12 +314,12 @@ draw_totals(const struct overview *v, struct grid *g, struct rect r)
     pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, " ready ");
-    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(v->sum.ready).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(v->sum.ready, v->sum.approx).s);
     pen_put(&p, ROLE_DIM, " run ");
-    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(v->sum.running).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(v->sum.running, v->sum.approx).s);
     pen_put(&p, ROLE_DIM, " failed ");
-    pen_printf(&p, v->sum.failed > 0 ? ROLE_BAD : ROLE_GOOD, "%s%s", about,
-               fmt_count(v->sum.failed).s);
+    pen_put(&p, v->sum.failed > 0 ? ROLE_BAD : ROLE_GOOD,
+            fmt_about(v->sum.failed, v->sum.approx).s);
     if (p.r.w >= 14 && !isnan(v->sum.done_per_s)) {
         pen_put(&p, ROLE_DIM, " done/s ");
         pen_put(&p, ROLE_STRONG, fmt_rate(v->sum.done_per_s).s);

@@ -138,16 +138,15 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
         return;
     }
     int64_t age = queue_age(t, a->now_ms);
-    const char *about = t->approx == 1 ? "~" : "";
     pen_put(&p, ROLE_DIM, " oldest ");
     pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, " ready ");
-    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(t->ready).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(t->ready, t->approx).s);
     pen_put(&p, ROLE_DIM, " run ");
-    pen_printf(&p, ROLE_STRONG, "%s%s", about, fmt_count(t->running).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(t->running, t->approx).s);
     pen_put(&p, ROLE_DIM, " failed ");
-    pen_printf(&p, t->failed > 0 ? ROLE_BAD : ROLE_GOOD, "%s%s", about, fmt_count(t->failed).s);
+    pen_put(&p, t->failed > 0 ? ROLE_BAD : ROLE_GOOD, fmt_about(t->failed, t->approx).s);
     if (p.r.w >= 14 && !(app_is_foreign(a) && isnan(t->done_per_s))) { /* never cut short */
         pen_put(&p, ROLE_DIM, " done/s ");
         pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);

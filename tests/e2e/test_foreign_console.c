@@ -78,7 +78,7 @@ static const char guessing[] =
     "-- name: queues\nselect unnest('{about,exact}'::text[]) as queue, null::boolean as paused\n"
     "-- name: counts\n"
     "select 'about' as queue, 0::bigint as scheduled, 1234::bigint as ready, 0::bigint as retry, "
-    "7::bigint as running, 5::bigint as failed, null::bigint as oldest_ms, true as approx "
+    "7::bigint as running, 5::bigint as failed, 1::bigint as oldest_ms, true as approx "
     "union all select 'exact', 0, 21, 0, 0, 3, null, false\n"
     "-- name: counts_final\n"
     "select 'about' as queue, 9000::bigint as completed, null::bigint as cancelled, true as approx "
@@ -112,13 +112,17 @@ of_estimates(const char *file)
     assert_non_null(strstr(line_with(&vt, " exact "), " 21 "));
     assert_null(strstr(line_with(&vt, " exact "), "~"));
     assert_non_null(strstr(line_with(&vt, " about "), "~5"));
+    vt_want(&vt, ", ~1,234 ready"); /* what stands out */
     vt_keys(&vt, "0");
     vt_want(&vt, "ready ~1,255");
     vt_want(&vt, "~1,234");
     vt_keys(&vt, "S");
-    vt_want(&vt, "~1,255");
-    vt_want(&vt, "~8");
-    vt_keys(&vt, "esc 2 / text:queue:about enter");
+    vt_want(&vt, "● open");
+    assert_non_null(strstr(line_with(&vt, "● open"), " ~1,255"));
+    assert_non_null(strstr(line_with(&vt, "● open"), " ~8"));
+    vt_keys(&vt, "esc 3");
+    vt_want(&vt, "~8 failed");
+    vt_keys(&vt, "2 / text:queue:about enter");
     vt_want(&vt, "1 of 2"); /* of those that were read: an estimate is no total */
     vt_keys(&vt, "C-u");
     end(&vt);
@@ -248,7 +252,10 @@ ways_out_are_said(void **state)
     vt_want(&vt, "1 of ");
     vt_keys(&vt, "c");
     vt_want(&vt, "cancel: nobody asks whether a message is wanted: archive it (discard)");
-    vt_keys(&vt, "/"); /* only what it can be asked by */
+    vt_keys(&vt, "a");
+    vt_want(&vt, "cancel: nobody asks whether a message is wanted");
+    vt_want(&vt, "priority: messages come by their time: reschedule them");
+    vt_keys(&vt, "esc /"); /* only what it can be asked by */
     vt_want_row(&vt, 23, "Tab  state:  queue:  age>  age<  tries>=  id:  payload~  payload.");
     vt_keys(&vt, "text:no");
     vt_gone(&vt, "Tab  ");

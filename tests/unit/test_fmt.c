@@ -64,6 +64,11 @@ test_counts(void **state)
     is(fmt_count(-1234567), "-1,234,567");
     is(fmt_count(INT64_MAX), "9,223,372,036,854,775,807");
     is(fmt_count(FIELD_NULL), "—");
+    is(fmt_about(1234, 1), "~1,234");
+    is(fmt_about(1234, 0), "1,234");
+    is(fmt_about(1234, -1), "1,234");
+    is(fmt_about(FIELD_NULL, 1), "—");
+    is(fmt_about(INT64_MAX, 1), "~9,223,372,036,854,775,807");
     is(fmt_int(-18234), "-18234");
     is(fmt_count_fit(18234, 6), "18,234");
     is(fmt_count_fit(18234, 5), "18.2k");
