@@ -259,8 +259,8 @@ declare
 begin
     rows := '[]'; n := 0;
     for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-                where i.inhparent = 'history'::regclass and c.relname >= coalesce(at ->> 1, '')
-                  and to_date(right(c.relname, 8), 'YYYYMMDD') < before order by 1 loop
+                where i.inhparent = 'history'::regclass and c.relname >= coalesce(at ->> 1, '') order by 1 loop
+        continue when to_date(right(part, 8), 'YYYYMMDD') >= before; -- not in the query: there it may see other names
         block := case when $1 is null and placed then case when part = at ->> 1 then (at ->> 2)::bigint else 0 end end;
         since := case when part = at ->> 1 and $1 is not null then (at ->> 2)::timestamptz else '-infinity' end;
         loop

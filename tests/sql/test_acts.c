@@ -4,6 +4,8 @@
  */
 #include "tests/sql/core.h"
 
+#include <string.h>
+
 #define ACT(n) "'00000000-0000-0000-0000-00000000000" #n "'"
 
 static const char words[] =
@@ -262,7 +264,9 @@ purge_by_days_and_rows(void **state)
     expect(c, "0", "select count(*) from purge(" ACT(1) ", 2, null, null, '2024-06-01', 1000, 20)");
     expect(c, "10", "select count(*) from history");
     expect(c, "20 20", "select changed || ' ' || expected from audit_log");
-    /* one queue only: row by row, a few a call */
+    /* one queue only: row by row, a few a call; however it is planned, other tables' names are not
+     * read as days */
+    pg_run(c, "set enable_nestloop = off; set enable_indexscan = off; set enable_bitmapscan = off");
     expect(c, "q1 3 more",
            "select concat_ws(' ', id, n, case when cursor <> '' then 'more' end) from purge(" ACT(
                2) ", 1, 'q1', null, now() + interval '1 h', 3)");
