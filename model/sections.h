@@ -18,7 +18,7 @@ struct note {
 
 struct section {
     char *name;
-    char *sql; /* one statement, without the trailing semicolon */
+    char *sql;    /* one statement, without the trailing semicolon */
     int line;     /* where it begins: "-- name:" */
     int sql_line; /* where its statement begins */
     struct note *notes;

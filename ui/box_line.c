@@ -31,9 +31,11 @@ struct filter_box {
 static void
 filter_find(struct filter_box *f)
 {
+    const struct app *a = f->view.app;
+    const struct known known = {source_adapter(a->source), a->store, &a->kinds};
+
     complete_done(&f->found);
-    complete(&f->found, source_adapter(f->view.app->source), f->view.app->store,
-             &f->view.app->kinds, f->line.text, f->line.at, f->words);
+    complete(&f->found, &known, f->line.text, f->line.at, f->words);
     f->at = -1;
 }
 

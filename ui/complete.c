@@ -138,8 +138,7 @@ offer_keys(struct completion *c, const struct adapter *a, const char *typed)
 }
 
 static void
-offer_terms(struct completion *c, const struct adapter *a, const struct store *s,
-            const struct names *kinds, const char *term)
+offer_terms(struct completion *c, const struct known *known, const char *term)
 {
     const char *colon = strchr(term, ':'), *value = colon ? colon + 1 : "";
     int key = colon ? (int)(colon - term) : 0;
@@ -147,17 +146,17 @@ offer_terms(struct completion *c, const struct adapter *a, const struct store *s
     if (key > 0 && *value == '"')
         value++;
     if (key == 5 && !strncmp(term, "queue", 5))
-        offer_queues(c, s, value, "queue:");
+        offer_queues(c, known->store, value, "queue:");
     else if (key == 4 && !strncmp(term, "node", 4))
-        offer_nodes(c, s, value, "node:");
+        offer_nodes(c, known->store, value, "node:");
     else if (key == 4 && !strncmp(term, "kind", 4))
-        offer_kinds(c, kinds, value, "kind:");
+        offer_kinds(c, known->kinds, value, "kind:");
     else if (key == 5 && !strncmp(term, "state", 5))
         offer_states(c, value);
     else if (!colon) {
-        offer_keys(c, a, term);
+        offer_keys(c, known->adapter, term);
         if (*term)
-            offer_queues(c, s, term, "queue:");
+            offer_queues(c, known->store, term, "queue:");
     }
 }
 
@@ -180,8 +179,7 @@ term_start(const char *text, int at)
 }
 
 void
-complete(struct completion *c, const struct adapter *a, const struct store *s,
-         const struct names *kinds, const char *text, int at, bool words)
+complete(struct completion *c, const struct known *known, const char *text, int at, bool words)
 {
     int from = term_start(text, at);
 
@@ -191,10 +189,10 @@ complete(struct completion *c, const struct adapter *a, const struct store *s,
     c->len = at - from;
     char *term = xasprintf("%.*s", c->len, text + from);
     if (!words)
-        offer_terms(c, a, s, kinds, term);
+        offer_terms(c, known, term);
     else if (*term) {
-        offer_queues(c, s, term, "");
-        offer_nodes(c, s, term, "");
+        offer_queues(c, known->store, term, "");
+        offer_nodes(c, known->store, term, "");
     }
     free(term);
 }

@@ -17,14 +17,21 @@ struct names { /* each once, in the order in which they came; the first NAMES_MA
 void names_add(struct names *n, const char *name); /* unless it is empty or can't be typed */
 void names_done(struct names *n);
 
+struct known { /* what is there to offer */
+    const struct adapter *adapter;
+    const struct store *store;
+    const struct names *kinds;
+};
+
 struct completion {
     int from, len;            /* of the text: what is replaced */
     char *items[COMPLETIONS]; /* with one of these */
     int n, more;              /* there are `more` besides */
 };
-/* At byte `at` of the text. Keys are those that jobs of the adapter can be asked by. words = a table without keys: only names complete. */
-void complete(struct completion *c, const struct adapter *a, const struct store *s,
-              const struct names *kinds, const char *text, int at, bool words);
+/* At byte `at` of the text. Keys are those that jobs of the adapter can be asked by. words = a
+ * table without keys: only names complete. */
+void complete(struct completion *c, const struct known *known, const char *text, int at,
+              bool words);
 void complete_done(struct completion *c); /* may be called twice */
 
 #endif
