@@ -5,118 +5,21 @@
  */
 #include "tests/harness.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "tests/fault/relay.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 30000, CHUNK = 65536 };
-#define SOCKET_NAME ".s.PGSQL.5432"
-
-/* --- the proxy: a process of its own --- */
-
-static int
-unix_socket(const char *dir, bool is_server)
-{
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    const struct sockaddr *at = (const void *)&addr;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "%s/" SOCKET_NAME, dir);
-
-    assert_true(fd >= 0 && n > 0 && (size_t)n < sizeof addr.sun_path);
-    if (is_server && (bind(fd, at, sizeof addr) || listen(fd, 8)))
-        return -1;
-    if (!is_server && connect(fd, at, sizeof addr)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static bool
-pass_on(int to, const char *data, ssize_t n)
-{
-    for (ssize_t done = 0, k; done < n; done += k)
-        if ((k = write(to, data + done, (size_t)(n - done))) <= 0)
-            return false;
-    return true;
-}
-
-/* "a!b": a is said, and b is not. */
-static bool
-says(const char *data, ssize_t n, const char *word)
-{
-    size_t len = strcspn(word, "!");
-    const char *not = word[len] ? word + len + 1 : NULL;
-
-    return memmem(data, (size_t)n, word, len) &&
-           !(not &&memmem(data, (size_t)n, not, strlen(not )));
-}
-
-/* Passes bytes between the two; *word is cleared when its answer was swallowed. */
-static void
-serve(int client, int server, const char **word)
-{
-    static char data[CHUNK];
-    bool is_swallowing = false;
-    struct pollfd p[2] = {
-        {.fd = client, .events = POLLIN},
-        {.fd = server, .events = POLLIN}
-    };
-
-    for (;;) {
-        if (poll(p, 2, -1) < 0)
-            return;
-        for (int i = 0; i < 2; i++) {
-            ssize_t n = p[i].revents ? read(p[i].fd, data, sizeof data) : 0;
-            if (p[i].revents && n <= 0)
-                return;
-            if (i == 0 && n > 0 && *word && says(data, n, *word))
-                is_swallowing = true;
-            if (i == 1 && n > 0 && is_swallowing) {
-                /* ready for the next query: so the transaction is over */
-                if (memmem(data, (size_t)n, "Z\0\0\0\5I", 6)) {
-                    *word = NULL;
-                    return;
-                }
-            } else if (n > 0 && !pass_on(p[1 - i].fd, data, n))
-                return;
-        }
-    }
-}
-
-/* Connections one after the other: a worker has one. */
-static _Noreturn void
-proxy(int listener, const char *target, const char *word)
-{
-    signal(SIGPIPE, SIG_IGN);
-    for (;;) {
-        int client = accept(listener, NULL, NULL), server = unix_socket(target, false);
-        if (client >= 0 && server >= 0)
-            serve(client, server, &word);
-        if (client >= 0)
-            close(client);
-        if (server >= 0)
-            close(server);
-    }
-}
+enum { WAIT_MS = 30000 };
 
 struct place {
     char dsn[400]; /* through the proxy */
-    char dir[200];
-    PGconn *conn; /* past it */
-    pid_t proxy;
+    PGconn *conn;  /* past it */
+    struct relay relay;
 };
 
 static void
@@ -127,30 +30,15 @@ enter(struct place *p, const char *name, const char *word)
     snprintf(direct, sizeof direct, "%s", pg_newdb(name));
     p->conn = pg_connect(direct);
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", direct), 0);
-    snprintf(p->dir, sizeof p->dir, "%s/proxy", getenv("TMPDIR"));
-    assert_int_equal(mkdir(p->dir, 0700), 0);
-    snprintf(p->dsn, sizeof p->dsn, "host=%s user=postgres dbname=%s", p->dir, name);
-    int listener = unix_socket(p->dir, true);
-    assert_true(listener >= 0);
-    p->proxy = fork();
-    if (p->proxy == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        proxy(listener, pg_host(), word);
-    }
-    close(listener);
+    relay_start(&p->relay, word);
+    snprintf(p->dsn, sizeof p->dsn, "host=%s user=postgres dbname=%s", p->relay.dir, name);
 }
 
 static void
 leave(struct place *p)
 {
-    char path[260];
-
     PQfinish(p->conn);
-    kill(p->proxy, SIGKILL);
-    waitpid(p->proxy, NULL, 0);
-    snprintf(path, sizeof path, "%s/" SOCKET_NAME, p->dir);
-    unlink(path);
-    rmdir(p->dir);
+    relay_stop(&p->relay);
 }
 
 static void

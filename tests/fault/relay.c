@@ -1,0 +1,176 @@
+/*
+ * The proxy: see relay.h.
+ */
+#include "tests/fault/relay.h"
+
+#include "tests/harness.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/server.h"
+
+enum { CHUNK = 65536 };
+#define SOCKET_NAME ".s.PGSQL.5432"
+
+static int
+unix_socket(const char *dir, bool is_server)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    const struct sockaddr *at = (const void *)&addr;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "%s/" SOCKET_NAME, dir);
+
+    assert_true(fd >= 0 && n > 0 && (size_t)n < sizeof addr.sun_path);
+    if (is_server && (bind(fd, at, sizeof addr) || listen(fd, 8)))
+        return -1;
+    if (!is_server && connect(fd, at, sizeof addr)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool
+pass_on(int to, const char *data, ssize_t n)
+{
+    for (ssize_t done = 0, k; done < n; done += k)
+        if ((k = write(to, data + done, (size_t)(n - done))) <= 0)
+            return false;
+    return true;
+}
+
+/* "a!b": a is said, and b is not. */
+static bool
+says(const char *data, ssize_t n, const char *word)
+{
+    size_t len = strcspn(word, "!");
+    const char *not = word[len] ? word + len + 1 : NULL;
+
+    return memmem(data, (size_t)n, word, len) &&
+           !(not &&memmem(data, (size_t)n, not, strlen(not )));
+}
+
+/* Passes bytes between the two; *is_due is cleared when the answer of the word was swallowed. */
+static void
+serve(int client, int server, const char *word, bool *is_due)
+{
+    static char data[CHUNK];
+    bool is_swallowing = false;
+    struct pollfd p[2] = {
+        {.fd = client, .events = POLLIN},
+        {.fd = server, .events = POLLIN}
+    };
+
+    for (;;) {
+        if (poll(p, 2, -1) < 0)
+            return;
+        for (int i = 0; i < 2; i++) {
+            ssize_t n = p[i].revents ? read(p[i].fd, data, sizeof data) : 0;
+            if (p[i].revents && n <= 0)
+                return;
+            if (i == 0 && n > 0 && *is_due && says(data, n, word))
+                is_swallowing = true;
+            if (i == 1 && n > 0 && is_swallowing) {
+                /* ready for the next query: so the transaction is over */
+                if (memmem(data, (size_t)n, "Z\0\0\0\5I", 6)) {
+                    *is_due = false;
+                    return;
+                }
+            } else if (n > 0 && !pass_on(p[1 - i].fd, data, n))
+                return;
+        }
+    }
+}
+
+static _Noreturn void
+relay(int listener, const char *target, const char *word, bool *is_due)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);
+    for (;;) {
+        int client = accept(listener, NULL, NULL);
+        if (client < 0)
+            continue;
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            int server = unix_socket(target, false);
+            if (server >= 0)
+                serve(client, server, word, is_due);
+            _exit(0);
+        }
+        close(client);
+    }
+}
+
+void
+relay_start(struct relay *r, const char *word)
+{
+    snprintf(r->dir, sizeof r->dir, "%s/proxy", getenv("TMPDIR"));
+    assert_int_equal(mkdir(r->dir, 0700), 0);
+    int listener = unix_socket(r->dir, true);
+    assert_true(listener >= 0);
+    bool *is_due = mmap(NULL, sizeof *is_due, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                        -1, 0); /* all connections together: once */
+    assert_true(is_due != MAP_FAILED);
+    *is_due = word != NULL;
+    r->pid = fork();
+    if (r->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        relay(listener, pg_host(), word, is_due);
+    }
+    munmap(is_due, sizeof *is_due);
+    close(listener);
+}
+
+void
+relay_stop(struct relay *r)
+{
+    char path[260];
+
+    kill(r->pid, SIGKILL);
+    waitpid(r->pid, NULL, 0);
+    snprintf(path, sizeof path, "%s/" SOCKET_NAME, r->dir);
+    unlink(path);
+    rmdir(r->dir);
+}
+
+static void
+tell_connections(const struct relay *r, int signo)
+{
+    char path[64];
+    int pid, n = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)r->pid, (int)r->pid);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fscanf(f, "%d", &pid) == 1) {
+        assert_int_equal(kill(pid, signo), 0);
+        n++;
+    }
+    fclose(f);
+    assert_true(n > 0);
+}
+
+void
+relay_silence(const struct relay *r)
+{
+    tell_connections(r, SIGSTOP);
+}
+
+void
+relay_break(const struct relay *r)
+{
+    tell_connections(r, SIGKILL);
+}

@@ -1,0 +1,25 @@
+/*
+ * A proxy between a program and the throwaway server: a process of its own with a unix socket, and
+ * one more process for each connection. It can swallow an answer, fall silent as a firewall does
+ * (nobody is told), or break.
+ */
+#ifndef TESTS_FAULT_RELAY_H
+#define TESTS_FAULT_RELAY_H
+
+#include <sys/types.h>
+
+struct relay {
+    char dir[200]; /* for host= */
+    pid_t pid;
+};
+
+/* word: once a statement with it has been carried out, the connection breaks in front of the
+ * answer, once. "a!b": with a and without b. NULL = never. */
+void relay_start(struct relay *r, const char *word);
+void relay_stop(struct relay *r);
+/* What is connected now hears nothing any more, and no end either; new connections go through. */
+void relay_silence(const struct relay *r);
+/* What is connected now is cut off. */
+void relay_break(const struct relay *r);
+
+#endif
