@@ -85,6 +85,12 @@ looks(void **state)
     says(3, "nodes", "does not tell");
     says(0, "leases --json", "\"job\": \"4\", \"node\": null, \"queue\": \"tasks\"");
     PQfinish(conn);
+
+    conn = begin("pgqueue_lib"); /* what it has not, with the way out */
+    says(3, "redrive --id 018f0000-0000-7000-8000-000000000001 --yes",
+         "no dead letters here: failed jobs are in the history, requeue them");
+    says(3, "pause default --yes", "no worker reads queue_config.paused: stop the queue's workers");
+    PQfinish(conn);
 }
 
 /* What is tried out changes nothing; then the same happens for good. */
