@@ -42,8 +42,8 @@ begin
     end if;
     perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text, false);
 end $$;
-comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer must find its place. Called once '
-    'a day and session';
+comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer, a lost lease and an operator''s act '
+    'must find their place. Answers call it once a day and session';
 
 create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
 returns table (id uuid, seq bigint, state text)
@@ -59,6 +59,7 @@ declare
     levels   int[];
     new_seqs bigint[];
 begin
+    perform have_day();
     with w as materialized ( -- the caller has locked these rows, and the scheduler's
         select lease, queue, priority, lock_key, started, started_seqs, max_tries, history,
                case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part) order by 1) end as seqs,
@@ -345,17 +346,21 @@ begin
     select * into p from step_from(held);
     held := p.held;
     t := p.t;
+    new := t;
+    if t.day_at < clock_timestamp() then
+        perform add_days(); -- first: what is lost or expired needs the partitions of today
+        new.day_at := clock_timestamp() + retain();
+    end if;
     cron := t.cron_at;
     if cron is null or cron <= clock_timestamp() then
         cron := cron_due(); -- so early that this step sees what it pushes
     end if;
     -- what is new
     select * into d from read_deltas(t);
-    new := t;
     new.cron_at := cron;
     new.after := least(t.after, d.lowest); -- it may be due only later, and t.after ahead of it: of a clock that was set back
     which := d.woken || d.late_queues || d.new_queues;
-    write := d.n > 0 or held = 'taken';
+    write := d.n > 0 or held = 'taken' or new.day_at <> t.day_at;
     if d.new_queues is not null then
         perform register(d.new_queues, d.new_priorities, d.new_seqs);
     end if;
@@ -375,11 +380,6 @@ begin
     new := p.new;
     stolen := coalesce(p.stolen, 0);
     write := write or kept.unblocked + kept.expired > 0 or p.stolen is not null;
-    if t.day_at < clock_timestamp() then
-        perform add_days();
-        new.day_at := clock_timestamp() + retain();
-        write := true;
-    end if;
     -- what is to be cut
     if t.more then
         select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;

@@ -54,6 +54,7 @@ begin
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;
     perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || $1, 0));
+    perform have_day(); -- many acts write to history
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)
     values ($1, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), $3, $4, $5,
             jsonb_strip_nulls($6), $7, $8)

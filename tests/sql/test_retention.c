@@ -4,6 +4,8 @@
  */
 #include "tests/sql/core.h"
 
+#include <stdio.h>
+
 /* Partitions of the last ten days, and one finished job of two queues at each noon. */
 static void
 ten_days(PGconn *c)
@@ -118,10 +120,50 @@ a_reader_is_not_waited_for(void **state)
     PQfinish(c);
 }
 
+/* A week and more without any scheduling step: what is written then are lost leases, expired jobs
+ * and operators' acts, each before anybody has made the partitions of today. */
+static void
+nothing_fails_for_want_of_a_day(void **state)
+{
+    static const char *const first[] = {
+        "select t.step()",
+        "select release(gen_random_uuid(), 1, 'n', false, force => true)",
+        "select cancel(gen_random_uuid(), 1, array(select id from queue where state = "
+        "'scheduled'))",
+        "select keep_only('n', gen_random_uuid(), '{}')",
+        "select t.back('n', 'b')",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "noday%zu", i);
+        PGconn *c = core_new(name);
+        pg_run(c, "select t.push('q', 'a,b'); select push('q', delay => '1 h'); "
+                  "select push('q', delay => '1 h', expires_at => now() + interval '1 s')");
+        core_settle(c);
+        pg_run(c, "select t.claim('n', 2)");
+        core_expire(c, "n");
+        core_second(c);
+        pg_run(c, "do $$ declare p regclass; begin for p in select inhrelid::regclass from "
+                  "pg_inherits where inhparent in ('history'::regclass, 'attempt'::regclass) loop "
+                  "execute format('drop table %%s', p); end loop; end $$");
+        pg_run(c, "update tick set day_at = now() - interval '8 days'");
+        pg_run(c,
+               "update queue set expires_at = now() - interval '1 s' where expires_at is not null");
+        pg_run(c, "%s", first[i]);
+        core_settle(c);
+        expect(c, "t", "select count(*) >= 1 from history where state = 'cancelled'");
+        core_check(c);
+        PQfinish(c);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_fails_for_want_of_a_day),
         cmocka_unit_test(whole_days_are_dropped),
         cmocka_unit_test(short_ones_are_trimmed),
         cmocka_unit_test(a_reader_is_not_waited_for),
