@@ -161,9 +161,10 @@ cli_fail(const struct cli *c, const struct err *e)
 int
 cli_flush(const struct cli *c)
 {
+    errno = 0; /* an earlier write may be what failed */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_DONE;
-    cli_say(c, "standard output: %s", strerror(errno));
+    cli_say(c, "standard output: %s", errno ? strerror(errno) : "not all of it could be written");
     clearerr(stdout); /* said once */
     return CLI_SERVER;
 }
