@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "model/clock.h"
+#include "model/guard.h"
 #include "model/mem.h"
 
 enum { CHUNK = 65536, READS_AT_END = 64 };
@@ -41,6 +42,8 @@ struct child {
     int64_t grace_ms;
     int run_timer, kill_timer;
     bool timed_out, is_killed;
+    struct guard *guard;
+    int place;
 };
 
 static void
@@ -213,6 +216,7 @@ become(const struct loop *l, const struct child_start *s, const struct pipes *p,
     int why;
 
     setpgid(0, 0);
+    guard_note(s->guard, s->place, getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* its lease ends with us, so must its work */
     if (getppid() != parent)
         _exit(127);
@@ -244,6 +248,8 @@ adopt(struct loop *l, const struct child_start *s, const struct pipes *p, pid_t 
     close(p->status[1]);
     c->loop = l;
     c->pid = pid;
+    c->guard = s->guard;
+    c->place = s->place;
     c->status_fd = p->status[0];
     c->output_limit = s->output_limit;
     c->tail_limit = s->tail_limit;
@@ -338,7 +344,8 @@ child_check(struct child *c)
     if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
         return false;
     if (c->is_killed)
-        kill(-c->pid, SIGKILL); /* who outlived the first signal */
+        kill(-c->pid, SIGKILL);        /* who outlived the first signal */
+    guard_note(c->guard, c->place, 0); /* before its number can be given away */
     waitpid(c->pid, &status, 0);
     drain(c, &c->out);
     drain(c, &c->err);
@@ -356,6 +363,7 @@ child_free(struct child *c)
         return;
     if (c->pid > 0) {
         kill(-c->pid, SIGKILL);
+        guard_note(c->guard, c->place, 0);
         waitpid(c->pid, NULL, WNOHANG); /* what lingers is reaped by init */
     }
     let_go(c);

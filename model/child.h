@@ -1,6 +1,7 @@
 /* One running command: bytes in on its standard input, standard output kept up to a limit, the end
  * of standard error kept, a time limit, and an end that is reported exactly once. It runs in a
- * process group of its own, so that a kill reaches its children, and dies with this process. */
+ * process group of its own, so that a kill reaches its children, and dies with this process; its
+ * children too, where there is a guard. */
 #ifndef MODEL_CHILD_H
 #define MODEL_CHILD_H
 
@@ -31,6 +32,7 @@ struct child_report {
 /* The report and what it points to live until the callback returns. child_free is allowed in it. */
 typedef void child_fn(void *ctx, const struct child_report *r);
 
+struct guard;
 struct child_start {
     const char *path; /* from child_find */
     char *const *argv;
@@ -40,6 +42,8 @@ struct child_start {
     size_t output_limit, tail_limit;
     int64_t run_timeout_ms; /* 0 = none */
     int64_t grace_ms;       /* between SIGTERM and SIGKILL */
+    struct guard *guard;    /* ends its group should this process die; NULL = nobody does */
+    int place;              /* there */
 };
 
 struct child;

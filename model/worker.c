@@ -197,7 +197,14 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
         free(path);
         return NULL;
     }
+    struct guard *guard = NULL;
+    if (o->argv && !(guard = guard_new(o->jobs, e))) {
+        queue_free(queue);
+        free(path);
+        return NULL;
+    }
     struct worker *w = xcalloc(1, sizeof *w);
+    w->guard = guard;
     gethostname(host, sizeof host - 1);
     w->loop = l;
     w->db = db;
@@ -277,6 +284,7 @@ worker_free(struct worker *w)
         child_free(w->slots[i].child);
         free(w->slots[i].what);
     }
+    guard_free(w->guard);
     answers_free(w);
     queue_free(w->queue);
     free(w->slots);

@@ -203,7 +203,9 @@ start_child(struct slot *s, const struct queue_job *job, struct err *e)
                                 .output_limit = w->o.result_limit,
                                 .tail_limit = w->o.error_limit,
                                 .run_timeout_ms = job->run_timeout_ms,
-                                .grace_ms = w->o.grace_ms};
+                                .grace_ms = w->o.grace_ms,
+                                .guard = w->guard,
+                                .place = (int)(s - w->slots)};
     struct child *c = child_new(w->loop, &start, on_child, s, e);
 
     env_free(env);

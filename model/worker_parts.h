@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "model/child.h"
+#include "model/guard.h"
 #include "model/mem.h"
 #include "model/queue.h"
 #include "model/worker.h"
@@ -92,10 +93,11 @@ struct worker {
     int running;
     struct held *held; /* the oldest first */
     int nheld, held_cap;
-    int coming;        /* jobs of an answer that is just being taken */
-    int ahead;         /* how many are claimed ahead now */
-    int64_t job_us;    /* how long a job takes, about */
-    struct pool *pool; /* of the threads, or NULL */
+    int coming;          /* jobs of an answer that is just being taken */
+    int ahead;           /* how many are claimed ahead now */
+    int64_t job_us;      /* how long a job takes, about */
+    struct pool *pool;   /* of the threads, or NULL */
+    struct guard *guard; /* of the commands, or NULL */
     struct outbox box[ANSWER_KINDS];
     struct worker_counts counts;
 

@@ -1,0 +1,136 @@
+/*
+ * A worker that is killed without a word takes its commands along, and the commands' own children
+ * too: their lease is somebody else's soon.
+ */
+#include "tests/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/clock.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+
+enum { WAIT_MS = 30000, END_MS = 5000 };
+
+static char dsn[400], pids[300], gate[300];
+static PGconn *conn;
+
+static int
+set_up(void **state)
+{
+    pg_group_start(state);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("orphans"));
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = pg_connect(dsn);
+    snprintf(pids, sizeof pids, "%s/pids", getenv("TMPDIR"));
+    snprintf(gate, sizeof gate, "%s/gate", getenv("TMPDIR"));
+    return mkfifo(gate, 0600);
+}
+
+static int
+tear_down(void **state)
+{
+    unlink(gate);
+    PQfinish(conn);
+    return pg_group_stop(state);
+}
+
+static bool
+is_alive(pid_t pid)
+{
+    char path[40], state = 'Z';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    if (fscanf(f, "%*d %*s %c", &state) != 1)
+        state = 'Z';
+    fclose(f);
+    return state != 'Z'; /* whoever adopted it may not have reaped it yet */
+}
+
+/* A command whose child reads from a pipe that nobody writes to; says both. */
+static void
+start(struct proc *w, pid_t both[2])
+{
+    int n = 0;
+
+    unlink(pids);
+    pg_run(conn, "select queues.push('q', max_tries => 1)");
+    proc_queuetop(w, NULL,
+                  "-d \"%s\" work -- sh -c 'cat <%s & echo $$ $! >%s.new; mv %s.new %s; "
+                  "wait'",
+                  dsn, gate, pids, pids, pids);
+    for (int64_t end = clock_ms() + WAIT_MS; n < 2 && clock_ms() < end;) {
+        FILE *f = fopen(pids, "re");
+        n = f ? fscanf(f, "%d %d", &both[0], &both[1]) : 0;
+        if (f)
+            fclose(f);
+    }
+    assert_int_equal(n, 2);
+    unlink(pids);
+    assert_true(is_alive(both[0]) && is_alive(both[1]));
+}
+
+static void
+ends_soon(pid_t pid)
+{
+    int64_t end = clock_ms() + END_MS;
+
+    while (is_alive(pid) && clock_ms() < end)
+        continue;
+    if (is_alive(pid)) {
+        kill(pid, SIGKILL);
+        fail_msg("pid %d still lives", (int)pid);
+    }
+}
+
+static void
+a_killed_worker_leaves_nobody(void **state)
+{
+    struct proc w;
+    pid_t both[2];
+
+    (void)state;
+    start(&w, both);
+    kill(w.pid, SIGKILL);
+    proc_wait(&w);
+    proc_done(&w);
+    ends_soon(both[0]);
+    ends_soon(both[1]);
+}
+
+/* Ctrl-C in a terminal reaches the whole group of the worker: it does not end the guard. */
+static void
+nor_one_that_was_interrupted_before(void **state)
+{
+    struct proc w;
+    pid_t both[2];
+
+    (void)state;
+    start(&w, both);
+    kill(w.pid, SIGINT);
+    proc_want(&w, "finishing 1");
+    kill(w.pid, SIGKILL);
+    proc_wait(&w);
+    proc_done(&w);
+    ends_soon(both[0]);
+    ends_soon(both[1]);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_worker_leaves_nobody),
+        cmocka_unit_test(nor_one_that_was_interrupted_before),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
