@@ -26,7 +26,7 @@ struct health_server {
 };
 
 struct health_session {    /* a transaction, or what else holds rows back */
-    const char *id, *kind; /* session, autovacuum, walsender, background, prepared, slot */
+    const char *id, *kind; /* session, place, autovacuum, walsender, background, prepared, slot */
     int pid;               /* INT_MIN = none */
     const char *user, *app, *client, *state, *query, *waits, *blocked_by; /* pids */
     int64_t xact_ms, since_ms;

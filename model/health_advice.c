@@ -57,6 +57,18 @@ count(struct list *l, int64_t n)
                         (long long)(n / 1000 % 1000), (long long)(n % 1000));
 }
 
+/* A name that anybody may have chosen. */
+static const char *
+clean(struct list *l, const char *name)
+{
+    struct buf b = {0};
+
+    text_clean(&b, name, strlen(name), TEXT_LINE, 24);
+    const char *text = arena_strndup(l->mem, b.data ? b.data : "", b.len);
+    buf_free(&b);
+    return text;
+}
+
 static const char *
 who(struct list *l, const struct health_session *s)
 {
@@ -173,6 +185,18 @@ on_waiter(struct list *l, const struct health_session *s)
     buf_free(&b);
 }
 
+/* Whoever may connect may take any advisory lock. */
+static void
+on_place(struct list *l, const struct health_session *s)
+{
+    add(l, false, s->id,
+        arena_printf(l->mem,
+                     "%s of user %s holds the lock of a worker that waits, and is none: each push "
+                     "sends a NOTIFY in vain, jobs start a little later; end it, or let it call "
+                     "pg_advisory_unlock_all()",
+                     who(l, s), clean(l, s->user)));
+}
+
 /* Who waits, who is waited for, and who is open for long beside the holder. */
 static void
 on_sessions(struct list *l)
@@ -183,6 +207,8 @@ on_sessions(struct list *l)
     for (int i = 0; i < h->nsessions; i++) {
         const struct health_session *s = &h->sessions[i];
         int64_t ms = health_open_ms(h, s);
+        if (!strcmp(s->kind, "place"))
+            on_place(l, s);
         if (health_waits(s))
             on_waiter(l, s);
         else if (on_blocker(l, s))

@@ -23,7 +23,9 @@ enum {
     WAIT_MAX_MS = 5000,
     STOP_MS = 1000,
     BOOKS_WAIT_MS = 5000,
-    NEWS_MS = 50 /* told to come back sooner: something goes on */
+    NEWS_MS = 50,       /* told to come back sooner: something goes on */
+    LOOK_MS = 50,       /* where who waits does not react */
+    DISTRUST_MS = 60000 /* so long */
 };
 
 struct scheduler {
@@ -35,13 +37,15 @@ struct scheduler {
     struct queue *books;
     int timer, books_timer;
     int64_t steps;
-    int64_t news_ms; /* when something went on last */
-    int64_t step_ms; /* when the next step is due */
-    int look_ms;     /* how often to ask before whether anything is new */
-    int listen_pid;  /* the connection that has waited for a NOTIFY, 0 = none */
-    bool is_asking;  /* a step is out */
-    bool is_waiting; /* for a NOTIFY */
-    bool is_woken;   /* one came while a step was out */
+    int64_t news_ms;     /* when something went on last */
+    int64_t step_ms;     /* when the next step is due */
+    int64_t distrust_ms; /* until then look, whoever waits */
+    bool was_left;       /* the step that is due comes after a long wait: a push wakes a worker */
+    int look_ms;         /* how often to ask before whether anything is new */
+    int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
+    bool is_asking;      /* a step is out */
+    bool is_waiting;     /* for a NOTIFY */
+    bool is_woken;       /* one came while a step was out */
     bool is_active, has_ended;
     bool is_keeping; /* keep_books is out */
     struct err fatal;
@@ -122,6 +126,32 @@ on_error(struct scheduler *s, const struct err *e)
     again_in(s, RETRY_MS);
 }
 
+static void
+on_woken(void *ctx, const struct err *e, const char *text)
+{
+    (void)ctx, (void)text;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_DEBUG, "wake: %s", e->text);
+}
+
+/* A worker waits to be woken by a push, or so the lock says, and yet we find what was pushed: it
+ * stands still, or a stranger has taken the lock. */
+static void
+watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
+{
+    if (s->was_left && step->cut > 0 && step->promoted == 0 && step->stolen == 0) {
+        if (now >= s->distrust_ms)
+            log_line(LOG_WARN,
+                     "who waits for a push does not work it (a worker that stands still, or "
+                     "a session that is none and holds its lock: see Database in the "
+                     "console); looking after it myself");
+        s->distrust_ms = now + DISTRUST_MS;
+    }
+    if (step->cut > 0 && now < s->distrust_ms) /* the step itself woke who is first in line */
+        queue_wake(s->queue, step->cut, on_woken, s);
+    s->was_left = !step->waits && step->wait_ms > LOOK_MS && step->look_ms >= step->wait_ms;
+}
+
 /* A step when it is due, or when a look in between says that something is new. */
 static void
 go_on(struct scheduler *s, int64_t now)
@@ -167,7 +197,8 @@ pace(struct scheduler *s, const struct queue_step *step)
     s->is_waiting = step->waits;
     if (step->waits)
         s->listen_pid = db_backend_pid(s->db);
-    s->look_ms = step->look_ms;
+    watch_waiter(s, step, now);
+    s->look_ms = now < s->distrust_ms && step->active && !step->waits ? LOOK_MS : step->look_ms;
     s->step_ms = now + (step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
     if (s->is_woken)
         s->step_ms = now;
@@ -224,7 +255,6 @@ wake(void *ctx, const char *channel)
 
     (void)channel; /* it listens to one */
     s->is_woken = s->is_asking;
-    s->news_ms = clock_ms();
     if (s->is_waiting && !s->is_asking && !s->has_ended)
         again_in(s, 0);
 }

@@ -3,6 +3,7 @@
 -- nothing). A vacuum holds nothing back, an analyze does; a writer of another database does too, as every snapshot
 -- taken here reaches back to it. A slot's catalog_xmin keeps rows of the system's own tables only. blocked_by: pids,
 -- 0 = a prepared transaction; of the 20 that wait longest, as the answer stops the lock manager for a moment.
+-- kind place: it holds the lock of a worker that waits for a push (48_wake), and has said nothing that a worker says.
 -- guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
 with me as (
     select oid, rolsuper from pg_roles where rolname = current_user
@@ -16,9 +17,15 @@ with me as (
 ), w as materialized (
     select l.pid, min(l.waitstart) as since from pg_locks l
     where not l.granted and exists (select from a where a.waiting) group by l.pid
+), b as materialized (
+    select l.pid from pg_locks l join a using (pid)
+    where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 2
+      and l.classid::bigint between 1364481111 and 1364481127 and l.database = (select oid from pg_database where datname = current_database())
+      and a.application_name not like 'queuetop%' and a.query <> '<insufficient privilege>'
+      and a.query !~ '[.](claim|claim_or_wait|schedule_or_wait|complete|complete_and_claim|extend|fail|give_back|keep_only|backlog|node_start|node_beat)[(]'
 ), s as (
-    select 'pid ' || a.pid as id, case a.backend_type when 'client backend' then 'session' when 'autovacuum worker' then 'autovacuum'
-               when 'walsender' then 'walsender' else 'background' end as kind,
+    select 'pid ' || a.pid as id, case when a.pid in (select pid from b) then 'place' else case a.backend_type when 'client backend' then 'session' when 'autovacuum worker' then 'autovacuum'
+               when 'walsender' then 'walsender' else 'background' end end as kind,
            a.pid, a.usename::text as "user", coalesce(nullif(a.application_name, ''), case a.backend_type when 'client backend' then '' when 'autovacuum worker' then 'autovacuum'
                else a.backend_type end) as app, coalesce(host(a.client_addr), 'local') as client,
            coalesce(a.state, a.backend_type) as state,
@@ -41,7 +48,7 @@ with me as (
     from me, a left join pg_roles t on t.oid = a.usesysid left join v on v.pid = a.pid left join w on w.pid = a.pid
     where (not a.elsewhere or a.elsewhere is null and a.backend_type = 'walsender'
            or a.backend_xid is not null and a.xact_start < now() - interval '1 min')
-      and (a.xact_start is not null or a.backend_xmin is not null or a.backend_xid is not null)
+      and (a.xact_start is not null or a.backend_xmin is not null or a.backend_xid is not null or a.pid in (select pid from b))
     union all
     select 'prepared ' || gid, 'prepared', null, owner::text, gid, '', 'prepared', (extract(epoch from prepared) * 1000)::bigint,
            (extract(epoch from prepared) * 1000)::bigint, age(transaction)::bigint, 'rollback prepared ' || quote_literal(gid),

@@ -328,6 +328,18 @@ the_scheduler_leaves_its_place_to_a_worker(void **state)
     assert_int_equal(ask(&a), 1);
     wait_in(&a, 0);
     assert_false(step_or_wait(&s, "s"));
+    /* the same where the step of the scheduler finds nothing: it passes on what woke it */
+    pg_run(a.conn, "select queues.complete(n, lease, version, seq) from (select 'a' as n, lease, "
+                   "version, unnest(seqs) as seq from queues.work_queue) c");
+    pg_run(a.conn, "select queues.claim_or_wait('a', 0, null, null, true, %d, 0)",
+           PQbackendPID(a.conn));
+    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
+    a.slot = -1;
+    assert_true(step_or_wait(&s, "s"));
+    assert_true(step_or_wait(&s, "s"));
+    wait_in(&a, 1);
+    assert_false(step_or_wait(&s, "s"));
+    assert_true(is_woken(&a, WAIT_MS));
     PQfinish(s.conn);
     PQfinish(a.conn);
     leave();
@@ -614,6 +626,39 @@ a_worker_takes_over_the_scheduler_s_place(void **state)
     leave();
 }
 
+enum { MANY = 18, MANY_LATE_MS = 6000 };
+
+/* Anybody may take the lock of slot 0. The scheduler believes that a worker waits there, until it
+ * finds itself what was pushed. */
+static void
+a_stranger_in_the_place_costs_little(void **state)
+{
+    struct proc scheduler, worker;
+    PGconn *stranger;
+
+    (void)state;
+    enter("stranger");
+    stranger = pg_connect(dsn);
+    pg_run(stranger, "select pg_advisory_lock(1364481111, 'queues.queue'::regclass::oid::int)");
+    proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule", dsn);
+    proc_want(&scheduler, "is active");
+    work(&worker);
+    for (int i = 1; i <= MANY; i++) {
+        char n[16];
+        pg_wait(conn, waiting, "2", WAIT_MS);
+        pg_run(conn, "insert into queues.queue (queue) values ('q')");
+        snprintf(n, sizeof n, "%d", i);
+        wait_done(n);
+    }
+    if (late_ms() > MANY_LATE_MS)
+        fail_msg("%d jobs started %d ms late in all", MANY, (int)late_ms());
+    proc_want(&scheduler, "does not work it");
+    proc_done(&worker);
+    proc_done(&scheduler);
+    PQfinish(stranger);
+    leave();
+}
+
 static pid_t
 start_bouncer(void)
 {
@@ -714,6 +759,7 @@ main(void)
         cmocka_unit_test(an_idle_scheduler_rests),
         cmocka_unit_test(a_backlog_without_workers_costs_little),
         cmocka_unit_test(a_worker_takes_over_the_scheduler_s_place),
+        cmocka_unit_test(a_stranger_in_the_place_costs_little),
         cmocka_unit_test(through_a_pooler_it_polls),
     };
 

@@ -166,6 +166,22 @@ not_everything_is_to_be_ended(void **state)
     assert_null(strstr(text, "K ends"));
 }
 
+/* Named by pid and user: whoever it is, an operator can ask him. */
+static void
+a_stranger_in_the_place_of_a_worker(void **state)
+{
+    struct health_server server = calm();
+    struct health_session s = session(7, "idle", -1, FIELD_NULL);
+
+    (void)state;
+    s.kind = "place";
+    s.app = "psql";
+    s.user = "bob";
+    const char *text = advice(&server, &s, 1, NULL, 0);
+    says(text, "pid 7 (app psql) of user bob holds the lock of a worker that waits");
+    says(text, "pg_advisory_unlock_all()");
+}
+
 static void
 the_root_of_a_queue_for_a_lock(void **state)
 {
@@ -275,6 +291,7 @@ main(void)
         cmocka_unit_test(nothing_where_all_is_well),
         cmocka_unit_test(the_holder_and_what_ends_it),
         cmocka_unit_test(not_everything_is_to_be_ended),
+        cmocka_unit_test(a_stranger_in_the_place_of_a_worker),
         cmocka_unit_test(the_root_of_a_queue_for_a_lock),
         cmocka_unit_test(tables_are_told_apart),
         cmocka_unit_test(transaction_ids_and_rights),
