@@ -58,8 +58,14 @@ select queue, count(*) as completed, null::bigint as cancelled from {schema}.min
 
 -- name: jobs
 -- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to go on.
-with w as materialized (
+-- Newest first. Where texts must be looked at, n jobs are read; no index knows queues and tasks, so beside finished jobs 4 n are
+-- looked at for one. A row without an id and with its cursor says where to go on.
+with b as materialized (
+    select (select id from {schema}.minion_jobs
+            where num_nonnulls($1::text, $4::text) > 0 and coalesce('finished' = any($3::{schema}.minion_state[]), true) and $13::text[] is null
+              and ($16::text is null or id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
+            order by id desc offset 4 * coalesce($14::int, 10000)::bigint limit 1) as low
+), w as materialized (
     select j.id, j.queue, j.task, s.state, j.priority, s.tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, j.created, j.delayed, j.retried,
            j.started, j.finished, j.state as raw, j.worker, k.notified,
            case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
@@ -86,6 +92,8 @@ with w as materialized (
       and ($12::int is null or s.tries <= $12::int)
       and ($13::text[] is null or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($16::text is null or j.id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
+      and (num_nonnulls($1::text, $4::text) = 0 or not coalesce('finished' = any($3::{schema}.minion_state[]), true)
+           or j.id >= coalesce((select low from b), -9223372036854775808))
     order by j.id desc
     limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100) else coalesce($14::int, 10000) end
 ), f as materialized (
@@ -115,6 +123,11 @@ from (
     from w
     where not ($6::text is null and $7::text[] is null and $8::text[] is null)
     having count(*) >= coalesce($14::int, 10000) and (select count(*) from f) < coalesce($15::int, 100)
+    union all
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', low::text, null, low, 1
+    from b
+    where low is not null and (select count(*) from f) < coalesce($15::int, 100)
+      and ($6::text is null and $7::text[] is null and $8::text[] is null or (select count(*) from w) < coalesce($14::int, 10000))
 ) z order by mark, place desc
 
 -- name: job

@@ -37,10 +37,10 @@ cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_
 order by 1
 
 -- name: counts
--- No index knows what runs or failed. From 128 MB on pg-boss' own counts are shown (version 37, at most minutes old), or as many
+-- No index knows what runs or failed. From 64 MB on pg-boss' own counts are shown (version 37, at most minutes old), or as many
 -- pages are read at random and the rest is reckoned.
 with s as materialized (
-    select least(1, 16384 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
+    select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
 ), q as materialized (
     select q.*, s.part, coalesce(s.part < 1 and q.failed_count is not null and q.monitor_on > now() - interval '10 min', false) as cached
@@ -76,9 +76,9 @@ left join lateral (
 order by 1
 
 -- name: counts_final
--- cost: reads all jobs, of a large table 128 MB
+-- cost: reads all jobs, of a large table 64 MB
 with s as materialized (
-    select least(1, 16384 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
+    select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
 )
 select j.name as queue, round(count(*) filter (where j.state = 'completed') / s.part)::bigint as completed,
@@ -92,6 +92,7 @@ where j.state in ('completed', 'cancelled') group by j.name, s.part order by 1
 -- until there are enough, 2 n pages at most: what was written last is mostly there, and nothing is left out. It is ordered all the
 -- same where an index leaves at most 20000 rows (a queue's, those that wait), and before server 14, which can't read from a page on.
 -- Where texts must be looked at, n jobs are read. A row without an id and with its cursor says where to go on.
+-- "s.by_place" stands there as it does, not as a subquery: that would start parallel workers for each 256 pages.
 with s as materialized (
     select case when $14::text is not null then k.at is not null
                 when $11::text[] is not null or t.size < 16384 * 8192.0 or current_setting('server_version_num')::int < 140000 then false
@@ -124,12 +125,12 @@ with s as materialized (
         cross join lateral (
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
                    blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, created_on as newest, id as newest_id, null::tid as at, null::oid as part
-            from {schema}.job where not (select by_place from s)
+            from {schema}.job where not s.by_place
             union all
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
                    blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null, null, ctid, tableoid
             from {schema}.job
-            where (select by_place from s) and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid and ctid < format('(%s,0)', p)::tid
+            where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid and ctid < format('(%s,0)', p)::tid
               and (s.at is null or (ctid, tableoid) < (s.at, s.part))) j
         cross join lateral (
             select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'

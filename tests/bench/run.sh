@@ -17,7 +17,8 @@ trap 'exit 1' HUP INT TERM
 
 parts=${*:-push work level counters held counts fair latency programs}
 if [[ $parts =~ ^(bench_)?(console|foreign)$ ]]; then
-    exec "$BUILD/tests/bench/bench_${parts#bench_}"
+    # shellcheck disable=SC2154 # lib.sh sets cache
+    SRCDIR=$src ENGINES=$cache exec "$BUILD/tests/bench/bench_${parts#bench_}"
 fi
 for p in $parts; do
     [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }

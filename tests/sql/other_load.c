@@ -79,6 +79,38 @@ const struct other_load other_loads[] = {
             "select 'q' || i % 20, 'bulk_import', '{\"arguments\":[],\"executions\":0}', t, t, t "
             "from generate_series(current_setting('t.from')::int, current_setting('t.to')::int) i, "
             "lateral (select timezone('UTC', now()) - i * interval '1 s' as t) t", },
+    {
+     .name = "minion",
+     .table = "minion_jobs",
+     .live =
+            "insert into minion_jobs (state, queue, task, args, delayed, worker, started, "
+            "finished, "
+            "result, attempts) select s::minion_state, 'q' || i % 20, 'bulk_import', '[1]', now() "
+            "+ "
+            "(i - 4000) * interval '1 s', case s when 'active' then 1 end, now(), case s when "
+            "'failed' then now() end, case s when 'failed' then to_jsonb('E: ' || i) end, 3 from "
+            "generate_series(1, 5000) i, lateral (select (array['inactive', 'inactive', 'active', "
+            "'failed'])[1 + i % 4] as s) s",                                                                                                                                                      .done =
+            "insert into minion_jobs (state, queue, task, args, created, delayed, worker, started, "
+            "finished) select 'finished', 'q' || i % 20, 'bulk_import', '[1]', t, t, 1, t, t from "
+            "generate_series(current_setting('t.from')::int, current_setting('t.to')::int) i, "
+            "lateral (select now() - i * interval '1 s' as t) t", },
+    {
+     .name = "pgboss",
+     .table = "pgboss.job_common",
+     .live =
+            "insert into pgboss.queue select (jsonb_populate_record(q, jsonb_build_object('name', "
+            "'q' || i))).* from pgboss.queue q, generate_series(0, 19) i where q.name = 'again';"
+            "insert into pgboss.job (name, data, state, created_on, started_on, completed_on, "
+            "start_after, output) select 'q' || i % 20, '{\"user\": 1}', s::pgboss.job_state, "
+            "now(), "
+            "case when s <> 'created' then now() end, case s when 'failed' then now() end, now() + "
+            "(i - 4000) * interval '1 s', case s when 'failed' then jsonb_build_object('message', "
+            "'E: ' || i) end from generate_series(1, 5000) i, lateral (select (array['created', "
+            "'created', 'active', 'retry', 'created', 'failed'])[1 + i % 6] as s) s",                                        .done = "insert into pgboss.job (name, data, state, created_on, started_on, completed_on, "
+                "start_after) select 'q' || i % 20, '{\"user\": 1}', 'completed', t, t, t, t from "
+                "generate_series(current_setting('t.from')::int, current_setting('t.to')::int) i, "
+                "lateral (select now() - i * interval '1 s' as t) t", },
 };
 const int other_loads_n = sizeof other_loads / sizeof *other_loads;
 

@@ -23,7 +23,8 @@ measure(struct other *f, int64_t *n)
     n[6] = other_buffers(f, SEC_JOBS, "limit=200", "kind=nothing", "n=1000", NULL);
     n[7] = other_buffers(f, SEC_NODES, NULL);
     n[8] = other_buffers(f, SEC_GROUPS, NULL);
-    n[9] = other_buffers(f, SEC_JOBS, "limit=200", "states={completed}", "queue=q3", NULL);
+    n[9] =
+        other_buffers(f, SEC_JOBS, "limit=200", "states={completed}", "queue=q3", "n=1000", NULL);
 }
 
 static void
@@ -78,14 +79,20 @@ solid_queue_is_read_politely(void **state)
     finished_jobs_cost_nothing(&other_loads[3]);
 }
 
+static void
+minion_is_read_politely(void **state)
+{
+    (void)state;
+    finished_jobs_cost_nothing(&other_loads[4]);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(river_is_read_politely),
-        cmocka_unit_test(oban_is_read_politely),
-        cmocka_unit_test(good_job_is_read_politely),
-        cmocka_unit_test(solid_queue_is_read_politely),
+        cmocka_unit_test(river_is_read_politely),    cmocka_unit_test(oban_is_read_politely),
+        cmocka_unit_test(good_job_is_read_politely), cmocka_unit_test(solid_queue_is_read_politely),
+        cmocka_unit_test(minion_is_read_politely),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
