@@ -347,6 +347,27 @@ check_words(const struct act_run *r, const struct intent *in)
     return CLI_REFUSED;
 }
 
+bool
+cli_act_states(const struct act_words *w, struct params *where, struct err *e)
+{
+    struct buf text = {0};
+    struct filter f;
+
+    if (w->states.n == 0)
+        return true;
+    for (int i = 0; i < w->states.n; i++)
+        if (w->states.items[i][strspn(w->states.items[i], "abcdefghijklmnopqrstuvwxyz")])
+            buf_str(&text, "state:?"); /* could be another term */
+        else
+            buf_printf(&text, "%s%s", i ? "," : "state:", w->states.items[i]);
+    bool ok = filter_parse(text.data, &f, NULL, e);
+    if (ok)
+        params_set(where, PARAM_STATES, f.terms.value[PARAM_STATES]);
+    filter_done(&f);
+    buf_free(&text);
+    return ok;
+}
+
 int
 cli_act(struct cli *c, const struct act_words *w, struct intent *in)
 {

@@ -25,6 +25,8 @@ struct act_words { /* the first member of what a verb's options fill, when it ha
     {"json", 0, NULL, CLI_FLAG, ACT_OPTION(json), "the outcome as one JSON object", 0, 0}
 /* clang-format on */
 
+/* --state as the jobs list has it: its names, and "done"; false = a word is none of them. */
+bool cli_act_states(const struct act_words *w, struct params *where, struct err *e);
 /* Runs the intent; fills in what the words say of it. -> exit code */
 int cli_act(struct cli *c, const struct act_words *w, struct intent *in);
 

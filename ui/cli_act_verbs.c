@@ -3,6 +3,7 @@
  * which only other queue systems know. They only make an intent.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/cli_act.h"
 #include "ui/verbs.h"
@@ -14,17 +15,18 @@ run_requeue(struct cli *c, const void *options)
 {
     const struct act_words *w = options;
     struct params where = {0};
+    struct err e = {0};
 
     if (w->ids.n == 0 && !w->queue && !w->error && !w->kind && w->states.n == 0)
         return cli_usage(c, "say which: --id, --queue, --state, --kind or --error");
     if (w->ids.n > 0 && (w->queue || w->error || w->kind || w->states.n > 0))
         return cli_usage(
             c, "--id names jobs; it can't be joined with --queue, --state, --kind or --error");
+    if (!cli_act_states(w, &where, &e))
+        return cli_usage(c, "--state: %s", e.text);
     params_set(&where, PARAM_QUEUE, w->queue);
     params_set(&where, PARAM_KIND, w->kind);
     params_set(&where, PARAM_ERROR, w->error);
-    if (w->states.n > 0)
-        params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
     int code =
         cli_act(c, w,
                 &(struct intent){
@@ -71,16 +73,27 @@ run_extend(struct cli *c, const void *options)
     return cli_act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
 }
 
+static bool
+has_ended(const char *state)
+{
+    return !strcmp(state, "completed") || !strcmp(state, "done") || !strcmp(state, "cancelled") ||
+           !strcmp(state, "failed");
+}
+
 static int
 run_purge(struct cli *c, const void *options)
 {
     const struct act_words *w = options;
     struct params where = {0};
+    struct err e = {0};
 
     if (w->older_ms < 0)
         return cli_usage(c, "say how old: --older-than 7d (0 = whatever is finished)");
-    if (w->states.n > 0)
-        params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
+    for (int i = 0; i < w->states.n; i++)
+        if (!has_ended(w->states.items[i]))
+            return cli_usage(c, "purge is for jobs that have ended: completed, cancelled, failed");
+    if (!cli_act_states(w, &where, &e))
+        return cli_usage(c, "--state: %s", e.text);
     params_set(&where, PARAM_QUEUE, w->queue);
     int code = cli_act(
         c, w, &(struct intent){.act = ACT_PURGE, .where = &where, .older_than_ms = w->older_ms});

@@ -16,17 +16,18 @@ static int
 change(struct cli *c, const struct act_words *w, struct intent *in)
 {
     struct params where = {0};
+    struct err e = {0};
 
     if (w->ids.n == 0 && !w->queue && !w->error && !w->kind && w->states.n == 0)
         return cli_usage(c, "say which: --id, --queue, --state, --kind or --error");
     if (w->ids.n > 0 && (w->queue || w->error || w->kind || w->states.n > 0))
         return cli_usage(
             c, "--id names jobs; it can't be joined with --queue, --state, --kind or --error");
+    if (!cli_act_states(w, &where, &e))
+        return cli_usage(c, "--state: %s", e.text);
     params_set(&where, PARAM_QUEUE, w->queue);
     params_set(&where, PARAM_KIND, w->kind);
     params_set(&where, PARAM_ERROR, w->error);
-    if (w->states.n > 0)
-        params_set_list(&where, PARAM_STATES, w->states.items, w->states.n);
     in->where = &where;
     int code = cli_act(c, w, in);
     params_done(&where);
@@ -64,7 +65,7 @@ run_reschedule(struct cli *c, const void *options)
     struct err e = {0};
 
     if (!when_parse(c->words[0], clock_wall_ms(), false, &w, &e))
-        return cli_usage(c, "%s", e.text);
+        return cli_usage(c, "--state: %s", e.text);
     return change(c, options,
                   &(struct intent){.act = ACT_TIME, .at_ms = w.at_ms, .by_ms = w.in_ms});
 }

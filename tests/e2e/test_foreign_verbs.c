@@ -152,6 +152,11 @@ changes(void **state)
     says(0, "pause default --yes", "1 queue paused");
     says(1, "pause default --yes", "nothing to change: guard:");
     says(0, "resume default --yes", "1 queue");
+    says(2, "purge --older-than 0 --state failed,bogus --yes", "for jobs that have ended");
+    says(2, "purge --older-than 0 --state running --yes", "for jobs that have ended");
+    says(2, "delete --state compleeted,failed --yes", "--state: states: scheduled ready blocked");
+    says(2, "requeue --state 'failed queue:mail' --yes", "--state: states: scheduled");
+    says(0, "requeue --state done --dry-run", "would change");
     says(0, "purge --older-than 1h --queue default --yes", "2 jobs deleted");
     assert_string_equal(pg_value(conn, STATES "in (1, 12, 13, 14)"), "1 cancelled,13 completed");
     says(3, "extend --id 5 --by 5m --yes", "no such action");
