@@ -64,6 +64,8 @@ action_free(struct action *a)
     if (a->timer)
         loop_cancel(a->loop, a->timer);
     a->timer = 0;
+    if (a->calls > 0 && a->state == ACTION_PREVIEWING)
+        db_cancel(a->db); /* nobody waits for it, and the next act would */
     if (a->calls > 0)
         a->orphan = true;
     else
@@ -354,8 +356,10 @@ ask_batch(void *ctx)
     struct db_stmt stmt = adapter_bind(a->adapter, a->section, &a->params, storage);
     if (trying)
         action_is_busy(a, "trying it, to be rolled back", a->at, a->nids);
-    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = trying}, RECONNECT_MS,
-               batch_came);
+    struct db_call call = {.stmts = &stmt, .n = 1, .dry = trying};
+    if (a->batch == 1 && a->params.value[PARAM_EXPECTED])
+        call.statement_timeout_ms = ACTION_COUNT_MS;
+    action_ask(a, &call, RECONNECT_MS, batch_came);
     action_touch(a);
 }
 

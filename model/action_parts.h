@@ -8,6 +8,9 @@
 #include "model/action.h"
 #include "model/mem.h"
 
+/* Counting millions takes its time, also on a server in trouble; Esc ends it. */
+enum { ACTION_COUNT_MS = 120000 };
+
 struct act_parts { /* how an act is done with an adapter; SEC_COUNT = not at all */
     enum section_id by_ids, by_where, preview;
     const char *becomes; /* the state where there is no preview section */

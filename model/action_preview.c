@@ -160,7 +160,9 @@ ask_preview(struct action *a)
         preview_without(a);
         return;
     }
-    action_ask(a, &(struct db_call){.stmts = stmts, .n = n, .dry = true}, CONNECT_MS, previewed);
+    struct db_call call = {
+        .stmts = stmts, .n = n, .dry = true, .statement_timeout_ms = ACTION_COUNT_MS};
+    action_ask(a, &call, CONNECT_MS, previewed);
 }
 
 /* --- ids that match

@@ -46,6 +46,32 @@ keys_answer(struct vt *vt)
     }
 }
 
+/* A count that takes longer than a silent server is waited for; it can be left, and ends then. */
+static void
+waits_for_a_long_count(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    pg_run(con_db(), "create or replace function purge_preview(queue text default null, states "
+                     "text[] default null, before timestamptz default null) returns table (state "
+                     "text, n bigint, why text) language sql stable as $$ select 'purged', "
+                     "500::bigint, 'completed' from pg_sleep(9) $$");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "P tab tab C-u text:1ms enter");
+    vt_want(&vt, "counting");
+    pg_wait(con_db(), "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "1",
+            3000);
+    vt_keys(&vt, "esc esc");
+    pg_wait(con_db(), "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "0",
+            3000);
+    vt_keys(&vt, "P tab tab C-u text:1ms enter");
+    assert_true(vt_came(&vt, "500 jobs", 20000));
+    vt_keys(&vt, "esc esc");
+    con_quit(&vt);
+}
+
 static void
 four_queues(void)
 {
@@ -162,6 +188,7 @@ main(void)
         cmocka_unit_test_setup(survives_a_terminated_backend, con_empty),
         cmocka_unit_test_setup(survives_a_stopped_backend, con_empty),
         cmocka_unit_test_setup(survives_a_lock, con_empty),
+        cmocka_unit_test_setup(waits_for_a_long_count, con_empty),
         cmocka_unit_test_setup(survives_a_restart, con_empty),
         cmocka_unit_test_setup(an_action_is_done_once, con_empty),
     };
