@@ -46,7 +46,7 @@ app_say(struct app *a, enum severity s, const char *fmt, ...)
     l->items[l->n++] = (struct message){.at_ms = a->now_ms,
                                         .severity = s,
                                         .word = words[s],
-                                        .number = xasprintf("%08lld", (long long)++l->count),
+                                        .number = xasprintf("%4lld", (long long)++l->count),
                                         .text = xstrdup(text)};
     log_line(s == SAY_BAD ? LOG_ERROR : LOG_INFO, "%s", text);
     a->flash = true;

@@ -154,7 +154,7 @@ app_say_place(const struct app *a, struct buf *out)
 
     host = *host == '/' || !*host ? "local" : host;
     if (app_view(a)->ops->all_sources)
-        buf_printf(out, "%d sources", n);
+        buf_str(out, fmt_plural(n, "source").s);
     else if (app_replays(a))
         buf_str(out, source_name(a->source));
     else if (n > 1)

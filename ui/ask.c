@@ -197,22 +197,32 @@ static void
 draw_keys(const struct ask *a, struct grid *g, struct rect r)
 {
     struct pen pen = pen_start(g, r);
+    bool acts = !a->busy && !a->challenge;
+    int need = (acts ? a->easy ? 17 : 11 : 0) + 10; /* with four cells between them */
 
-    if (!a->busy && !a->challenge) {
+    if (!a->busy)
+        need += (a->can_dry ? 14 : 0) + (a->can_sql ? 10 : 0) + (a->can_options ? 14 : 0);
+    int gap = need > r.w ? 2 : 4;
+
+    if (acts) {
         pen_put(&pen, ROLE_KEY, a->easy ? "y Enter" : "y");
-        pen_put(&pen, ROLE_KEY_HELP, " go on    ");
+        pen_put(&pen, ROLE_KEY_HELP, " go on");
+        pen_gap(&pen, gap);
     }
     if (!a->busy && a->can_dry) {
         pen_put(&pen, ROLE_KEY, "F2");
-        pen_put(&pen, ROLE_KEY_HELP, " dry run    ");
+        pen_put(&pen, ROLE_KEY_HELP, " dry run");
+        pen_gap(&pen, gap);
     }
     if (!a->busy && a->can_sql) {
         pen_put(&pen, ROLE_KEY, "F3");
-        pen_put(&pen, ROLE_KEY_HELP, " SQL    ");
+        pen_put(&pen, ROLE_KEY_HELP, " SQL");
+        pen_gap(&pen, gap);
     }
     if (!a->busy && a->can_options) {
         pen_put(&pen, ROLE_KEY, "F4");
-        pen_put(&pen, ROLE_KEY_HELP, " options    ");
+        pen_put(&pen, ROLE_KEY_HELP, " options");
+        pen_gap(&pen, gap);
     }
     pen_put(&pen, ROLE_KEY, "Esc");
     pen_put(&pen, ROLE_KEY_HELP, pen.r.w < 25 ? " cancel" : " cancel (nothing happens)");

@@ -357,7 +357,7 @@ draw_field(const struct form *f, struct grid *g, struct rect row, int i)
 
 /* Forms of many fields have no blank rows between them, and scroll where there is no room. */
 static void
-draw_fields(struct form *f, struct grid *g, struct rect in)
+draw_fields(struct form *f, struct grid *g, struct rect box, struct rect in)
 {
     int step = f->spec->n > ROOMY ? 1 : 2, rows = (in.h + step - 1) / step;
 
@@ -369,6 +369,7 @@ draw_fields(struct form *f, struct grid *g, struct rect in)
         f->top = f->spec->n > rows ? f->spec->n - rows : 0;
     for (int i = f->top; i < f->spec->n && in.h > 0; i++)
         draw_field(f, g, rect_cut_top(&in, step), i);
+    grid_more(g, box, f->top, f->spec->n - f->top - rows);
 }
 
 /* What is wrong, or in a form of many fields what the field takes. */
@@ -409,7 +410,7 @@ form_draw(struct view *v, struct grid *g, struct rect screen)
         grid_lines(g, rect_cut_top(&in, facts), ROLE_DIM, f->facts, strlen(f->facts),
                    &(struct text_area){.wrap = true});
     draw_note(f, g, rect_cut_bottom(&in, roomy ? 1 : in.h > 6 ? 2 : 1));
-    draw_fields(f, g, in);
+    draw_fields(f, g, box, in);
 }
 
 static void

@@ -148,6 +148,7 @@ menu_draw(struct view *v, struct grid *g, struct rect screen)
         m->top = m->at - in.h + 1;
     for (int i = m->top; i < m->n && i - m->top < in.h; i++)
         draw_item(m, g, rect_row(in, i - m->top), i);
+    grid_more(g, box, m->top, m->n - m->top - in.h);
 }
 
 static void

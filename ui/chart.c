@@ -157,7 +157,7 @@ chart_panel(struct grid *g, struct rect r, const struct chart *c)
 {
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, c->title), 1, 0);
     struct rect axis = rect_cut_bottom(&in, in.h > 3 ? 1 : 0);
-    struct rect left = rect_cut_left(&in, in.w > 20 ? 4 : 0);
+    struct rect left = rect_cut_left(&in, in.w > 20 ? 7 : 0);
 
     rect_cut_left(&in, left.w ? 1 : 0);
     axis.w = in.w;

@@ -408,6 +408,29 @@ draw_keys(struct app *a, struct grid *g, struct rect r)
     }
 }
 
+/* What doesn't fit loses what is said in brackets at its end, then width between the keys; a word
+ * is not cut as long as that helps. */
+static void
+fit_footer(struct buf *text, int w)
+{
+    char *in, *out = text->data, *last = strrchr(text->data, '(');
+
+    if (text_width(text->data, text->len, TEXT_LINE) <= w)
+        return;
+    if (last && last > text->data && text->data[text->len - 1] == ')')
+        text->len = (size_t)(last - text->data);
+    while (text->len && text->data[text->len - 1] == ' ')
+        text->len--;
+    text->data[text->len] = 0;
+    if (text_width(text->data, text->len, TEXT_LINE) <= w)
+        return;
+    for (in = text->data; *in; in++)
+        if (strncmp(in, "   ", 3) != 0)
+            *out++ = *in;
+    *out = 0;
+    text->len = (size_t)(out - text->data);
+}
+
 static void
 draw_footer(struct app *a, struct grid *g, struct rect r)
 {
@@ -416,9 +439,10 @@ draw_footer(struct app *a, struct grid *g, struct rect r)
 
     if (front->ops->footer)
         front->ops->footer(front, &text);
-    if (text.len)
+    if (text.len) {
+        fit_footer(&text, r.w);
         grid_str(g, r, ROLE_KEY_HELP, text.data);
-    else
+    } else
         draw_keys(a, g, r);
     buf_free(&text);
 }

@@ -387,6 +387,21 @@ vline(struct grid *g, struct rect r, enum role role)
         put_str(g, c, c.x, y, role, "│");
 }
 
+void
+grid_more(struct grid *g, struct rect box, int above, int below)
+{
+    char text[64] = "";
+    struct rect line = {box.x + 2, box.y + box.h - 1, box.w - 4, 1};
+
+    if (above > 0 && below > 0)
+        snprintf(text, sizeof text, " ↑ %d ↓ %d more ", above, below);
+    else if (above > 0 || below > 0)
+        snprintf(text, sizeof text, " %s %d more ", above > 0 ? "↑" : "↓",
+                 above > 0 ? above : below);
+    if (*text)
+        grid_right(g, line, ROLE_KEY_HELP, text);
+}
+
 struct rect
 grid_box(struct grid *g, struct rect r, enum role role, const char *title)
 {

@@ -90,6 +90,8 @@ void grid_paint(struct grid *g, struct rect r, enum role role); /* other role, s
 void grid_hline(struct grid *g, struct rect r, enum role role); /* on the first row of r */
 /* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
+/* On the lower border of a box: that there are rows above or below those that it shows. */
+void grid_more(struct grid *g, struct rect box, int above, int below);
 
 /* --- for tests and for printing --------------------------------------------------------------- */
 void grid_dump(const struct grid *g, struct buf *out);       /* rows of text, no trailing blanks */

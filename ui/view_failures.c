@@ -240,7 +240,8 @@ draw_requeue(struct failures *v, struct grid *g, struct rect r, const struct gro
         return;
     }
     bool ours = !app_is_foreign(v->view.app);
-    pen_printf(&p, ROLE_TEXT, "What r would do: %s%s%s", fmt_plural(row->n, "job").s,
+    pen_printf(&p, ROLE_TEXT, "%s %s%s%s",
+               r.w < 68 ? "r:" : "What r would do:", fmt_plural(row->n, "job").s,
                row->capped == 1 ? " or more" : "",
                ours ? " to ready, tries kept, a last one each" : " again, each by its id");
     if (r.h > 1)

@@ -53,17 +53,41 @@ next_line(struct help *h, struct rect r)
     return rect_row(r, h->lines++ - h->top);
 }
 
-static void
-draw_command(struct grid *g, struct rect row, const struct command *c)
+/* As much of the text as a row takes, cut between words; the rest. */
+static const char *
+one_row(struct grid *g, struct rect row, int w, enum role role, const char *text)
 {
-    struct rect keys = rect_cut_left(&row, 14), name = rect_cut_left(&row, 14);
+    size_t len = strlen(text), n = len;
 
-    keys.x += 2;
-    keys.w -= 3;
+    while (n > 0 && text_width(text, n, TEXT_LINE) > w) {
+        n--;
+        while (n > 0 && text[n] != ' ')
+            n--;
+    }
+    n = n > 0 ? n : len;
+    grid_printf(g, row, role, "%.*s", (int)n, text);
+    return text + n + (text[n] == ' ');
+}
+
+static void
+draw_command(struct help *h, struct grid *g, struct rect r, const struct command *c)
+{
+    bool narrow = r.w < 80;
+    struct rect row = next_line(h, r), keys = rect_cut_left(&row, narrow ? 11 : 14);
+    struct rect name = rect_cut_left(&row, 14);
+    enum role role = c->risk == DESTROYS ? ROLE_WARN : ROLE_TEXT;
+
+    keys.x += narrow ? 1 : 2;
+    keys.w -= narrow ? 2 : 3;
     grid_str(g, keys, ROLE_KEY, c->keys);
     name.w -= 1;
     grid_printf(g, name, ROLE_DIM, ":%s", c->name);
-    grid_str(g, row, c->risk == DESTROYS ? ROLE_WARN : ROLE_TEXT, c->help);
+    int w = r.w - (row.x - r.x); /* rows above and below the window have none */
+    for (const char *rest = one_row(g, row, w, role, c->help); *rest;) {
+        struct rect more = next_line(h, r);
+        rect_cut_left(&more, r.w - w);
+        rest = one_row(g, more, w, role, rest);
+    }
 }
 
 static void
@@ -79,7 +103,7 @@ draw_all(struct help *h, struct grid *g, struct rect r)
         for (int j = i; j < commands_n; j++)
             if (command_group(&commands[j]) == command_group(&commands[i]) &&
                 is_shown(h, &commands[j]))
-                draw_command(g, next_line(h, r), &commands[j]);
+                draw_command(h, g, r, &commands[j]);
     }
 }
 
@@ -92,9 +116,10 @@ help_draw(struct view *view, struct grid *g, struct rect r)
     if (*h->filter)
         grid_printf(g, head, ROLE_DIM, " keys and commands with \"%s\"", h->filter);
     else
-        grid_str(
-            g, head, ROLE_DIM,
-            " lower case: one row, can be undone; upper case: many, or no way back · / searches");
+        grid_str(g, head, ROLE_DIM,
+                 head.w < 86 ? " lower case: one row; upper case: many, or no way back"
+                             : " lower case: one row, can be undone; upper case: many, or no way "
+                               "back · / searches");
     h->height = r.h;
     int last = h->lines > r.h ? h->lines - r.h : 0;
     h->top = h->top < 0 ? 0 : h->top > last ? last : h->top;

@@ -343,7 +343,8 @@ draw_evidence(struct grid *g, struct rect r, const struct node_row *n, const str
                    left < 0 ? " · all leases over, the last for %s" : " · newest lease has %s left",
                    fmt_age(left < 0 ? -left : left).s);
     }
-    if (n->backend_pid != INT_MIN || !app_is_foreign(a))
+    if (p.r.w >= (n->backend_pid == INT_MIN ? 18 : 30) &&
+        (n->backend_pid != INT_MIN || !app_is_foreign(a))) /* never cut short */
         say_session(&p, n, now_ms);
 }
 

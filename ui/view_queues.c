@@ -108,7 +108,8 @@ say_nodes(struct pen *p, const struct app *a)
         pen_printf(p, ROLE_WARN, "%d late ", late);
     if (app_is_foreign(a) && unknown)
         pen_printf(p, ROLE_DIM, "%d unknown ", unknown);
-    pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
+    if (p->r.w >= 5) /* never cut short */
+        pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
 }
 
 /* Finished jobs that are kept are counted rarely: as of when. */
@@ -118,7 +119,11 @@ say_kept(struct pen *p, const struct app *a)
     const struct queue_row *t = store_totals(a->store);
     int64_t age = store_age_ms(a->store, TOPIC_FINAL);
 
-    if (t->kept_completed == FIELD_NULL || age < 0 || p->r.w < 30)
+    if (p->r.w < 30)
+        return;
+    if (age < 0 && store_topic(a->store, TOPIC_FINAL)->err.kind == ERR_TIMEOUT)
+        pen_put(p, ROLE_DIM, " kept: too many to count");
+    if (t->kept_completed == FIELD_NULL || age < 0)
         return;
     pen_put(p, ROLE_DIM, " kept ");
     pen_printf(p, ROLE_STRONG, "%s%s", t->kept_approx == 1 ? "~" : "",
@@ -171,8 +176,8 @@ draw_charts(struct app *a, struct grid *g, struct rect r)
     chart_panel(g, left,
                 &(struct chart){"backlog (ready + running), last 10 min", ROLE_CHART, backlog,
                                 STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
-    t1 = fmt_age_short((int64_t)old);
-    t2 = fmt_age_short((int64_t)(old / 2));
+    t1 = fmt_age((int64_t)old);
+    t2 = fmt_age((int64_t)(old / 2));
     chart_panel(g, r,
                 &(struct chart){"age of the oldest ready job, last 10 min", ROLE_CHART_WARN, oldest,
                                 STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
