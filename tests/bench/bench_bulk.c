@@ -120,7 +120,7 @@ ask(struct vt *vt, char *number, size_t size)
         until(vt, "Purge finished jobs", 60);
         vt_keys(vt, "space tab tab C-u text:1m enter");
     }
-    double took = until(vt, "Type the number", 300);
+    double took = until(vt, "Type the number", 120);
     long long n = number_before(vt, " jobs →");
     snprintf(number, size, "%lld", n);
     return took;

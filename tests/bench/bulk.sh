@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # bulk: BULK_FAILED (100,000) failed jobs requeued and BULK_FINISHED (200,000) finished ones purged at the keyboard of the
-# real console (bench_bulk), while 4 workers claim and complete 10 jobs at a time. Their p99 of both together is taken
+# real console (bench_bulk; the whole figure: BULK_FAILED=1000000 BULK_FINISHED=10000000), while 4 workers claim and complete 10 jobs at a time. Their p99 of both together is taken
 # before and during. The worker's jobs are in other queues than those that are requeued and purged.
 
 part_bulk() {
@@ -23,7 +23,7 @@ insert into queues.queue (queue, kind, payload, state, tries, error, error_key)
     select 'broken' || i % 5, 'email', '$payload', 'failed', 5, 'connection refused', queues.error_key('connection refused') from generate_series(1, $1) i;
 insert into queues.history (id, created, started, finished, state, priority, tries, queue, kind, node, payload)
     select queues.uuid_v7(), t, t, t, 'completed', 5, 1, 'done' || i % 5, 'email', 'w', '$payload' from generate_series(1, $2) i,
-        (select greatest(date_trunc('day', now(), 'UTC'), now() - interval '10 min')) x (t);
+        (select greatest(date_trunc('day', now(), 'UTC'), now() - interval '20 min')) x (first), lateral (select first + i * interval '60 us') y (t);
 select count(*) from queues.recount();
 SQL
     settle ours
