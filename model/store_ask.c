@@ -304,27 +304,40 @@ store_plan(struct store *s)
     s->timer = next < 0 ? 0 : loop_at(s->loop, next, run_due, s);
 }
 
+enum turn { TOGETHER, ALONE, LAST, TURNS };
+
+/* What goes in one pipeline comes first, what nobody waits for last: it may take its time. */
+static enum turn
+turn_of(const struct store *s, enum topic t)
+{
+    if (t == TOPIC_FINAL)
+        return LAST;
+    return s->slots[t].alone || own_timeout_ms(s, t) > 0 ? ALONE : TOGETHER;
+}
+
 /* Due now, or so soon that it may as well go along. */
 static void
 ask_due(struct store *s, int64_t now, int64_t wait)
 {
-    bool together[TOPIC_COUNT] = {false}, any = false;
+    bool sets[TURNS][TOPIC_COUNT] = {{false}}, any = false;
 
     for (int t = 0; t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
-        bool alone = s->slots[t].alone || own_timeout_ms(s, (enum topic)t) > 0;
-        if (due < 0 || due > now + (alone ? 0 : s->interval_ms / 4))
+        enum turn turn = turn_of(s, (enum topic)t);
+        if (due < 0 || due > now + (turn == TOGETHER ? s->interval_ms / 4 : 0))
             continue;
-        if (alone) {
-            bool one[TOPIC_COUNT] = {false};
-            one[t] = true;
-            ask_topics(s, one);
-        } else {
-            together[t] = any = true;
-        }
+        sets[turn][t] = true;
+        any |= turn == TOGETHER;
     }
     if (any)
-        ask_topics(s, together);
+        ask_topics(s, sets[TOGETHER]);
+    for (int turn = ALONE; turn < TURNS; turn++)
+        for (int t = 0; t < TOPIC_COUNT; t++) {
+            bool one[TOPIC_COUNT] = {false};
+            one[t] = sets[turn][t];
+            if (one[t])
+                ask_topics(s, one);
+        }
 }
 
 static void

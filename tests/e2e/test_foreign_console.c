@@ -158,6 +158,56 @@ estimates_are_marked(void **state)
     PQfinish(conn);
 }
 
+/* Counting what is finished takes for ever there. */
+static const char slow[] =
+    "-- adapter: slow\n-- title: the slow one\n-- format: 2\n-- schema: public\n-- id-type: text\n"
+    "-- name: detect\nselect 'public' as schema where to_regclass('public.slow') is not null\n"
+    "-- name: queues\nselect 'q' as queue, null::boolean as paused\n"
+    "-- name: counts\n"
+    "select 'q' as queue, 0::bigint as scheduled, count(*) as ready, 0::bigint as retry, "
+    "0::bigint as running, 0::bigint as failed, null::bigint as oldest_ms from {schema}.slow\n"
+    "-- name: counts_final\n-- cost: counts\n"
+    "select 'q' as queue, 5::bigint as completed, null::bigint as cancelled from pg_sleep(3600)\n"
+    "-- name: jobs\n-- params: queue states limit cursor\n"
+    "select id, 'q' as queue, '' as kind, 'ready' as state, 0 as tries, 1::bigint as created_ms, "
+    "'' as error, id as cursor from {schema}.slow where $1::text is null and $2::text[] is null "
+    "and $4::text is null limit $3::int\n"
+    "-- name: job\n-- params: ids\nselect 1 where $1::text[] is null\n";
+
+/* A costly section that does not come to an end is given up; what is live goes on, and no session
+ * of ours is left at it. */
+static void
+costly_sections_are_given_up(void **state)
+{
+    char *file = xasprintf("%s/slow.sql", getenv("TMPDIR"));
+    char *with = xasprintf("--adapter=%s", file);
+    PGconn *conn = pg_connect(pg_newdb("slow"));
+    FILE *f = fopen(file, "w");
+    struct vt vt;
+
+    (void)state;
+    snprintf(dsn, sizeof dsn, "%s", pg_dsn("slow"));
+    pg_run(conn, "create table slow (id text); insert into slow values ('a')");
+    assert_non_null(f);
+    fputs(slow, f);
+    assert_int_equal(fclose(f), 0);
+    start(&vt, with, dsn, NULL);
+    vt_want(&vt, "ready 1 "); /* before it was even begun */
+    static const char asleep[] =
+        "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+    pg_wait(conn, asleep, "1", 5000);
+    pg_wait(conn, asleep, "0", 10000);
+    pg_run(conn, "insert into slow values ('b')");
+    vt_want(&vt, "ready 2 ");
+    vt_want(&vt, "● live");
+    vt_want(&vt, "kept: too many to count");
+    end(&vt);
+    assert_int_equal(unlink(file), 0);
+    free(file);
+    free(with);
+    PQfinish(conn);
+}
+
 /* --- rights ---------------------------------------------------------------------------------- */
 
 static void
@@ -375,9 +425,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(estimates_are_marked),    cmocka_unit_test(hidden_rows_are_said),
-        cmocka_unit_test(missing_rights_are_said), cmocka_unit_test(ways_out_are_said),
-        cmocka_unit_test(own_words_are_shown),     cmocka_unit_test(one_asks_for_a_password),
+        cmocka_unit_test(estimates_are_marked),    cmocka_unit_test(costly_sections_are_given_up),
+        cmocka_unit_test(hidden_rows_are_said),    cmocka_unit_test(missing_rights_are_said),
+        cmocka_unit_test(ways_out_are_said),       cmocka_unit_test(own_words_are_shown),
+        cmocka_unit_test(one_asks_for_a_password),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
