@@ -135,14 +135,6 @@ result_int(const struct result *r, int row, int col, int64_t if_null)
     return parse_int(result_text(r, row, col), &value) ? value : if_null;
 }
 
-int64_t
-result_affected(const struct result *r)
-{
-    int64_t value;
-
-    return parse_int(PQcmdTuples(r->res), &value) ? value : 0;
-}
-
 unsigned char *
 result_bytes(const struct result *r, int row, int col, size_t *len)
 {

@@ -22,7 +22,6 @@ bool result_null(const struct result *r, int row, int col);
 const char *result_text(const struct result *r, int row, int col); /* "" for NULL; NUL-terminated */
 int result_len(const struct result *r, int row, int col);
 int64_t result_int(const struct result *r, int row, int col, int64_t if_null);
-int64_t result_affected(const struct result *r); /* of INSERT, UPDATE, DELETE */
 /* bytea in text format (\x...) -> bytes; the caller frees. */
 unsigned char *result_bytes(const struct result *r, int row, int col, size_t *len);
 

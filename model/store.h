@@ -170,7 +170,6 @@ void store_record(struct store *s, store_tap_fn *fn, void *ctx);
  * adapter as in store_new. */
 struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
                               void (*asked)(void *ctx), void *ctx);
-bool store_is_still(const struct store *s);
 /* Takes the tables over. An answer about something else than what the store asks for becomes the
  * error that says so. */
 void store_feed(struct store *s, struct store_answer *a);

@@ -15,12 +15,6 @@ store_clock(const struct store *s)
     return s->still.on ? s->still.now_ms : clock_ms();
 }
 
-bool
-store_is_still(const struct store *s)
-{
-    return s->still.on;
-}
-
 void
 store_feed_clock(struct store *s, int64_t now_ms)
 {

@@ -97,15 +97,6 @@ tape_text(const struct tape_table *t, int row, int col)
     return text_of(t, cell_of(t, row, col));
 }
 
-int
-tape_col(const struct tape_table *t, const char *name)
-{
-    for (int c = 0; c < t->cols; c++)
-        if (!strcmp(text_of(t, cell_of(t, -1, c)), name))
-            return c;
-    return -1;
-}
-
 struct result *
 tape_result(const struct tape_table *t)
 {

@@ -33,7 +33,6 @@ void tape_done(struct tape_table *t);
 void tape_of_result(struct tape_table *t, const struct result *r); /* t is done or zero */
 struct result *tape_result(const struct tape_table *t);
 const char *tape_text(const struct tape_table *t, int row, int col); /* "" for NULL, outside */
-int tape_col(const struct tape_table *t, const char *name);          /* -1 = none */
 
 /* base NULL = none; with other columns it is not used. */
 void tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *base);

@@ -195,12 +195,6 @@ term_repaint(struct term *t)
     t->repaint = true;
 }
 
-long long
-term_bytes(const struct term *t)
-{
-    return tty_bytes(t->tty);
-}
-
 /* --- size --- */
 
 void

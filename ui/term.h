@@ -62,7 +62,4 @@ void term_suspend(struct term *t);
  * many bytes of it that were. */
 size_t term_clipboard(struct term *t, const char *s, size_t len);
 
-/* Bytes sent so far, for tests and the debug log. */
-long long term_bytes(const struct term *t);
-
 #endif

@@ -20,7 +20,6 @@ struct tty {
     struct termios raw;
     struct buf queue;
     size_t sent; /* of queue */
-    long long bytes;
     bool hung;
 };
 
@@ -117,7 +116,7 @@ set_modes(int fd, const struct termios *modes)
 
 /* Writes all or gives up: a terminal that takes nothing gets its waiting output thrown away once.
  */
-static bool
+static void
 write_all(int fd, const char *s, size_t len)
 {
     bool flushed = false;
@@ -131,10 +130,9 @@ write_all(int fd, const char *s, size_t len)
             flushed = true;
             tcflush(fd, TCOFLUSH);
         } else if (n == 0 || errno != EINTR) {
-            return false;
+            return;
         }
     }
-    return true;
 }
 
 static void
@@ -314,8 +312,7 @@ tty_give(struct tty *t, const char *last, size_t len)
         write_all(t->fd, "\030", 1);
     buf_clear(&t->queue);
     t->sent = 0;
-    if (write_all(t->fd, last, len))
-        t->bytes += (long long)len;
+    write_all(t->fd, last, len);
     rescue.taken = 0;
     set_modes(t->fd, &rescue.modes);
     uninstall();
@@ -364,7 +361,6 @@ tty_flush(struct tty *t)
         ssize_t n = write(t->fd, t->queue.data + t->sent, t->queue.len - t->sent);
         if (n > 0) {
             t->sent += (size_t)n;
-            t->bytes += n;
         } else if (n < 0 && errno == EAGAIN) {
             return false;
         } else if (n == 0 || errno != EINTR) {
@@ -386,12 +382,6 @@ void
 tty_set_hung(struct tty *t)
 {
     t->hung = true;
-}
-
-long long
-tty_bytes(const struct tty *t)
-{
-    return t->bytes;
 }
 
 bool

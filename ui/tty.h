@@ -33,7 +33,6 @@ void tty_put(struct tty *t, const char *bytes, size_t len); /* queues */
 bool tty_flush(struct tty *t);                              /* true = nothing is left to send */
 bool tty_hung(const struct tty *t);                         /* the terminal has gone away */
 void tty_set_hung(struct tty *t);
-long long tty_bytes(const struct tty *t);
 /* Appends a terminfo string without its padding ("$<5>"). */
 void tty_unpad(struct buf *b, const char *s);
 /* Queues what puts text on the clipboard (OSC 52), also from inside tmux and screen; at most 64 kB

@@ -56,113 +56,84 @@ begin
 end $$;
 comment on function remove_jobs(uuid, uuid[], text) is 'Takes jobs out of queue, into history unless deleted';
 
-create or replace function cancel(action uuid, batch int, ids uuid[], reason text default null)
+create or replace function remove_act(action uuid, batch int, verb text, ids uuid[], reason text)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     r record;
 begin
-    if act_begin($1, $2, 'cancel', null, null, jsonb_build_object('ids', cardinality($3)), $4, null) then
-        select * into r from remove_jobs($1, $3, 'cancel');
+    if act_begin($1, $2, $3, null, null, jsonb_build_object('ids', cardinality($4)), $5, null) then
+        select * into r from remove_jobs($1, $4, $3);
         perform act_end($1, $2, r.rows, r.before);
     end if;
     return query select * from act_answer($1, $2);
 end $$;
+comment on function remove_act(uuid, int, text, uuid[], text) is 'remove_jobs as an act: with its line in the audit, once';
+
+create or replace function cancel(action uuid, batch int, ids uuid[], reason text default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_act($1, $2, 'cancel', $3, $4) $$;
 comment on function cancel(uuid, int, uuid[], text) is 'Waiting jobs end as cancelled; running ones are asked to: their workers learn it with the next extend';
 
 create or replace function discard(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
-begin
-    if act_begin($1, $2, 'discard', null, null, jsonb_build_object('ids', cardinality($3)), $4, null) then
-        select * into r from remove_jobs($1, $3, 'discard');
-        perform act_end($1, $2, r.rows, r.before);
-    end if;
-    return query select * from act_answer($1, $2);
-end $$;
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_act($1, $2, 'discard', $3, $4) $$;
 comment on function discard(uuid, int, uuid[], text) is 'Failed or waiting jobs go to history as they are, payload and all: undo brings them back';
 
 create or replace function delete_jobs(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
-begin
-    if act_begin($1, $2, 'delete', null, null, jsonb_build_object('ids', cardinality($3)), $4, null) then
-        select * into r from remove_jobs($1, $3, 'delete');
-        perform act_end($1, $2, r.rows, r.before);
-    end if;
-    return query select * from act_answer($1, $2);
-end $$;
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_act($1, $2, 'delete', $3, $4) $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Jobs that do not run are gone for good';
 
+drop function if exists remove_where(uuid, int, text, text, text[], text, text, timestamptz, int, text, bigint); -- gave rows to its callers
 create or replace function remove_where(action uuid, batch int, verb text, queue text, states text[], kind text, error text, before timestamptz,
-    "limit" int, after text, expected bigint, out rows jsonb, out was jsonb, out cursor text)
+    "limit" int, after text, expected bigint, reason text)
+returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     found uuid[];
+    next  text;
+    r     record;
 begin
+    if not act_begin($1, $2, $3, $4, null, jsonb_build_object('states', $5, 'kind', $6, 'error', $7, 'before', $8), $12, $11) then
+        return query select * from act_answer($1, $2);
+        return;
+    end if;
     if $2 = 1 and $11 is not null then
         perform check_expected($11, (select coalesce(sum(p.n), 0)::bigint from act_preview($3, null, $4, $5, $6, $7, $8) p where p.state is not null));
     end if;
-    select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = $9) into found, cursor
+    select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = $9) into found, next
     from act_find($1, $4, $5, $6, $7, $8, $10, $9) with ordinality f (id, cursor, o);
-    select x.rows, x.before into rows, was from remove_jobs($1, found, $3) x;
+    select * into r from remove_jobs($1, found, $3);
+    perform act_end($1, $2, r.rows, r.before, next);
+    return query select * from act_answer($1, $2);
 end $$;
-comment on function remove_where(uuid, int, text, text, text[], text, text, timestamptz, int, text, bigint) is 'One batch of remove_jobs for a predicate';
+comment on function remove_where(uuid, int, text, text, text[], text, text, timestamptz, int, text, bigint, text) is 'remove_act() for all that match, a batch of them';
 
 create or replace function cancel_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
-begin
-    if act_begin($1, $2, 'cancel', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
-        select * into r from remove_where($1, $2, 'cancel', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
-        perform act_end($1, $2, r.rows, r.was, r.cursor);
-    end if;
-    return query select * from act_answer($1, $2);
-end $$;
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_where($1, $2, 'cancel', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function cancel_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'cancel() for all that match, as requeue_where does it';
 
 create or replace function discard_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
-begin
-    if act_begin($1, $2, 'discard', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
-        select * into r from remove_where($1, $2, 'discard', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
-        perform act_end($1, $2, r.rows, r.was, r.cursor);
-    end if;
-    return query select * from act_answer($1, $2);
-end $$;
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_where($1, $2, 'discard', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function discard_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'discard() for all that match, as requeue_where does it';
 
 create or replace function delete_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
-begin
-    if act_begin($1, $2, 'delete', $3, null, jsonb_build_object('states', $4, 'kind', $5, 'error', $6, 'before', $7), $11, $10) then
-        select * into r from remove_where($1, $2, 'delete', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10);
-        perform act_end($1, $2, r.rows, r.was, r.cursor);
-    end if;
-    return query select * from act_answer($1, $2);
-end $$;
+language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+$$ select * from remove_where($1, $2, 'delete', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function delete_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'delete_jobs() for all that match, as requeue_where does it';
 
 create or replace function remove_preview(verb text, ids uuid[] default null, queue text default null, states text[] default null,

@@ -149,17 +149,17 @@ relay_stop(struct relay *r)
 static void
 tell_connections(const struct relay *r, int signo)
 {
-    char path[64];
-    int pid, n = 0;
+    char path[64], pids[400] = "", *end = pids;
+    int n = 0;
 
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)r->pid, (int)r->pid);
     FILE *f = fopen(path, "re");
     assert_non_null(f);
-    while (fscanf(f, "%d", &pid) == 1) {
-        assert_int_equal(kill(pid, signo), 0);
-        n++;
-    }
+    if (!fgets(pids, sizeof pids, f))
+        *pids = 0;
     fclose(f);
+    for (long pid; (pid = strtol(end, &end, 10)) > 0; n++)
+        assert_int_equal(kill((pid_t)pid, signo), 0);
     assert_true(n > 0);
 }
 

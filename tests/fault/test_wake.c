@@ -726,6 +726,11 @@ through_a_pooler_it_polls(void **state)
     if (late_ms() > LATE_MS)
         fail_msg("%d jobs started %d ms late in all", PUSHES, (int)late_ms());
     assert_string_equal(pg_value(conn, "%s", waiting), "0");
+    kill(bouncer, SIGINT); /* it closes on everybody, and comes back */
+    waitpid(bouncer, NULL, 0);
+    pg_run(conn, "insert into queues.queue (queue) values ('q')");
+    bouncer = start_bouncer();
+    pg_wait(conn, "select count(*) from queues.history", "7", WAIT_MS);
     proc_done(&worker);
     cut_soon();
     proc_done(&scheduler);
