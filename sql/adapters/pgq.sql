@@ -158,7 +158,7 @@ returning ev_owner || '/' || ev_id as id, 'deleted' as state
 
 -- name: pause
 -- params: queue
--- official: set_queue_config(ticker_paused)
+-- official: set_queue_config(ticker_paused); batches that are cut already are handed out
 select queue_name as id, 'paused' as state
 from {schema}.queue cross join lateral {schema}.set_queue_config(queue_name, 'ticker_paused', 'true') c
 where queue_name = $1::text and not queue_ticker_paused

@@ -168,7 +168,7 @@ acts_in_the_console(void **state)
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: events");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "as the system's own: set_queue_config(ticker_paused)");
+    vt_want(&vt, "as the system's own: set_queue_config(ticker_paused); batches that are cut");
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: 1 queue paused");
     assert_string_equal(pg_value(c, "select queue_ticker_paused from pgq.queue"), "t");
