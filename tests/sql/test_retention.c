@@ -159,10 +159,34 @@ nothing_fails_for_want_of_a_day(void **state)
     }
 }
 
+/* A node that has been dead for a day is forgotten, unless a lease still names it. */
+static void
+dead_nodes_go(void **state)
+{
+    PGconn *c = core_new("dead_nodes");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    pg_run(c, "select node_start(n, gen_random_uuid(), 'h', 1, 'v', 1, null, 4) from unnest(array["
+              "'gone', 'holds', 'late', 'lives']) n");
+    pg_run(c, "select t.claim('holds')");
+    pg_run(c, "update node set heartbeat = now() - setting_interval('node_keep') - interval '1 s' "
+              "where lock_key in ('gone', 'holds')");
+    pg_run(c, "update node set heartbeat = now() - setting_interval('node_keep') + interval '1 "
+              "min' where lock_key = 'late'");
+    core_ten_seconds(c);
+    pg_run(c, "select t.push('q', 'b')"); /* a fold needs something new */
+    core_settle(c);
+    expect(c, "holds,late,lives", "select string_agg(lock_key, ',' order by lock_key) from node");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dead_nodes_go),
         cmocka_unit_test(nothing_fails_for_want_of_a_day),
         cmocka_unit_test(whole_days_are_dropped),
         cmocka_unit_test(short_ones_are_trimmed),
