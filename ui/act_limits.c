@@ -37,6 +37,24 @@ static const char *const names[REASON] = {
     "chunk",       "lease_timeout", "run_timeout", "max_tries",   "backoff_base",
     "backoff_max", "retention",     "history"};
 
+/* What the changed ones were when the form was filled: who has changed one since is not overruled.
+ */
+static void
+add_was(struct buf *b, const struct form *f)
+{
+    bool first = true;
+
+    for (int i = 0; i < REASON; i++) {
+        const char *was = form_filled(f, i);
+        if (!form_changed(f, i))
+            continue;
+        buf_printf(b, "%s\"%s\": ", first ? ", \"was\": {" : ", ", names[i]);
+        json_string(b, was, strlen(was));
+        first = false;
+    }
+    buf_str(b, first ? "" : "}");
+}
+
 static void
 limits_done(struct app *a, struct form *f)
 {
@@ -50,6 +68,7 @@ limits_done(struct app *a, struct form *f)
         buf_printf(&b, "%s\"%s\": ", b.len > 1 ? ", " : "", names[i]);
         json_string(&b, text, strlen(text));
     }
+    add_was(&b, f);
     buf_str(&b, "}");
     if (!strcmp(b.data, "{}"))
         app_say(a, SAY_INFO, "nothing was changed in the form: Esc closes it");

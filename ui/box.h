@@ -76,6 +76,7 @@ const char *form_text(const struct form *f, int field);
 int form_choice(const struct form *f, int field);
 int64_t form_ms(const struct form *f, int field);
 bool form_changed(const struct form *f, int field); /* since it was filled */
+const char *form_filled(const struct form *f, int field);
 /* Asks for the preview and keeps the form: what is wrong is said in it, else the question comes in
  * front of it, and No comes back to it. */
 void form_ask(struct form *f, const struct intent *intent);

@@ -63,6 +63,12 @@ form_changed(const struct form *f, int field)
            strcmp(form_text(f, field), f->filled[field]) != 0;
 }
 
+const char *
+form_filled(const struct form *f, int field)
+{
+    return f->filled[field];
+}
+
 int64_t
 form_stamp(const struct form *f)
 {

@@ -189,6 +189,7 @@ declare
     was  queue_config;
     will queue_config;
     diff text;
+    seen jsonb := $2 -> 'was';
 begin
     if $1 is null or $2 is null then
         return;
@@ -199,7 +200,15 @@ begin
     if not found then
         was := unset_queue();
     end if;
-    will := jsonb_populate_record(was, (select jsonb_object_agg(k, setting_value(k, v)) from jsonb_each_text($2) s (k, v)));
+    will := jsonb_populate_record(was, (select jsonb_object_agg(k, setting_value(k, v)) from jsonb_each_text($2 - 'was') s (k, v)));
+    select string_agg(format('%s is %s now', a.name, a.value), '; ' order by a.o) into diff
+    from setting_shown(was) with ordinality a (name, value, o) where seen ->> a.name <> a.value;
+    if diff is not null then
+        n := 1;
+        why := 'changed meanwhile: ' || diff;
+        return next;
+        return;
+    end if;
     if $2 ? 'paused' then
         will.paused_at := case when setting_value('paused', $2 ->> 'paused')::boolean then coalesce(was.paused_at, now()) end;
     end if;
@@ -221,15 +230,18 @@ declare
     p   record;
     was jsonb;
 begin
+    if $3 ? 'was' then
+        perform scheduler_lock(true); -- two of them one after the other
+    end if;
     select * into p from set_queue_preview(coalesce($2, ''), coalesce($3, 'null'));
-    if act_begin($1, 1, 'set', $2, null, $3, $4, null) then
+    if act_begin($1, 1, 'set', $2, null, $3 - 'was', $4, null) then
         if p.state is null then
             perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'why', p.why)));
             return query select * from act_answer($1, 1);
             return;
         end if;
         perform scheduler_lock(true);
-        select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text($3) x (k, v);
+        select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text($3 - 'was') x (k, v);
         insert into queue_config (queue) values ($2) on conflict do nothing;
         select to_jsonb(c) into was from queue_config c where c.queue = $2 for update;
         perform bucket_settle($2);
@@ -250,7 +262,7 @@ begin
     return query select * from act_answer($1, 1);
 end $$;
 comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), e.g. {"max_running": 4, "rate": "100/min"}; '
-    'null or "default" = as if never set. What is cut but not claimed is cut anew';
+    'null or "default" = as if never set. {"was": {"max_running": "none"}} beside it: only where that still stands. What is cut but not claimed is cut anew';
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)

@@ -236,6 +236,20 @@ sets_limits(void **state)
     vt_want(&vt, "Limits of queue");
     vt_keys(&vt, "C-u enter"); /* empty: as if never set */
     vt_want(&vt, "max_running none, was 4");
+    pg_run(con_db(), "select set_queue(gen_random_uuid(), 'mail.send', '{\"max_running\": 9}')");
+    vt_keys(&vt, "y"); /* another operator's limit is not overruled, neither here nor in the form */
+    vt_want(&vt, "changed meanwhile: max_running is 9 now");
+    vt_keys(&vt, "esc l");
+    vt_want(&vt, "Limits of queue");
+    pg_run(con_db(), "select set_queue(gen_random_uuid(), 'mail.send', '{\"max_running\": 8}')");
+    vt_keys(&vt, "C-u enter");
+    vt_want(&vt, "changed meanwhile: max_running is 8 now");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "Limits of queue");
+    vt_keys(&vt, "l");
+    vt_want(&vt, "Limits of queue");
+    vt_keys(&vt, "C-u enter");
+    vt_want(&vt, "max_running none, was 8");
     vt_keys(&vt, "y");
     vt_want(&vt, "queue: 1 queue set");
     assert_string_equal(pg_value(con_db(), "select max_running is null and weight = 3 from "
