@@ -18,7 +18,7 @@ enum {
     FIRST_WAIT_MS = 200, /* doubled */
     LOST_WAIT_MS = 500,
     RECONNECT_MS = 5000,
-    PURGE_MOST = 10000, /* rows of a batch */
+    PURGE_MOST = 5000, /* rows of a batch: more, and workers feel each commit */
     PURGE_LEAST = 200,
     QUICK_US = 200000,
     SLOW_US = 1000000,

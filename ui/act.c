@@ -176,7 +176,7 @@ act_no_target(const struct app *a, enum act act)
     const char *why = act_no_one(a, act);
 
     if (!why && act_target(a).kind == TARGET_NONE)
-        why = "there is no row";
+        why = app_no_row(a);
     return why;
 }
 

@@ -85,5 +85,5 @@ no_full(const struct app *a, int arg)
     struct list *l = front_list(a);
 
     (void)arg;
-    return l && list_selected(l) ? NULL : "there is no row";
+    return l && list_selected(l) ? NULL : app_no_row(a);
 }

@@ -32,7 +32,7 @@ no_signal(const struct app *a, int terminate)
     if (why)
         return why;
     if (!s)
-        return "there is no row";
+        return app_no_row(a);
     if (*s->deny)
         return s->deny;
     if (!health_is_signalled(s))

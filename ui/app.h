@@ -180,6 +180,8 @@ void app_say_place(const struct app *a, struct buf *out);
 const char *app_to_know(const struct app *a);
 /* `what` ("no job yet"), and that there may be some which row security hides from this login. */
 const char *app_none(const struct app *a, const char *what);
+/* Why nothing is selected: there is nothing, or nothing has come yet. */
+const char *app_no_row(const struct app *a);
 /* By name or the beginning of one; says so when there is none. */
 void app_source_named(struct app *a, const char *name);
 

@@ -185,6 +185,19 @@ app_none(const struct app *a, const char *what)
     return role && *role->warning ? arena_printf(a->frame, "%s; %s", what, role->warning) : what;
 }
 
+const char *
+app_no_row(const struct app *a)
+{
+    unsigned topics = app_view(a)->ops->topics;
+
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        const struct topic_info *info = store_topic(a->store, (enum topic)t);
+        if ((topics >> t & 1) && !info->has_data && !info->unavailable)
+            return "there is no data yet: it comes in a moment";
+    }
+    return "there is no row";
+}
+
 /* --- commands -------------------------------------------------------------------------------- */
 
 void

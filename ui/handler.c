@@ -299,7 +299,7 @@ no_row(const struct app *a, int arg)
     struct list *l = front_list(a);
 
     (void)arg;
-    return l && !list_selected(l) ? "there is no row" : NULL;
+    return l && !list_selected(l) ? app_no_row(a) : NULL;
 }
 
 const char *
