@@ -216,7 +216,7 @@ queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *
 }
 
 struct step_row {
-    int active, cut, promoted, stolen, wait_ms, look_ms, waits;
+    int active, cut, promoted, stolen, wait_ms, look_ms, waits, late;
 };
 
 #define F(field) offsetof(struct step_row, field)
@@ -229,6 +229,7 @@ static const struct field step_fields[] = {
     {"wait_ms",  F_INT, F(wait_ms),  false},
     {"look_ms",  F_INT, F(look_ms),  false},
     {"waits",    F_INT, F(waits),    false},
+    {"late",     F_INT, F(late),     false},
 };
 #undef F
 
@@ -251,7 +252,8 @@ step_reply(void *ctx, struct db_reply *reply)
                                    .stolen = row->stolen,
                                    .wait_ms = row->wait_ms,
                                    .look_ms = row->look_ms,
-                                   .waits = row->waits == 1};
+                                   .waits = row->waits == 1,
+                                   .late = row->late == 1};
     }
     call->q->in_doubt = reply->in_doubt;
     call->step_fn(call->ctx, &e, &step);

@@ -185,6 +185,7 @@ struct queue_step { /* what a scheduling step did */
     int wait_ms; /* until the next step */
     int look_ms; /* until queue_is_new; not before the next step where it is not less than wait_ms
                   */
+    bool late;   /* who waits for a push has left one alone */
     bool waits;  /* until a NOTIFY (db_on_notify) at most */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);

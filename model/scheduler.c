@@ -40,7 +40,7 @@ struct scheduler {
     int64_t news_ms;     /* when something went on last */
     int64_t step_ms;     /* when the next step is due */
     int64_t distrust_ms; /* until then look, whoever waits */
-    bool was_left;       /* the step that is due comes after a long wait: a push wakes a worker */
+    int64_t doubt_ms;    /* when who waits did not react last */
     int look_ms;         /* how often to ask before whether anything is new */
     int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
     bool is_asking;      /* a step is out */
@@ -139,17 +139,18 @@ on_woken(void *ctx, const struct err *e, const char *text)
 static void
 watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
 {
-    if (s->was_left && step->cut > 0 && step->promoted == 0 && step->stolen == 0) {
-        if (now >= s->distrust_ms)
+    if (step->late && step->cut > 0) {
+        if (s->doubt_ms > 0 && now < s->doubt_ms + DISTRUST_MS) { /* once may be chance */
             log_line(LOG_WARN,
-                     "who waits for a push does not work it (a worker that stands still, or "
-                     "a session that is none and holds its lock: see Database in the "
-                     "console); looking after it myself");
-        s->distrust_ms = now + DISTRUST_MS;
+                     "who waits for a push does not work it (a worker that stands still, or a "
+                     "session that is none and holds its lock: see Database in the console); "
+                     "looking after it myself");
+            s->distrust_ms = now + DISTRUST_MS;
+        }
+        s->doubt_ms = now;
     }
     if (step->cut > 0 && now < s->distrust_ms) /* the step itself woke who is first in line */
         queue_wake(s->queue, step->cut, on_woken, s);
-    s->was_left = !step->waits && step->wait_ms > LOOK_MS && step->look_ms >= step->wait_ms;
 }
 
 /* A step when it is due, or when a look in between says that something is new. */

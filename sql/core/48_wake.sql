@@ -318,9 +318,18 @@ end $$;
 comment on function take_place(interval) is 'The scheduler, in which nothing was new for so long, takes slot 0 unless a worker could: one '
     'that waits behind is woken to take it';
 
+create or replace function is_late() returns boolean
+language sql stable set search_path from current set enable_seqscan = off as $$
+    select slot_waits(0) and exists (
+        select from delta d where d.xid >= pg_snapshot_xmax(t.snapshot) and d.min_seq is not null and d.error_key is null
+        and d.at < clock_timestamp() - interval '250 ms')
+    from (select * from tick order by tick desc limit 1) t
+$$;
+comment on function is_late() is 'Somebody waits to be woken by a push, and yet one that is not new has not been looked at';
+
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
     listening boolean default false)
-returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean)
+returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean, late boolean)
 language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
@@ -335,6 +344,7 @@ begin
         unlisten *;
         execute format('listen %I', slot_channel(0));
     end if;
+    late := not waits and is_late();
     select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, 500) s;
     if waits and not active then
         perform pg_advisory_unlock_all();
