@@ -262,7 +262,7 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
 
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (wide) {
-        draw_preview(v, g, rect_cut_bottom(&r, r.h - 17));
+        draw_preview(v, g, rect_cut_bottom(&r, r.h - (r.h > 60 ? r.h / 2 : 17)));
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->list, g, r, &look);
