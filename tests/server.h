@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 struct pg_opts {
-    bool is_durable;  /* fsync and full_page_writes on, for crash tests */
+    bool is_durable;  /* fsync and full_page_writes on; what was committed survives pg_down either
+                         way */
     const char *conf; /* more lines for postgresql.conf, or NULL */
 };
 

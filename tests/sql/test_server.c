@@ -54,10 +54,14 @@ server_restarts(void **state)
     int before = pg_pid();
 
     (void)state;
+    pg_run(conn, "CREATE TABLE kept ()");
     pg_restart("immediate");
     assert_string_equal(pg_try(conn, "SELECT 1"), "08000");
     PQfinish(conn);
     assert_int_not_equal(pg_pid(), before);
+    conn = pg_connect(pg_dsn("postgres"));
+    pg_run(conn, "DROP TABLE kept"); /* what was committed before the crash is there */
+    PQfinish(conn);
     pg_down("fast");
     assert_int_equal(PQping(pg_dsn("postgres")), PQPING_NO_RESPONSE);
     pg_up();
