@@ -65,7 +65,7 @@ run_reschedule(struct cli *c, const void *options)
     struct err e = {0};
 
     if (!when_parse(c->words[0], clock_wall_ms(), false, &w, &e))
-        return cli_usage(c, "--state: %s", e.text);
+        return cli_usage(c, "%s", e.text);
     return change(c, options,
                   &(struct intent){.act = ACT_TIME, .at_ms = w.at_ms, .by_ms = w.in_ms});
 }

@@ -40,17 +40,17 @@ from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act th
 
 -- name: queues
 select queue, paused_at is not null as paused, paused_by, pause_reason,
-       (extract(epoch from paused_at) * 1000)::bigint as paused_ms, weight, max_running,
+       {ms(paused_at)} as paused_ms, weight, max_running,
        format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history, retention) as info
 from {schema}.queue_config order by queue
 
 -- name: counts
-select queue, scheduled, ready, retry, running, failed, (extract(epoch from oldest) * 1000)::bigint as oldest_ms,
+select queue, scheduled, ready, retry, running, failed, {ms(oldest)} as oldest_ms,
        pushed, completed, fails, retried, run_ms, blocked
 from {schema}.overview() order by queue
 
 -- name: rates
-select queue, (extract(epoch from at) * 1000)::bigint as at_ms, pushed, completed, fails from {schema}.rates()
+select queue, {ms(at)} as at_ms, pushed, completed, fails from {schema}.rates()
 
 -- name: times
 -- how long jobs waited and ran that completed in the last hour; read from histograms: ask for it rarely
@@ -60,7 +60,7 @@ from {schema}.percentiles()
 
 -- name: minutes
 -- minute by minute, the last hour; a queue has no row where nothing happened
-select queue, (extract(epoch from minute) * 1000)::bigint as at_ms, pushed, completed, fails, retried from {schema}.minutes()
+select queue, {ms(minute)} as at_ms, pushed, completed, fails, retried from {schema}.minutes()
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor path in_payload
@@ -280,12 +280,12 @@ select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after
 from (
     select t.id::text, t.queue, t.kind, t.state, t.priority::int, t.tries::int,
            coalesce(t.max_tries, c.max_tries, 5)::int as max_tries,
-           (extract(epoch from t.created) * 1000)::bigint as created_ms,
-           (extract(epoch from t.run_after) * 1000)::bigint as run_after_ms,
-           (extract(epoch from t.changed) * 1000)::bigint as changed_ms,
-           (extract(epoch from coalesce(r.started, t.started)) * 1000)::bigint as started_ms,
-           (extract(epoch from t.finished) * 1000)::bigint as finished_ms,
-           coalesce(r.lock_key, t.node) as node, r.lease, (extract(epoch from r.lock_timeout) * 1000)::bigint as lease_until_ms,
+           {ms(t.created)} as created_ms,
+           {ms(t.run_after)} as run_after_ms,
+           {ms(t.changed)} as changed_ms,
+           {ms(coalesce(r.started, t.started))} as started_ms,
+           {ms(t.finished)} as finished_ms,
+           coalesce(r.lock_key, t.node) as node, r.lease, {ms(r.lock_timeout)} as lease_until_ms,
            left(t.error, 300) as error, t.cursor, t.place, 0 as mark
     from top t left join run r on r.seq = t.seq left join {schema}.queue_config c on c.queue = t.queue
     where t.fits
@@ -392,12 +392,12 @@ with w as (
 )
 select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running' else j.state end as state,
        j.priority::int, j.tries::int, coalesce(j.max_tries, c.max_tries, 5)::int as max_tries,
-       (extract(epoch from j.created) * 1000)::bigint as created_ms,
-       (extract(epoch from j.run_after) * 1000)::bigint as run_after_ms,
-       (extract(epoch from j.changed) * 1000)::bigint as changed_ms,
-       (extract(epoch from coalesce(r.started, j.started)) * 1000)::bigint as started_ms,
-       (extract(epoch from j.finished) * 1000)::bigint as finished_ms,
-       coalesce(r.lock_key, j.node) as node, r.lease, (extract(epoch from r.lock_timeout) * 1000)::bigint as lease_until_ms,
+       {ms(j.created)} as created_ms,
+       {ms(j.run_after)} as run_after_ms,
+       {ms(j.changed)} as changed_ms,
+       {ms(coalesce(r.started, j.started))} as started_ms,
+       {ms(j.finished)} as finished_ms,
+       coalesce(r.lock_key, j.node) as node, r.lease, {ms(r.lock_timeout)} as lease_until_ms,
        j.error, null::text as cursor, j.unique_key,
        case when j.payload is not null then left(j.payload::text, 1000000)
             when j.body is null then null
@@ -421,8 +421,8 @@ left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {s
 
 -- name: attempts
 -- params: ids
-select number, node, (extract(epoch from started) * 1000)::bigint as started_ms,
-       (extract(epoch from ended) * 1000)::bigint as ended_ms, outcome, error, left(trace, 65536) as trace
+select number, node, {ms(started)} as started_ms,
+       {ms(ended)} as ended_ms, outcome, error, left(trace, 65536) as trace
 from {schema}.attempt
 where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 order by number desc, ended desc limit 200
@@ -439,14 +439,14 @@ select coalesce(n.lock_key, l.lock_key) as node,
             when n.heartbeat < now() - {schema}.setting_interval('node_dead') then 'dead'
             when n.heartbeat < now() - {schema}.setting_interval('node_late') then 'late'
             else n.state end as state,
-       n.host, n.pid, n.version, (extract(epoch from n.started) * 1000)::bigint as started_ms,
-       (extract(epoch from n.heartbeat) * 1000)::bigint as heartbeat_ms, n.slots,
+       n.host, n.pid, n.version, {ms(n.started)} as started_ms,
+       {ms(n.heartbeat)} as heartbeat_ms, n.slots,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
        coalesce(array_to_string(n.queues, ','), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
-       (extract(epoch from l.until) * 1000)::bigint as lease_until_ms, n.backend_pid, a.state as session_state,
-       (extract(epoch from a.state_change) * 1000)::bigint as session_ms
+       {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state,
+       {ms(a.state_change)} as session_ms
 from {schema}.node n full join l on l.lock_key = n.lock_key
 left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
 order by 1
@@ -454,8 +454,8 @@ order by 1
 -- name: leases
 -- params: node queue limit
 select w.lease, w.lock_key as node, w.queue, cardinality(w.seqs)::bigint as jobs,
-       (extract(epoch from w.started) * 1000)::bigint as started_ms,
-       (extract(epoch from w.lock_timeout) * 1000)::bigint as lease_until_ms, w.version::bigint, j.job_ids, j.tries, j.max_tries,
+       {ms(w.started)} as started_ms,
+       {ms(w.lock_timeout)} as lease_until_ms, w.version::bigint, j.job_ids, j.tries, j.max_tries,
        case when j.ends = 0 then '→ retry' when j.ends = j.n then '→ failed (last try)'
             else format('→ retry, %s → failed (last try)', j.ends) end as effect
 from {schema}.live w
@@ -474,7 +474,7 @@ order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
 -- params: queue limit
 -- the counts are maintained; the sample is the newest failed job of the group
 select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
-       (extract(epoch from g.first_at) * 1000)::bigint as first_ms, (extract(epoch from g.last_at) * 1000)::bigint as last_ms,
+       {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
        coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
 from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
       order by n desc limit coalesce($2::int, 200)) g
@@ -498,7 +498,7 @@ with f as materialized (
 )
 select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
        (select count(*) from f) >= coalesce($4::int, 5000) as capped,
-       (extract(epoch from min(changed)) * 1000)::bigint as first_ms, (extract(epoch from max(changed)) * 1000)::bigint as last_ms,
+       {ms(min(changed))} as first_ms, {ms(max(changed))} as last_ms,
        mode() within group (order by error_key) as error_key, (array_agg(left(error, 1000) order by changed desc))[1] as sample,
        (array_agg(id::text order by changed desc))[1] as sample_id
 from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
@@ -514,7 +514,7 @@ group by 1, 2, 3
 
 -- name: audit
 -- params: limit cursor
-select action::text, (extract(epoch from at) * 1000)::bigint as at_ms, who, addr::text, verb,
+select action::text, {ms(at)} as at_ms, who, addr::text, verb,
        coalesce(node, queue, params ->> 'schedule', params ->> 'job', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), '') as target,
        reason, expected, changed, skipped, (select {schema}.undo_why(a) from {schema}.audit a where a.action = l.action) as no_undo, (extract(epoch from at) * 1000000)::bigint::text as cursor
 from {schema}.audit_log l
@@ -527,11 +527,11 @@ order by at desc limit coalesce($1::int, 200)
 -- runs (100) those without a job of their own
 select s.name, s.cron, s.tz, s.queue, s.kind,
        case when s.paused_at is not null then 'paused' when s.error is not null then 'failed' else 'active' end as state,
-       (extract(epoch from s.last_run) * 1000)::bigint as last_run_ms, o.outcome as last_outcome,
-       (extract(epoch from s.next_run) * 1000)::bigint as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
+       {ms(s.last_run)} as last_run_ms, o.outcome as last_outcome,
+       {ms(s.next_run)} as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
        s.only_one as unique, coalesce(s.payload::text, encode(substr(s.body, 1, 10000), 'escape')) as payload, s.payload_type, s.comment,
-       s.paused_by, s.pause_reason, s.error, (extract(epoch from s.created) * 1000)::bigint as created_ms,
-       (extract(epoch from s.changed) * 1000)::bigint as changed_ms,
+       s.paused_by, s.pause_reason, s.error, {ms(s.created)} as created_ms,
+       {ms(s.changed)} as changed_ms,
        (extract(epoch from o.took) * 1000)::bigint as last_took_ms, left(o.error, 300) as last_error,
        (select count(*) from {schema}.cron_run r where r.schedule = s.name and not r.pushed) as missed,
        c.paused_at is not null as queue_paused, c.paused_by as queue_paused_by
@@ -543,8 +543,8 @@ order by s.name
 
 -- name: cron_runs
 -- params: schedule limit
-select (extract(epoch from r.due) * 1000)::bigint as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH24:MI:SS') as due,
-       (extract(epoch from r.at) * 1000)::bigint as at_ms, r.job::text, o.outcome, coalesce(r.error, left(o.error, 300)) as error,
+select {ms(r.due)} as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH24:MI:SS') as due,
+       {ms(r.at)} as at_ms, r.job::text, o.outcome, coalesce(r.error, left(o.error, 300)) as error,
        (extract(epoch from o.took) * 1000)::bigint as took_ms
 from {schema}.cron_run r join {schema}.schedule s on s.name = r.schedule
 cross join lateral {schema}.cron_result(r.job, r.due) o
@@ -552,7 +552,7 @@ where r.schedule = $1 order by r.due desc limit coalesce($2::int, 10)
 
 -- name: cron_next
 -- params: settings n
-select (extract(epoch from t) * 1000)::bigint as due_ms,
+select {ms(t)} as due_ms,
        to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
 from (select where $1::text is not null) given
 cross join lateral {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t

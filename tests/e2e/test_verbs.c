@@ -335,7 +335,9 @@ test_changes_and_undo(void **state)
     out = run(0, "reschedule 2h --queue q --yes");
     assert_string_equal(out, "2 jobs scheduled\n");
     free(out);
-    free(run(2, "reschedule soon --queue q --yes"));
+    out = run(2, "reschedule soon --queue q --yes");
+    assert_non_null(strstr(strchr(out, 0) + 1, "reschedule: a time is now, 10m"));
+    free(out);
     free(run(2, "reschedule now --yes"));
     out = run(0, "reschedule now --queue q --yes");
     assert_string_equal(out, "2 jobs ready\n");

@@ -175,6 +175,30 @@ make_jobs(PGconn *conn)
     core_settle(conn);
 }
 
+/* What a producer may write into its rows: each section still answers, and the job too. */
+static void
+check_times_without_end(PGconn *conn, const struct adapter *a)
+{
+    struct params p = {0};
+
+    pg_run(conn,
+           "insert into queue (queue, state, run_after) values ('ends', 'scheduled', 'infinity')");
+    pg_run(conn, "insert into queue (queue, created, expires_at) select 'ends', t, 'infinity'"
+                 " from unnest('{infinity,-infinity,294276-12-31}'::timestamptz[]) t");
+    check_sections(conn, a);
+    PGresult *res = pg_query(conn, "select id from queue where queue = 'ends'");
+    assert_int_equal(PQntuples(res), 4);
+    for (int i = 0; i < PQntuples(res); i++) {
+        const char *id = PQgetvalue(res, i, 0);
+        params_set_list(&p, PARAM_IDS, &id, 1);
+        PGresult *job = section(conn, a, SEC_JOB, &p);
+        assert_int_equal(PQntuples(job), 1);
+        PQclear(job);
+    }
+    PQclear(res);
+    params_done(&p);
+}
+
 static void
 test_contract(void **state)
 {
@@ -186,6 +210,7 @@ test_contract(void **state)
     make_jobs(conn);
     core_check(conn);
     check_sections(conn, a);
+    check_times_without_end(conn, a);
     adapter_free(a);
     PQfinish(conn);
 }
