@@ -20,7 +20,7 @@ begin
         select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
         group by lease, version, seq
     ), m as materialized (
-        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
+        select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
         from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
     ), r as materialized (
         select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
@@ -49,7 +49,8 @@ begin
         from j group by queue, priority
     )
     select v.seq, case when j.seq is not null then 'done' when m.seq is not null then 'gone' else 'lost' end
-    from unnest($4) with ordinality v (seq, o) left join m on m.o = v.o left join j on j.o = v.o order by v.o;
+    from unnest($4) with ordinality v (seq, o) -- one said twice is told the same twice
+    left join m on m.seq = v.seq and m.lease = $2[v.o] and m.version = $3[v.o] left join j on j.o = m.o order by v.o;
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
@@ -340,7 +341,7 @@ begin
         select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
         group by lease, version, seq
     ), m as materialized (
-        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history, w.max_tries, g.seq = any(w.seqs) as inside
+        select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, w.max_tries, g.seq = any(w.seqs) as inside
         from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
     ), r as materialized (
         select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
@@ -392,8 +393,8 @@ begin
         select queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from u where state = 'failed' group by queue, error_key
     )
     select v.seq, case when j.was is not null then j.becomes when m.seq is not null then 'gone' else 'lost' end, u.run_after
-    from unnest($4) with ordinality v (seq, o) left join m on m.o = v.o left join j on j.o = v.o left join u on u.o = v.o
-    order by v.o;
+    from unnest($4) with ordinality v (seq, o)
+    left join m on m.seq = v.seq and m.lease = $2[v.o] and m.version = $3[v.o] left join j on j.o = m.o left join u on u.o = m.o order by v.o;
 end $$;
 comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[], text[]) is
     'Jobs went wrong: retry (after the queue''s back-off or retry_in), failed (no tries left, or final), cancelled (an operator had '
