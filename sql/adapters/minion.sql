@@ -150,7 +150,8 @@ select j.id::text, j.queue, j.task as kind,
            case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error,
        null::text as cursor, case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args::text)::bigint as payload_size, case when j.state = 'finished' then left(j.result::text, 65536) end as result
+       octet_length(j.args::text)::bigint as payload_size, case when j.state = 'finished' then left(j.result::text, 65536) end as result,
+       j.state::text as raw_state
 from {schema}.minion_jobs j
 left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))

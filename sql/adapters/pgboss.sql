@@ -107,9 +107,9 @@ with s as materialized (
     from (select coalesce(sum(pg_relation_size(relid)), 0) as size,
                  coalesce(max(pg_relation_size(relid)), 0) / current_setting('block_size')::int as pages
           from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf) t
-    cross join (select split_part(c, '/', 1)::tid as at, split_part(c, '/', 2)::oid as part,
+    cross join (select split_part(c, '/', 1)::tid as at, split_part(c, '/', 2)::bigint as part,
                        substr(split_part(c, ',', 1), 2)::bigint as page
-                from (select substring($14::text from '^\([0-9]{1,9},[0-9]{1,4}\)/[0-9]{1,9}$') as c) c) k
+                from (select substring($14::text from '^\([0-9]{1,9},[0-9]{1,4}\)/[0-9]{1,10}$') as c) c) k
 ), w as materialized (
     select j.*, j.name || ':' || j.id as key,
            case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
@@ -124,14 +124,14 @@ with s as materialized (
                      null::interval as expire_in) d
         cross join lateral (
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
-                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, created_on as newest, id as newest_id, null::tid as at, null::oid as part
+                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, created_on as newest, id as newest_id, null::tid as at, null::bigint as part
             from {schema}.job where not s.by_place
             union all
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
-                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null, null, ctid, tableoid
+                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null, null, ctid, tableoid::bigint
             from {schema}.job
             where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid and ctid < format('(%s,0)', p)::tid
-              and (s.at is null or (ctid, tableoid) < (s.at, s.part))) j
+              and (s.at is null or (ctid, tableoid::bigint) < (s.at, s.part))) j
         cross join lateral (
             select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
                         when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
@@ -208,7 +208,7 @@ select j.name || ':' || j.id as id, j.name as queue, '' as kind,
        case when j.data is not null then 'application/json' end as payload_type, octet_length(j.data::text)::bigint as payload_size,
        case when j.state = 'completed' then left(j.output::text, 65536) end as result, j.source_name || ':' || j.source_id as origin_id,
        coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint) as run_timeout_ms,
-       j.heartbeat_seconds * 1000::bigint as lease_timeout_ms
+       j.heartbeat_seconds * 1000::bigint as lease_timeout_ms, j.state::text as raw_state
 from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
              null::interval as expire_in, null::text as source_name, null::uuid as source_id) d
 cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on,

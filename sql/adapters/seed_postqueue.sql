@@ -121,7 +121,8 @@ select t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.n
        case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left' else 'expired before it was done' end as error,
        s.state = 'running' and not h.held as stale, null::text as cursor,
        t.reference as unique_key, left(t.data::text, 1000000) as payload,
-       case when t.data is null then '' else 'json' end as payload_format, octet_length(t.data::text)::bigint as payload_size
+       case when t.data is null then '' else 'json' end as payload_format, octet_length(t.data::text)::bigint as payload_size,
+       t.status::text as raw_state
 from {schema}.jobs t
     cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
                                t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h

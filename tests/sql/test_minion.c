@@ -27,6 +27,7 @@ every_way_finds_the_same(void **state)
     expect_walk(&f, "100 60", "words={0}", "not_words={8,4,2}", "kind=rare");
     expect_walk(&f, "", "queue=none");
     expect_look(&f, "60 30", SEC_JOBS, "id", "ids={30,60,61}", "queue=few", "n=1");
+    expect_look(&f, "finished", SEC_JOB, "raw_state", "ids={60}");
     /* one that is not there costs no more the more there are */
     pg_run(f.conn, "insert into minion_jobs (task, queue, state, args) select 'mail', 'many', "
                    "'finished', '[]' from generate_series(1, 50000)");

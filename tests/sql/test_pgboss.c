@@ -131,6 +131,20 @@ few_are_in_order(void **state)
     expect_look(&f, "completed failed", SEC_JOBS, "state",
                 "ids={q0:00000000-0000-4000-9000-000000002000,q1:00000000-0000-4000-9000-"
                 "000000000001}");
+    expect_look(&f, "created", SEC_JOB, "raw_state",
+                "ids={rare:00000000-0000-4000-9000-000000100001}");
+}
+
+/* A table's number may be larger than an int's largest: its places are places all the same. */
+static void
+any_table_goes_on(void **state)
+{
+    (void)state;
+    char *first = xstrdup(pg_value(f.conn, "select name || ':' || id from pgboss.job where ctid = "
+                                           "(select max(ctid) from pgboss.job where ctid <= "
+                                           "'(5,1)')"));
+    expect_look(&f, first, SEC_JOBS, "id", "cursor=(5,1)/4294967295", "limit=1");
+    free(first);
 }
 
 static void
@@ -196,8 +210,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_finds_the_same), cmocka_unit_test(few_are_in_order),
-        cmocka_unit_test(a_page_costs_little),      cmocka_unit_test(counts_are_reckoned),
-        cmocka_unit_test(who_is_waited_for_stays),
+        cmocka_unit_test(any_table_goes_on),        cmocka_unit_test(a_page_costs_little),
+        cmocka_unit_test(counts_are_reckoned),      cmocka_unit_test(who_is_waited_for_stays),
     };
 
     return cmocka_run_group_tests(tests, open_large, close_large);

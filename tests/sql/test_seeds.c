@@ -191,6 +191,8 @@ postqueue_attempts(void **state)
     seed_done(c, q, "j1");
     said("", ACT(q, SEC_REQUEUE, "{j1}"));
     said("completed", seed_job(c, q, "j1", "state"));
+    pg_run(c, "update jobs set status = 'in_transit', visibility_at = null where id = 'j1'");
+    said("in_transit", seed_job(c, q, "j1", "raw_state"));
     PQfinish(c);
 }
 
