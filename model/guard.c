@@ -30,6 +30,7 @@ watch(const struct guard *g, int fd)
     ssize_t n;
 
     setpgid(0, 0);
+    close(g->fd); /* else it waits for itself, where the kernel has no close_range */
     dup2(fd, STDIN_FILENO);
     close_range(STDOUT_FILENO, ~0U, 0); /* no file, socket or terminal is kept open by it */
     do
