@@ -28,8 +28,9 @@ struct track { /* one queue */
 
 struct history {
     int step_ms, steps;
-    struct track *tracks; /* sorted by name */
+    struct track **tracks; /* sorted by name */
     int n, cap;
+    int64_t forgot; /* the step in which the old ones were last taken away */
 };
 
 struct history *
@@ -49,6 +50,7 @@ track_done(struct track *t)
     free(t->queue);
     free(t->last);
     free(t->at_ms);
+    free(t);
 }
 
 void
@@ -57,7 +59,7 @@ history_free(struct history *h)
     if (!h)
         return;
     for (int i = 0; i < h->n; i++)
-        track_done(&h->tracks[i]);
+        track_done(h->tracks[i]);
     free(h->tracks);
     free(h);
 }
@@ -76,7 +78,7 @@ place(const struct history *h, const char *queue, bool *found)
 
     while (low < high) {
         int mid = low + (high - low) / 2;
-        int order = strcmp(h->tracks[mid].queue, queue);
+        int order = strcmp(h->tracks[mid]->queue, queue);
         if (order == 0) {
             *found = true;
             return mid;
@@ -90,15 +92,19 @@ place(const struct history *h, const char *queue, bool *found)
     return low;
 }
 
-/* Takes away what has not been seen for a whole ring. */
+/* Takes away what has not been seen for a whole ring. Looks once a step: ten thousand queues that
+ * are new at once would else look at each other. */
 static void
 forget_old(struct history *h, int64_t step)
 {
     int kept = 0;
 
+    if (h->forgot == step)
+        return;
+    h->forgot = step;
     for (int i = 0; i < h->n; i++)
-        if (h->tracks[i].step + h->steps < step)
-            track_done(&h->tracks[i]);
+        if (h->tracks[i]->step + h->steps < step)
+            track_done(h->tracks[i]);
         else
             h->tracks[kept++] = h->tracks[i];
     h->n = kept;
@@ -114,8 +120,10 @@ track_add(struct history *h, const char *queue, int64_t step)
         h->cap = h->cap ? h->cap * 2 : 16;
         h->tracks = xreallocarray(h->tracks, (size_t)h->cap, sizeof *h->tracks);
     }
-    struct track *t = h->tracks + place(h, queue, &found);
-    memmove(t + 1, t, (size_t)(h->tracks + h->n - t) * sizeof *t);
+    int at = place(h, queue, &found);
+    struct track *t = xcalloc(1, sizeof *t);
+    memmove(h->tracks + at + 1, h->tracks + at, (size_t)(h->n - at) * sizeof *h->tracks);
+    h->tracks[at] = t;
     h->n++;
     *t = (struct track){.queue = xstrdup(queue), .step = step, .first_step = step};
     t->last = xcalloc((size_t)h->steps, sizeof *t->last);
@@ -168,7 +176,7 @@ history_add(struct history *h, const char *queue, const struct sample *s)
     bool found;
     int64_t step = s->at_ms / h->step_ms;
     int at = place(h, queue, &found);
-    struct track *t = found ? &h->tracks[at] : track_add(h, queue, step);
+    struct track *t = found ? h->tracks[at] : track_add(h, queue, step);
     const struct sample *old = newest(t);
 
     if (s->at_ms <= 0 || (old && s->at_ms <= old->at_ms))
@@ -187,7 +195,7 @@ find(const struct history *h, const char *queue)
     bool found;
     int at = place(h, queue, &found);
 
-    return found ? &h->tracks[at] : NULL;
+    return found ? h->tracks[at] : NULL;
 }
 
 static double

@@ -176,18 +176,29 @@ works_for(const struct node_row *n, const char *queue)
     return false;
 }
 
-/* The slots of living nodes that work for it; FIELD_NULL = no node says how many it has. */
+struct node_row *
+queue_workers(const struct store *s, int *n)
+{
+    int all, kept = 0;
+    const struct node_row *rows = store_nodes(s, &all);
+    struct node_row *living = xcalloc((size_t)all + 1, sizeof *living);
+
+    for (int i = 0; i < all; i++)
+        if ((!strcmp(rows[i].state, "up") || !strcmp(rows[i].state, "late")) && rows[i].slots > 0)
+            living[kept++] = rows[i];
+    *n = kept;
+    return living;
+}
+
+/* The slots of those that work for it; FIELD_NULL = no node says how many it has. */
 static int64_t
-slots_for(const struct store *s, const char *queue)
+slots_for(const struct node_row *living, int n, const char *queue)
 {
     int64_t slots = FIELD_NULL;
-    int n;
-    const struct node_row *rows = store_nodes(s, &n);
 
     for (int i = 0; i < n; i++)
-        if ((!strcmp(rows[i].state, "up") || !strcmp(rows[i].state, "late")) && rows[i].slots > 0 &&
-            works_for(&rows[i], queue))
-            slots = (slots == FIELD_NULL ? 0 : slots) + rows[i].slots;
+        if (works_for(&living[i], queue))
+            slots = (slots == FIELD_NULL ? 0 : slots) + living[i].slots;
     return slots;
 }
 
@@ -207,16 +218,17 @@ drain_time(const struct queue_row *q, const struct history *h)
 }
 
 void
-queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct store *s,
-                int64_t now_ms)
+queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct history *h,
+                const struct node_row *living, int n, int64_t now_ms)
 {
     int64_t age = queue_age(q, now_ms);
 
-    *l = (struct queue_line){.q = *q, .capacity = slots_for(s, q->queue), .used = (double)NAN};
+    *l = (struct queue_line){
+        .q = *q, .capacity = slots_for(living, n, q->queue), .used = (double)NAN};
     l->oldest_rank = age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
     if (q->max_running >= 0 && (l->capacity == FIELD_NULL || q->max_running < l->capacity))
         l->capacity = q->max_running;
     if (l->capacity > 0)
         l->used = (double)q->running / (double)l->capacity;
-    l->drain_ms = drain_time(q, store_history(s));
+    l->drain_ms = drain_time(q, h);
 }

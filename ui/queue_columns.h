@@ -20,7 +20,10 @@ struct queue_line {
 extern const struct list_def list_of_queues;
 
 int64_t queue_age(const struct queue_row *q, int64_t now_ms); /* FIELD_NULL = nothing is ready */
-void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct store *s,
-                     int64_t now_ms);
+/* Copies of the living nodes that say how many slots they have: found once, as there may be many
+ * dead ones and many queues. The caller frees them. */
+struct node_row *queue_workers(const struct store *s, int *n);
+void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct history *h,
+                     const struct node_row *living, int n, int64_t now_ms);
 
 #endif

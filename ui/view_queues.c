@@ -65,12 +65,14 @@ queues_update(struct view *view)
 {
     struct queues *v = (struct queues *)view;
     struct app *a = view->app;
-    int n;
+    int n, n_nodes;
     const struct queue_row *q = store_queues(a->store, &n);
+    struct node_row *living = queue_workers(a->store, &n_nodes);
 
     v->rows = xreallocarray(v->rows, (size_t)n + 1, sizeof *v->rows);
     for (int i = 0; i < n; i++)
-        queue_line_fill(&v->rows[i], &q[i], a->store, a->now_ms);
+        queue_line_fill(&v->rows[i], &q[i], store_history(a->store), living, n_nodes, a->now_ms);
+    free(living);
     list_hide_empty(v->table.list, app_is_foreign(a));
     list_column_lacks(v->table.list, "kept", store_topic(a->store, TOPIC_FINAL)->unavailable);
     list_set_rows(v->table.list, v->rows, n);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "model/history.h"
 #include "model/rows.h"
@@ -139,13 +140,35 @@ test_many_queues_and_forgetting(void **state)
     history_free(h);
 }
 
+/* A producer that makes up a queue for each job: the first look at them must not take seconds. */
+static void
+test_very_many_queues(void **state)
+{
+    struct history *h = history_new(1000, 5);
+    char name[16];
+    clock_t begun = clock();
+
+    (void)state;
+    for (int i = 0; i < 40000; i++) {
+        snprintf(name, sizeof name, "q%06d", i);
+        add(h, name, 1000, 1);
+    }
+    assert_true(clock() - begun < 2 * CLOCKS_PER_SEC);
+    assert_true(history_now(h, "q000042", SERIES_BACKLOG, 1000) == 10);
+    history_free(h);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),         cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_ring_wraps),    cmocka_unit_test(test_counters_run_backwards),
-        cmocka_unit_test(test_order_of_time), cmocka_unit_test(test_many_queues_and_forgetting),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_ring_wraps),
+        cmocka_unit_test(test_counters_run_backwards),
+        cmocka_unit_test(test_order_of_time),
+        cmocka_unit_test(test_many_queues_and_forgetting),
+        cmocka_unit_test(test_very_many_queues),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
