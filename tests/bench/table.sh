@@ -56,6 +56,7 @@ BEGIN {
     title["work"] = "claim + complete, jobs/s"; ratios["work"] = "ours/graphile both/graphile ours/plain both/plain"
     title["wal"] = "the same, bytes of WAL a job without page images"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
     title["walfull"] = "with the page images after a checkpoint"
+    title["instructions"] = "the same, instructions a job in the server process"; ratios["instructions"] = "ours/graphile both/graphile both/plain"
     title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
     title["held: snapshot"] = "a repeatable-read snapshot is held"
@@ -67,13 +68,14 @@ BEGIN {
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
     note["push"] = "Ours uncounted: INSERT with the statement trigger off, which checks the job and keeps the counters."
     note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. Jobs are counted in the tables."
+    note["instructions"] = "One client, counted by valgrind: the kernel, the disk and the scheduler left out."
     note["counters"] = "Uncounted: complete writes nothing to delta."
     note["level"] = "A pusher replaces what is done."
     note["held: snapshot"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
+    order = "push work wal walfull instructions level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }
