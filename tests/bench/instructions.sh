@@ -17,8 +17,10 @@ valgrind_server() { # on or off
 
 # of a run of pgbench, by its number: instructions of the processes that served its two sessions, of which the first only asks
 counted() {
-    awk '$2 == "pgbench" && /disconnection:/ { print $1 }' "$dir/log.counted" | sed -n "$((2 * $1 - 1)),$((2 * $1))p" |
-        sed "s,^,$dir/callgrind.," | xargs awk '/^(summary|totals):/ { n += $2; nextfile } END { print n }'
+    local pid
+    awk '$2 == "pgbench" && /disconnection:/ { print $1 }' "$dir/log.counted" | sed -n "$((2 * $1 - 1)),$((2 * $1))p" | while read -r pid; do
+        awk '/^(summary|totals):/ { print $2; exit }' "$dir/callgrind.$pid"
+    done | awk '{ n += $1 } END { print n }'
 }
 
 lay_leases() { # chunk
