@@ -22,13 +22,16 @@ struct guard {
     pid_t pid;
 };
 
-/* Blocked signals stay blocked, and a group of its own: a Ctrl-C for the worker is not for it. */
+/* It outlives what is sent to all that belong to the worker, by a terminal or a supervisor. */
 static _Noreturn void
 watch(const struct guard *g, int fd)
 {
     char byte;
     ssize_t n;
+    sigset_t all;
 
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
     setpgid(0, 0);
     close(g->fd); /* else it waits for itself, where the kernel has no close_range */
     dup2(fd, STDIN_FILENO);

@@ -115,7 +115,26 @@ a_killed_worker_leaves_nobody(void **state)
     ends_soon(both[1]);
 }
 
-/* Ctrl-C in a terminal reaches the whole group of the worker: it does not end the guard. */
+/* What a terminal or a supervisor sends to all that belong to a worker; the command is spared. */
+static void
+disturb_others(pid_t worker, pid_t command)
+{
+    char path[60], *end;
+    int others = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)worker, (int)worker);
+    for (const char *s = first_line(path); *s && *s != '\n'; s = *end == ' ' ? end + 1 : end) {
+        pid_t pid = (pid_t)strtol(s, &end, 10);
+        if (pid <= 1 || pid == command)
+            continue;
+        others++;
+        kill(pid, SIGINT);
+        kill(pid, SIGTERM);
+    }
+    assert_int_equal(others, 1);
+}
+
+/* Who was asked to end, and is killed while it waits for its command. */
 static void
 nor_one_that_was_interrupted_before(void **state)
 {
@@ -124,6 +143,7 @@ nor_one_that_was_interrupted_before(void **state)
 
     (void)state;
     start(&w, both);
+    disturb_others(w.pid, both[0]);
     kill(w.pid, SIGINT);
     proc_want(&w, "finishing 1");
     kill(w.pid, SIGKILL);
