@@ -46,17 +46,27 @@ ask_begin(PGconn *conn, const struct adapter *a, bool read_only)
         pg_run(conn, "set local timezone = '%s'", call.timezone);
 }
 
-PGresult *
-ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p,
-         const char *before)
+/* The statement, without its parameters; their values. */
+static struct db_stmt
+bind(const struct adapter *a, enum section_id s, const struct params *p,
+     const char *values[ADAPTER_PARAMS])
 {
     struct db_param storage[ADAPTER_PARAMS];
-    const char *values[ADAPTER_PARAMS];
 
     assert_true(adapter_has(a, s));
     struct db_stmt stmt = adapter_bind(a, s, p, storage);
     for (int i = 0; i < stmt.nparams; i++)
         values[i] = stmt.params[i].value;
+    stmt.params = NULL;
+    return stmt;
+}
+
+PGresult *
+ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p,
+         const char *before)
+{
+    const char *values[ADAPTER_PARAMS];
+    struct db_stmt stmt = bind(a, s, p, values);
     char *sql = xasprintf("%s%s", before, stmt.sql);
     PGresult *res = PQexecParams(conn, sql, stmt.nparams, NULL, values, NULL, NULL, 0);
     free(sql);
@@ -66,12 +76,7 @@ ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct 
 void
 ask_start(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p)
 {
-    struct db_param storage[ADAPTER_PARAMS];
     const char *values[ADAPTER_PARAMS];
-
-    assert_true(adapter_has(a, s));
-    struct db_stmt stmt = adapter_bind(a, s, p, storage);
-    for (int i = 0; i < stmt.nparams; i++)
-        values[i] = stmt.params[i].value;
+    struct db_stmt stmt = bind(a, s, p, values);
     assert_true(PQsendQueryParams(conn, stmt.sql, stmt.nparams, NULL, values, NULL, NULL, 0));
 }
