@@ -49,6 +49,12 @@ fail_in(struct err *e, const char *fmt, ...)
     return false;
 }
 
+bool
+err_is_outdated(const struct err *e)
+{
+    return !strcmp(e->sqlstate, "42883") || !strcmp(e->sqlstate, "42703");
+}
+
 int
 err_exit_code(const struct err *e)
 {

@@ -34,6 +34,9 @@ bool fail(struct err *e, enum err_kind kind, const char *fmt, ...)
 /* Adds "what: " in front of the text of an error that is already there. Always returns false. */
 bool fail_in(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3), nonnull));
 
+/* A function or a column that this program knows is not there: what it talks to is older. */
+bool err_is_outdated(const struct err *e) __attribute__((nonnull));
+
 /* The exit code of DECISIONS for an error: 2 usage, 3 refused, 4 no server, 5 server said no. */
 int err_exit_code(const struct err *e);
 

@@ -8,6 +8,7 @@
  * are asked again at once. A slow pipeline is taken apart too, until its topics are quick again.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/clock.h"
 #include "model/mem.h"
@@ -95,12 +96,13 @@ has_turned(const struct store *s, const struct spent_row *row)
     return s->open && server && row->in_recovery >= 0 && server->in_recovery != row->in_recovery;
 }
 
-static void
-look_anew(struct store *s)
+void
+store_look_anew(struct store *s)
 {
     s->turned = false;
     s->open = false;
     s->open_at_ms = clock_ms();
+    store_plan(s);
 }
 
 /* The server's own word for what a call cost; the client's where there is none. */
@@ -125,9 +127,12 @@ read_spent(struct store *s, struct db_reply *reply)
 }
 
 static void
-part_failed(struct slot *slot, const struct err *e, int64_t us)
+part_failed(struct store *s, struct slot *slot, const struct err *e, int64_t us)
 {
     slot->info.err = *e;
+    if (err_is_outdated(e) && !strcmp(adapter_name(s->adapter), "native"))
+        fail_in(&slot->info.err, "queue of an older version, queuetop install --schema %s mends it",
+                adapter_schema(s->adapter));
     slot->info.took_us = us;
     slot->alone = true;
 }
@@ -152,7 +157,7 @@ part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t
 
     slot->info.took_us = us;
     if (!topic_kinds[p->topic].take(s, &own, &e)) {
-        part_failed(slot, &e, us);
+        part_failed(s, slot, &e, us);
         return;
     }
     slot->info.err = (struct err){0};
@@ -183,7 +188,7 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
         part_came(s, p, reply, us, now);
     } else if (is_culprit(ask, p, reply)) {
         store_tap_topic(s, p->topic, &own, us);
-        part_failed(slot, &reply->err, us);
+        part_failed(s, slot, &reply->err, us);
     } else
         slot->again = true;
     if (slot->info.err.kind != ERR_NONE && p->topic == TOPIC_JOBS)
@@ -210,7 +215,7 @@ answer(void *ctx, struct db_reply *reply)
     if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
         store_lost(s, &reply->err);
     else if (s->turned)
-        look_anew(s);
+        store_look_anew(s);
     store_touch(s);
     store_plan(s);
 }

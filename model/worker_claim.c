@@ -86,6 +86,8 @@ claim_failed(struct worker *w, const struct err *e)
 {
     if (queue_in_doubt(w->queue))
         w->untidy = 2;
+    if (err_is_outdated(e) && w->counts.started == 0) /* no waiting mends it */
+        w->fatal = *e;
     w->claim_at_ms = clock_ms() + RETRY_MS;
     if (e->kind != ERR_CONN)
         w->claim_at_ms += CLAIM_RETRY_MS;

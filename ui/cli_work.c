@@ -190,7 +190,9 @@ const struct cli_verb verbs_work[] = {
                 "environment. Its standard\noutput is the result; anything but exit 0 fails the "
                 "job, with the end of its standard error as the\nerror. The lease is extended "
                 "while it runs, and a lost one kills it. SIGTERM ends after what runs is\n"
-                "finished; a second one kills, and gives the jobs back.", .after_dashes = true,
+                "finished; a second one kills, and gives the jobs back. A worker that is killed "
+                "itself (SIGKILL) takes\nits commands and their children along; a process that "
+                "calls setsid escapes that.", .after_dashes = true,
      },
     {0                                         },
 };

@@ -7,7 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "tests/proc.h"
 
 static int64_t
 now_ms(void)
@@ -181,6 +184,41 @@ an_action_is_done_once(void **state)
     con_quit(&vt);
 }
 
+static void
+says_install(const char *verb)
+{
+    char *err;
+
+    assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" %s", con_dsn(), verb), 5);
+    if (!strstr(err, "queuetop install --schema queues"))
+        fail_msg("%s: %s", verb, err);
+    free(err);
+}
+
+/* What an older queuetop installed lacks functions: each program says what to do, and that helps.
+ */
+static void
+an_older_queue_is_named(void **state)
+{
+    struct proc worker;
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    pg_run(con_db(), "drop function overview, schedule_or_wait, claim_or_wait");
+    con_spawn(&vt, 24, 80, NULL, NULL);
+    vt_want(&vt, "older version, queuetop install --schema queues");
+    says_install("schedule");
+    says_install("work -- true");
+    says_install("queues");
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", con_dsn()), 0);
+    vt_want(&vt, "mail.send");
+    proc_queuetop(&worker, NULL, "-d \"%s\" work --drain -- true", con_dsn());
+    assert_int_equal(proc_wait(&worker), 0);
+    proc_done(&worker);
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -191,6 +229,7 @@ main(void)
         cmocka_unit_test_setup(waits_for_a_long_count, con_empty),
         cmocka_unit_test_setup(survives_a_restart, con_empty),
         cmocka_unit_test_setup(an_action_is_done_once, con_empty),
+        cmocka_unit_test_setup(an_older_queue_is_named, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);
