@@ -258,6 +258,12 @@ adapter_serial(const struct adapter *a)
     return a->serial;
 }
 
+void
+adapter_moved(struct adapter *a)
+{
+    a->serial++;
+}
+
 const char *
 adapter_origin(const struct adapter *a)
 {

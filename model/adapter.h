@@ -145,6 +145,8 @@ struct adapter_found {
 const struct adapter_found *adapter_found(const struct adapter *a, int i);
 /* Grows when it becomes something else: another system, another schema. */
 int adapter_serial(const struct adapter *a);
+/* The same system, but another database has it: what was asked of the old one is void. */
+void adapter_moved(struct adapter *a);
 
 /* The candidates themselves, for lists of them: an adapter for each, NULL = no more. */
 int adapter_candidates(const struct adapter *a);

@@ -289,6 +289,7 @@ static const struct field server_fields[] = {
     {"in_recovery",    F_BOOL, S(in_recovery),    false},
     {"read_only",      F_BOOL, S(read_only),      false},
     {"is_superuser",   F_BOOL, S(is_superuser),   false},
+    {"identity",       F_STR,  S(identity),       true },
 };
 RECORD(server, server_fields, server_row);
 

@@ -138,6 +138,7 @@ struct change_row { /* of a batch: what a row became; state "" = skipped, becaus
 
 struct server_row { /* sql/console/server.sql */
     const char *server_version, *user, *database;
+    const char *identity; /* of cluster and database; "" = not known */
     int64_t now_ms;
     int backend_pid, in_recovery, read_only, is_superuser;
 };

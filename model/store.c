@@ -20,10 +20,16 @@ store_touch(struct store *s)
 /* --- life ---------------------------------------------------------------------------------- */
 
 /* The header shows how the connection does. */
+/* A connection that broke between two refreshes costs no answer, so nobody would hear of it: what
+ * is at the other end of the next one is asked all the same. */
 static void
 db_changed(void *ctx)
 {
-    store_touch(ctx);
+    struct store *s = ctx;
+
+    if (s->open && db_state(s->db) != DB_READY && db_state(s->db) != DB_BUSY)
+        store_look_anew(s);
+    store_touch(s);
 }
 
 static struct store *

@@ -153,6 +153,19 @@ leave_out(struct store *s, const struct db_reply *reply)
     return true;
 }
 
+/* The address leads to another database now: a failover to a copy, a proxy that turned, a restore.
+ * Counters, rows and actions under way belong to the old one. */
+static void
+note_move(struct store *s, const struct server_row *is)
+{
+    const struct server_row *was = store_server(s);
+
+    if (was && *was->identity && *is->identity && strcmp(was->identity, is->identity) != 0) {
+        adapter_moved(s->adapter);
+        s->moves++;
+    }
+}
+
 static void
 detected(void *ctx, struct db_reply *reply)
 {
@@ -172,6 +185,7 @@ detected(void *ctx, struct db_reply *reply)
         try_later(s, s->state, &e);
         return;
     }
+    note_move(s, server.rows);
     rowset_free(&s->server);
     s->server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
@@ -233,6 +247,12 @@ const struct server_row *
 store_server(const struct store *s)
 {
     return s->server.n ? s->server.rows : NULL;
+}
+
+int
+store_moves(const struct store *s)
+{
+    return s->moves;
 }
 
 const struct role_row *

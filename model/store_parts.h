@@ -94,6 +94,7 @@ struct store {
     bool opening;
     bool turned;        /* the server has become a standby, or is none any more */
     bool alive;         /* false inside store_free: nothing is asked any more */
+    int moves;          /* how often the server was another one after a break */
     int adapter_serial; /* of what the answers are; 0 = none yet */
     int64_t open_at_ms; /* next try of the detection; 0 = not planned */
     struct err error;
@@ -140,6 +141,7 @@ int64_t store_wait_ms(const struct store *s, const struct slot *slot, enum topic
 void store_touch(struct store *s); /* something changed: generation */
 void store_plan(struct store *s);  /* sets the timer for what is due next */
 void store_begin_open(struct store *s);
+void store_look_anew(struct store *s); /* what the connection leads to is asked again */
 void store_lost(struct store *s, const struct err *e); /* the connection broke */
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */

@@ -204,6 +204,19 @@ say_turn(struct app *a)
     *was = is ? is : *was;
 }
 
+/* The same names stand there, but they are other jobs: nothing that was asked before goes on. */
+static void
+say_move(struct app *a)
+{
+    int *seen = &a->desks[a->at].moves, moves = store_moves(a->store);
+
+    if (*seen == moves)
+        return;
+    *seen = moves;
+    app_drop_boxes(a);
+    app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
+}
+
 void
 app_sync(struct app *a)
 {
@@ -220,6 +233,7 @@ app_sync(struct app *a)
         a->stale = true;
         say_warnings(a);
         say_turn(a);
+        say_move(a);
         for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
             if (a->stack[i]->ops->update)
                 a->stack[i]->ops->update(a->stack[i]);

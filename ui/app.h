@@ -51,6 +51,7 @@ struct desk { /* the screens of one source: filters, order and cursors stay with
     struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
     bool password_refused;             /* the user closed the password's box */
     bool warned;                       /* what its source has to warn of was said */
+    int moves;                         /* of its server, seen last */
     int recovery;                      /* of its server, seen last: 1 no, 2 yes, 0 unknown */
 };
 
@@ -152,6 +153,7 @@ void app_back(struct app *a); /* one view off the stack */
 /* A box in front of all; it owns itself until app_close_box, which also closes those before it. */
 struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
 void app_close_box(struct app *a, struct view *box);
+void app_drop_boxes(struct app *a);
 void app_drop_views(struct app *a); /* all of them, at the end */
 /* Another source, on the same screen. False: it was said why not. */
 bool app_switch(struct app *a, int source);

@@ -192,10 +192,16 @@ app_close_box(struct app *a, struct view *box)
 }
 
 void
-app_drop_views(struct app *a)
+app_drop_boxes(struct app *a)
 {
     while (a->nboxes > 0)
         app_close_box(a, a->boxes[a->nboxes - 1]);
+}
+
+void
+app_drop_views(struct app *a)
+{
+    app_drop_boxes(a);
     drop_stack(a);
     for (int i = 1; i <= SOURCES_MAX; i++) /* what is on the screen last: its columns are kept */
         for (int k = 0; k < APP_SCREENS; k++)

@@ -103,6 +103,33 @@ a_promotion_is_noticed(void **state)
     con_quit(&vt);
 }
 
+/* Dropped and made anew while a box is open, and nothing is under way: the same address, the same
+ * names, another queue. What was asked of the old one is closed, and said. */
+static void
+another_database_is_noticed(void **state)
+{
+    struct vt vt;
+    const char *name = pg_value(con_db(), "select current_database()");
+
+    (void)state;
+    con_ready("mail.send", 3);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    PGconn *admin = pg_connect(pg_dsn("postgres"));
+    pg_run(admin, "drop database %s with (force)", name);
+    pg_run(admin, "create database %s template model", name);
+    PQfinish(admin);
+    con_reconnect();
+    con_ready("mail.send", 1);
+    vt_want(&vt, "another server or database is at this address now");
+    vt_gone(&vt, "Pause queue");
+    vt_want(&vt, "ready 1 ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);
+    con_quit(&vt);
+}
+
 static int
 set_up(void **state)
 {
@@ -135,6 +162,7 @@ main(void)
         cmocka_unit_test(a_standby_is_looked_at),
         cmocka_unit_test(the_primary_tells_how_far_it_is_behind),
         cmocka_unit_test(a_promotion_is_noticed),
+        cmocka_unit_test_setup(another_database_is_noticed, con_empty),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
