@@ -103,8 +103,8 @@ a_promotion_is_noticed(void **state)
     con_quit(&vt);
 }
 
-/* Dropped and made anew while a box is open, and nothing is under way: the same address, the same
- * names, another queue. What was asked of the old one is closed, and said. */
+/* Another one put in its place while a box is open and nothing is under way: the same address, the
+ * same names, another queue. What was asked of the old one is closed, and said. */
 static void
 another_database_is_noticed(void **state)
 {
@@ -118,8 +118,12 @@ another_database_is_noticed(void **state)
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: mail.send");
     PGconn *admin = pg_connect(pg_dsn("postgres"));
-    pg_run(admin, "drop database %s with (force)", name);
-    pg_run(admin, "create database %s template model", name);
+    pg_run(admin, "create database fresh template model");
+    pg_run(admin, "alter database %s allow_connections false", name);
+    pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
+           name);
+    pg_run(admin, "alter database %s rename to past; alter database fresh rename to %s", name,
+           name);
     PQfinish(admin);
     con_reconnect();
     con_ready("mail.send", 1);
