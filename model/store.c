@@ -19,9 +19,8 @@ store_touch(struct store *s)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-/* The header shows how the connection does. */
-/* A connection that broke between two refreshes costs no answer, so nobody would hear of it: what
- * is at the other end of the next one is asked all the same. */
+/* The header shows how the connection does. One that broke between two refreshes costs no answer,
+ * so nobody would hear of it: what is at the other end of the next one is asked all the same. */
 static void
 db_changed(void *ctx)
 {

@@ -64,7 +64,7 @@ enum store_state store_state(const struct store *s);
 const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
 const struct server_row *store_server(const struct store *s); /* NULL until known */
 int store_moves(const struct store *s); /* how often another database stood at the address */
-const struct role_row *store_role(const struct store *s);     /* NULL until known */
+const struct role_row *store_role(const struct store *s); /* NULL until known */
 /* What stands between the user and the whole truth, a sentence each: rows that may be hidden from
  * this login, the user's own adapters that were not read; NULL = no more. */
 const char *store_warning(const struct store *s, int i);
