@@ -23,8 +23,8 @@ enum {
     WAIT_MAX_MS = 5000,
     STOP_MS = 1000,
     BOOKS_WAIT_MS = 5000,
-    NEWS_MS = 50,       /* told to come back sooner: something goes on */
-    LOOK_MS = 50,       /* where who waits does not react */
+    NEWS_MS = 50, /* told twice to come back sooner: something goes on; once, a clock is due */
+    LOOK_MS = 50, /* where who waits does not react */
     DISTRUST_MS = 60000 /* so long */
 };
 
@@ -43,6 +43,7 @@ struct scheduler {
     int64_t doubt_ms;    /* when who waits did not react last */
     int look_ms;         /* how often to ask before whether anything is new */
     int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
+    bool was_short;      /* the last step said to come back soon */
     bool is_asking;      /* a step is out */
     bool is_waiting;     /* for a NOTIFY */
     bool is_woken;       /* one came while a step was out */
@@ -193,8 +194,10 @@ pace(struct scheduler *s, const struct queue_step *step)
     bool only_listens = step->waits && step->wait_ms == 0; /* the first time */
     int64_t now = clock_ms();
 
-    if (step->cut || step->promoted || step->stolen || (step->wait_ms < NEWS_MS && !only_listens))
+    bool is_short = step->wait_ms < NEWS_MS && !only_listens;
+    if (step->cut || step->promoted || step->stolen || (is_short && s->was_short))
         s->news_ms = now;
+    s->was_short = is_short;
     s->is_waiting = step->waits;
     if (step->waits)
         s->listen_pid = db_backend_pid(s->db);

@@ -173,6 +173,11 @@ end $$;
 comment on function glance(text[]) is 'Whether there is nothing for a worker of these queues (NULL: all): no free lease, and a step would make '
     'none. Without the lock, which is written; due = when that changes by itself';
 
+create or replace function lane_due() returns timestamptz
+language sql stable set search_path from current as
+$$ select case when l.laps > 0 then l.due end from lane l order by l.n desc limit 1 $$;
+comment on function lane_due() is 'When blocked jobs are to be looked for again (44_limits); NULL = not before something changes';
+
 drop function if exists look(text, int, interval, text[], boolean); -- version 2 asks whether it polls
 create or replace function look(node text, n int, timeout interval, queues text[], start boolean, polls boolean,
     out state text, out leases bigint[], out due timestamptz)
@@ -207,9 +212,15 @@ begin
         else
             state := 'step';
         end if;
+        if state = 'nothing' and lane_due() <= clock_timestamp() then
+            state := 'step';
+        end if;
         if state = 'step' then
             perform schedule('wake:' || $1);
             state := 'claim';
+        end if;
+        if state <> 'taken' then
+            due := least(due, lane_due());
         end if;
     end if;
 end $$;
