@@ -198,6 +198,13 @@ run_show(struct cli *c, const char *name)
     return cli_flush(c);
 }
 
+/* Titles and names of files are others' text: none of it may reach a terminal as a command. */
+static void
+say_clean(const char *text)
+{
+    out_line(&(struct out){.terminal = true}, text, strlen(text));
+}
+
 struct report {
     const char *file;
     int good, bad;
@@ -223,7 +230,7 @@ say_finding(void *ctx, const struct adapter_finding *f)
                    f->rows == 1 ? "" : "s", f->runs);
     r->good += f->ok && !f->left_out;
     r->bad += !f->ok;
-    out_line(&(struct out){.terminal = true}, b.data, b.len);
+    say_clean(b.data);
     buf_free(&b);
 }
 
@@ -258,8 +265,8 @@ check_there(struct cli *c, const char *name)
     bool ok = cli_open(&own, !c->read_only, &q, &e);
     bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* nothing is wrong but that */
     if (ok) {
-        printf("%s in schema %s of %s\n", adapter_title(q.adapter), adapter_schema(q.adapter),
-               q.source);
+        say_clean(arena_printf(c->mem, "%s in schema %s of %s", adapter_title(q.adapter),
+                               adapter_schema(q.adapter), q.source));
         ok = adapter_check(&(struct adapter_trial){q.adapter, q.db, c->loop, !c->read_only},
                            say_finding, &r, &e);
         cli_close(&q);
@@ -283,7 +290,8 @@ run_check(struct cli *c, const char *name)
     adapter_free(a);
     if (has_database(c))
         return check_there(c, name);
-    printf("%s: the file is good; -d NAME runs its sections on a database\n", name);
+    say_clean(arena_printf(c->mem, "%s: the file is good; -d NAME runs its sections on a database",
+                           name));
     return cli_flush(c);
 }
 

@@ -146,6 +146,11 @@ checks_a_file(void **state)
           pg_dsn("postgres"));
     CHECK(4, NULL, "/nowhere", "adapter check %s 'host=/nowhere dbname=x'", good);
     CHECK(2, NULL, "No such file", "adapter check %s/nothing.sql", folder);
+    char *named = strstr(text, "the shop's own");
+    assert_non_null(named);
+    memcpy(named, "\033]0;x\007", 6); /* a file that a stranger gave */
+    write_file(bad, text, 0600);
+    CHECK(0, "\u241b]0;x\u2407", NULL, "adapter check %s \"%s\"", bad, pg_dsn("shop"));
     write_file(bad, "-- adapter: x\n-- titel: X\n", 0600);
     CHECK(2, NULL, "bad.sql:2: no line of the header is called \"titel\"", "adapter check %s", bad);
     char *at = strstr(text, "args::text as payload");
