@@ -146,13 +146,15 @@ int
 cli_fail(const struct cli *c, const struct err *e)
 {
     bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42P01");
+    bool ours =
+        !c->adapter || !strcmp(c->adapter, "native"); /* an install mends no other's tables */
 
-    if (err_is_outdated(e))
+    if (ours && err_is_outdated(e))
         cli_say(c,
                 "%s (%s); is the queue of an older queuetop, or none? queuetop install --schema %s "
                 "brings it up to date",
                 e->text, e->sqlstate, c->schema);
-    else if (no_queue)
+    else if (ours && no_queue)
         cli_say(c, "%s (%s); is the queue installed here? queuetop install --schema %s", e->text,
                 e->sqlstate, c->schema);
     else if (*e->sqlstate)

@@ -151,6 +151,15 @@ checks_a_file(void **state)
     memcpy(named, "\033]0;x\007", 6); /* a file that a stranger gave */
     write_file(bad, text, 0600);
     CHECK(0, "\u241b]0;x\u2407", NULL, "adapter check %s \"%s\"", bad, pg_dsn("shop"));
+    char *table = strstr(text, "jobs where status in ('waiting', 'working'"), *told;
+    assert_non_null(table);
+    memcpy(table, "nope", 4);
+    write_file(bad, text, 0600);
+    assert_int_equal(proc_run(NULL, NULL, &told, "queues --adapter %s \"%s\"", bad, pg_dsn("shop")),
+                     5);
+    assert_non_null(strstr(told, "nope\" does not exist (42P01)\n")); /* no install would help */
+    free(told);
+    memcpy(table, "jobs", 4);
     write_file(bad, "-- adapter: x\n-- titel: X\n", 0600);
     CHECK(2, NULL, "bad.sql:2: no line of the header is called \"titel\"", "adapter check %s", bad);
     char *at = strstr(text, "args::text as payload");
