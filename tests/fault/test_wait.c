@@ -6,6 +6,7 @@
  */
 #include "tests/harness.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,13 +67,28 @@ leave(void)
     PQfinish(conn);
 }
 
+/* Between two looks: one that is stopped within a step holds the scheduler's lock, and everybody
+ * waits with it. */
+static pid_t
+stop_backend(void)
+{
+    for (;; poll(NULL, 0, 5)) {
+        pid_t backend = (pid_t)pg_int(conn, "select backend_pid from queues.node");
+        assert_int_equal(kill(backend, SIGSTOP), 0);
+        const char *is =
+            pg_value(conn, "select state from pg_stat_activity where pid = %d", (int)backend);
+        if (!strcmp(is, "idle"))
+            return backend;
+        kill(backend, SIGCONT);
+    }
+}
+
 static void
 its_backend_stands_still(void **state)
 {
     (void)state;
     enter("still");
-    pid_t backend = (pid_t)pg_int(conn, "select backend_pid from queues.node");
-    assert_int_equal(kill(backend, SIGSTOP), 0);
+    pid_t backend = stop_backend();
     works_within(BACK_MS, "1");
     kill(backend, SIGCONT);
     works_within(BROKEN_MS, "2");
