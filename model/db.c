@@ -461,9 +461,3 @@ db_user(const struct db *db)
 {
     return db->user ? db->user : "";
 }
-
-int
-db_server_version(const struct db *db)
-{
-    return db->server_version;
-}

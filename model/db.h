@@ -127,7 +127,6 @@ int db_tries(const struct db *db);                    /* failed attempts since t
 const char *db_host(const struct db *db);
 const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
-int db_server_version(const struct db *db); /* 150018, 0 while unknown */
 
 /* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
  * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */

@@ -277,12 +277,11 @@ is_up(struct db *db)
     where_set_host(db, PQhost(db->conn) ? PQhost(db->conn) : "", PQport(db->conn));
     where_set(&db->name, PQdb(db->conn));
     where_set(&db->user, PQuser(db->conn));
-    db->server_version = PQserverVersion(db->conn);
     db->last_err = (struct err){.kind = ERR_NONE};
     connect_forget(db);
     db_set_timer(db, 0);
     log_line(LOG_INFO, "connection: %s@%s/%s, server %d", db->user, db->host, db->name,
-             db->server_version);
+             PQserverVersion(db->conn));
     if (PQsetnonblocking(db->conn, 1) != 0) {
         give_up(db);
         return;

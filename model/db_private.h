@@ -109,7 +109,6 @@ struct db {
     bool is_cancelling; /* a cancel request for this connection is on its way */
     struct attempt attempt;
     char *host, *name, *user;
-    int server_version;
 
     struct calls queue;
     struct flight flight;

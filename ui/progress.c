@@ -106,12 +106,3 @@ progress_draw(const struct progress_box *p, struct grid *g, struct rect screen)
     if (p->note)
         grid_lines(g, in, ROLE_WARN, p->note, strlen(p->note), &area);
 }
-
-void
-progress_badge(const struct progress_box *p, const char *verb, struct buf *out)
-{
-    if (p->total > 0)
-        buf_printf(out, "[%s %s]", verb, fmt_percent((double)p->done, (double)p->total).s);
-    else
-        buf_printf(out, "[%s %s]", verb, fmt_count(p->done).s);
-}

@@ -121,7 +121,5 @@ enum progress_answer { PROGRESS_IGNORED, PROGRESS_HIDE, PROGRESS_STOP };
 
 enum progress_answer progress_key(const struct progress_box *p, const struct key *k);
 void progress_draw(const struct progress_box *p, struct grid *g, struct rect screen);
-/* "[purge 58%]" for the header while the box is hidden. */
-void progress_badge(const struct progress_box *p, const char *verb, struct buf *out);
 
 #endif

@@ -92,12 +92,6 @@ style_theme(const char *name, enum theme *out)
     return false;
 }
 
-const char *
-style_theme_name(enum theme theme)
-{
-    return names[theme];
-}
-
 char
 style_letter(enum role role)
 {

@@ -62,7 +62,6 @@ enum theme style_choose(int colors, enum color_when when, const char *no_color, 
 
 /* By name: "dark", "light", "contrast", "16", "8", "mono"; false = unknown. */
 bool style_theme(const char *name, enum theme *out);
-const char *style_theme_name(enum theme theme);
 
 /* One letter a role, for the role maps of tests ('.' = ROLE_TEXT). */
 char style_letter(enum role role);

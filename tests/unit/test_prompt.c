@@ -333,8 +333,6 @@ test_progress(void **state)
     assert_int_equal(progress_key(&p, &esc), PROGRESS_HIDE);
     assert_int_equal(progress_key(&p, &stop), PROGRESS_STOP);
     assert_int_equal(progress_key(&p, &j), PROGRESS_IGNORED);
-    progress_badge(&p, "purge", &b);
-    assert_string_equal(b.data, "[purge 58%]");
     p.result = "81,204 rows purged";
     p.total = -1;
     p.left_ms = p.slowest_ms = FIELD_NULL;
