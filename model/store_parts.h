@@ -94,6 +94,7 @@ struct store {
     bool opening;
     bool turned;        /* the server has become a standby, or is none any more */
     bool alive;         /* false inside store_free: nothing is asked any more */
+    bool nameless;      /* the server can't say which one it is */
     int moves;          /* how often the server was another one after a break */
     int adapter_serial; /* of what the answers are; 0 = none yet */
     int64_t open_at_ms; /* next try of the detection; 0 = not planned */

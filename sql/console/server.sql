@@ -1,7 +1,8 @@
 -- Facts about the server and this login, asked once a connection. now_ms is rounded up, so that whatever has
 -- happened by now is before it. read_only is the login's default, which "begin read only" does not change.
 -- identity: this cluster and this database, whatever way led here; NULL for a login that may not call it. The text is
--- run where it may: a call that stands here would be refused even where it is not reached.
+-- run where it may: a call that stands here would be refused even where it is not reached. A server built without
+-- libxml refuses that ($1 = false then).
 select current_setting('server_version') as server_version,
        session_user::text as "user",
        current_database()::text as database,
@@ -10,6 +11,6 @@ select current_setting('server_version') as server_version,
        pg_is_in_recovery() as in_recovery,
        current_setting('default_transaction_read_only')::boolean as read_only,
        (select rolsuper from pg_roles where rolname = session_user) as is_superuser,
-       case when has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid, 'execute')
+       case when $1::boolean and has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid, 'execute')
             then query_to_xml('select system_identifier from pg_catalog.pg_control_system()', false, true, '')::text end
            || '/' || (select oid from pg_database where datname = current_database()) as identity

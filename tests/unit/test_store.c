@@ -152,6 +152,19 @@ test_queues(void **state)
     assert_false(is_asked(f, 250));
 }
 
+/* A server built without libxml can't say which one it is, and is opened all the same. */
+static void
+test_nameless(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_string_equal(asked(f)->param[1][0], "t");
+    fake_fail_at(f->db, 1, ERR_SQL, "0A000");
+    assert_string_equal(asked(f)->param[1][0], "f");
+    open_store(f);
+    assert_int_equal(store_moves(f->store), 0);
+}
+
 static void
 test_missing(void **state)
 {
@@ -674,6 +687,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nameless, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_finals, set_up, tear_down),
