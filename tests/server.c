@@ -170,6 +170,7 @@ make_standby(void)
     return ended_well(pid);
 }
 
+/* port NULL = that of its configuration. */
 static pid_t
 start_server(const char *place, const char *port)
 {
@@ -179,7 +180,7 @@ start_server(const char *place, const char *port)
     if (pid == 0) {
         snprintf(path, sizeof path, "%s/postgres", pg.bindir);
         snprintf(conf, sizeof conf, "--config_file=%s/conf", pg.dir);
-        execl(path, path, "-D", data, conf, "-p", port, (char *)NULL);
+        execl(path, path, "-D", data, conf, port ? "-p" : NULL, port, (char *)NULL);
         _exit(127);
     }
     return pid;
@@ -216,7 +217,7 @@ keep(int line)
         if (request == COPY)
             ok = make_standby();
         else if (request == UP)
-            ok = (server[0] = start_server("data", "5432")) > 0;
+            ok = (server[0] = start_server("data", NULL)) > 0;
         else if (request == UP2)
             ok = (server[1] = start_server("standby", "5433")) > 0;
         else

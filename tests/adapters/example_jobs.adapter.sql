@@ -30,7 +30,7 @@ select task as queue,
        count(*) filter (where status = 'waiting' and due > now() and tries > 0) as retry,
        count(*) filter (where status = 'working') as running,
        count(*) filter (where status = 'broken') as failed,
-       (extract(epoch from min(due) filter (where status = 'waiting' and due <= now())) * 1000)::bigint as oldest_ms
+       {ms(min(due) filter (where status = 'waiting' and due <= now()))} as oldest_ms
 from {schema}.jobs where status in ('waiting', 'working', 'broken') group by task order by task
 
 -- name: counts_final
@@ -42,9 +42,9 @@ from {schema}.jobs where status = 'done' group by task order by task
 -- params: queue states raw_states ids limit cursor
 -- The newest first; the next page goes on below the last id. raw_states finds the index, states decides.
 select id::text, task as queue, task as kind, s.state, null::int as priority, tries, 5 as max_tries,
-       (extract(epoch from created) * 1000)::bigint as created_ms, (extract(epoch from due) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(ended, started, created)) * 1000)::bigint as changed_ms,
-       (extract(epoch from started) * 1000)::bigint as started_ms, (extract(epoch from ended) * 1000)::bigint as finished_ms,
+       {ms(created)} as created_ms, {ms(due)} as run_after_ms,
+       {ms(coalesce(ended, started, created))} as changed_ms,
+       {ms(started)} as started_ms, {ms(ended)} as finished_ms,
        worker as node, null::bigint as lease, null::bigint as lease_until_ms,
        status = 'working' and started < now() - interval '1 hour' as stale,
        left(error, 300) as error, id::text as cursor
@@ -65,23 +65,23 @@ select id::text, task as queue, task as kind,
        case status when 'working' then 'running' when 'broken' then 'failed' when 'done' then 'completed'
                    else case when due <= now() then 'ready' when tries > 0 then 'retry' else 'scheduled' end end as state,
        null::int as priority, tries, 5 as max_tries,
-       (extract(epoch from created) * 1000)::bigint as created_ms, (extract(epoch from due) * 1000)::bigint as run_after_ms,
-       (extract(epoch from coalesce(ended, started, created)) * 1000)::bigint as changed_ms,
-       (extract(epoch from started) * 1000)::bigint as started_ms, (extract(epoch from ended) * 1000)::bigint as finished_ms,
+       {ms(created)} as created_ms, {ms(due)} as run_after_ms,
+       {ms(coalesce(ended, started, created))} as changed_ms,
+       {ms(started)} as started_ms, {ms(ended)} as finished_ms,
        worker as node, error, args::text as payload, 'json' as payload_format
 from {schema}.jobs where id::text = any($1::text[])
 
 -- name: groups
 -- params: queue limit
 select {error_key(error)} as error_key, task as queue, count(*) as n,
-       (extract(epoch from min(ended)) * 1000)::bigint as first_ms, (extract(epoch from max(ended)) * 1000)::bigint as last_ms,
+       {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
        min(error) as sample, min(id)::text as sample_id
 from (select * from {schema}.jobs where status = 'broken' and ($1::text is null or task = $1::text)
       order by id desc limit 5000) j
 group by 1, 2 order by 3 desc limit coalesce($2::int, 100)
 
 -- name: nodes
-select worker as node, 'unknown' as state, count(*) as running, (extract(epoch from max(started)) * 1000)::bigint as heartbeat_ms
+select worker as node, 'unknown' as state, count(*) as running, {ms(max(started))} as heartbeat_ms
 from {schema}.jobs where status = 'working' group by worker order by worker
 
 -- name: requeue

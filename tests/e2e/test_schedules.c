@@ -95,9 +95,9 @@ hidden_it_asks_nothing(void **state)
     vt_settle(&vt, 100);
     pg_run(con_db(), "drop function cron_result");
     vt_settle(&vt, 2500);
-    vt_gone(&vt, "cron_result");
+    vt_gone(&vt, "older version");
     vt_keys(&vt, "5");
-    vt_want(&vt, "cron_result");
+    vt_want(&vt, "older version"); /* that is what a missing function is taken for */
     con_quit(&vt);
 }
 
