@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SECOND = 960, OPENING = 5 * SECOND, REFRESHES = 3 };
+enum { SECOND = 960, OPENING = 5 * SECOND, REFRESHES = 3, PACE_MS = 500 };
 
 /* A screen by its key, and what is opened on it. */
 static const struct place {
@@ -76,12 +76,12 @@ refreshes(struct vt *vt, const char *name, size_t opened)
     for (int i = 0; i <= REFRESHES; i++) {
         before = i == 1 ? vt->raw_len : before; /* the first brings what is there for good */
         all_moves();
-        assert_false(vt_came(vt, "what never comes", 1000));
+        assert_false(vt_came(vt, "what never comes", PACE_MS));
     }
-    size_t a_second = (vt->raw_len - before) / REFRESHES;
-    print_message("%-10s %5zu bytes to open, %4zu a refresh\n", name, opened, a_second);
-    if (opened > OPENING || a_second > SECOND)
-        fail_msg("%s: %zu bytes to open, %zu a refresh", name, opened, a_second);
+    size_t each = (vt->raw_len - before) / REFRESHES;
+    print_message("%-10s %5zu bytes to open, %4zu a refresh\n", name, opened, each);
+    if (opened > OPENING || each > SECOND)
+        fail_msg("%s: %zu bytes to open, %zu a refresh", name, opened, each);
 }
 
 static void
@@ -91,7 +91,7 @@ screens_and_boxes(void **state)
 
     (void)state;
     a_world();
-    con_start(&vt, 24, 80, NULL);
+    con_start(&vt, 24, 80, "--interval=500ms");
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const struct place *p = &places[i];
         vt_keys(&vt, "esc esc esc esc 1 g");
