@@ -41,7 +41,7 @@ MAINS   = $(foreach l,$(LEVELS),$(wildcard tests/$l/test_*.c)) $(wildcard tests/
 HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/example.c,$(wildcard tests/*.c \
           $(patsubst %,tests/%/*.c,$(LEVELS) bench))))
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
-pick    = $(filter $(BUILD)/tests/$1/%$(if $T,$T),$(TESTS))
+pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TESTS))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
@@ -125,7 +125,7 @@ $(BUILD)/vshot: $(BUILD)/obj/tests/shot.o $(BUILD)/libtest.a
 # --- running and checking --------------------------------------------------------------------------
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
-check: all $(TESTS) $(BUILD)/testrun  ## every test; T=name picks, UPDATE=1 renews golden screens, SAN=1
+check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1
 	$(RUN) $(foreach l,fault e2e sql unit,$(call pick,$l))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
