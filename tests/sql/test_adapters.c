@@ -328,8 +328,7 @@ test_finds_mistakes(void **state)
          "where $1::text[] is not null and status <> 'working'",                                       "nobody asked for"                  },
         {"and ($4::text[] is null or id::text = any($4::text[]))",
          "and coalesce($4::text[], '{}') is not null",                                                 "answers rows for ids that are none"},
-        {"(extract(epoch from due) * 1000)::bigint",                 "extract(epoch from due) * 1000",
-         "is not bigint"                                                                                                                   },
+        {"{ms(due)}",                                                "extract(epoch from due) * 1000", "is not bigint"                     },
     };
 
     (void)state;
