@@ -687,6 +687,17 @@ pg_file(PGconn *conn, const char *path)
     free(text);
 }
 
+PGconn *
+pg_fixture(const char *database, const char *adapter)
+{
+    char path[PATH_MAX];
+    PGconn *conn = pg_connect(pg_newdb(database));
+
+    snprintf(path, sizeof path, "tests/adapters/%s.sql", adapter);
+    pg_file(conn, path);
+    return conn;
+}
+
 void
 pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms)
 {

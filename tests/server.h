@@ -66,6 +66,8 @@ const char *pg_value(PGconn *conn, const char *fmt, ...) __attribute__((format(p
 int64_t pg_int(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Runs a file of SQL below the source tree. */
 void pg_file(PGconn *conn, const char *path);
+/* A new database with the tables and jobs of tests/adapters/ADAPTER.sql. */
+PGconn *pg_fixture(const char *database, const char *adapter);
 
 /* Asks again until the value of sql is expected; fails when timeout_ms have passed. */
 void pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms);

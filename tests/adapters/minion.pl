@@ -11,6 +11,7 @@ use warnings;
 use Minion;
 use Mojo::JSON qw(decode_json);
 use Mojo::Pg;
+use POSIX qw(pause);
 
 my ($host, $database, $what, $calls) = @ARGV;
 $| = 1;
@@ -45,7 +46,7 @@ elsif ($what eq 'hold') {
     my $worker = $minion->worker->register;
     $worker->dequeue(0, {queues => ['held']}) or die 'nothing to hold' for 1, 2;
     print STDERR "holding\n";
-    sleep 1 while 1;
+    pause() while 1; # until it is killed
 }
 elsif ($what eq 'drain') {
     my $worker = $minion->worker->register;

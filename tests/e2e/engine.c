@@ -147,6 +147,13 @@ engine_step(struct vt *vt, const struct engine_step *s)
 }
 
 void
+engine_steps(struct vt *vt, const struct engine_step *steps, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        engine_step(vt, &steps[i]);
+}
+
+void
 engine_counts(struct vt *vt, const char *queue, const char *numbers)
 {
     char *name = xasprintf("▸ %s ", queue), said[200] = "";

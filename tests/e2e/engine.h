@@ -48,6 +48,7 @@ struct engine_step {
     const char *answer, *said;
 };
 void engine_step(struct vt *vt, const struct engine_step *s);
+void engine_steps(struct vt *vt, const struct engine_step *steps, size_t n);
 /* On Queues: what stands in the queue's row behind its name and age begins so, one blank between
  * two numbers. */
 void engine_counts(struct vt *vt, const char *queue, const char *numbers);

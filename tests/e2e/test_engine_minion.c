@@ -189,8 +189,7 @@ acts_in_the_console(void **state)
     };
     engine_console("k", &vt);
     engine_counts(&vt, "default", "4 0 3 1 2");
-    for (size_t i = 0; i < sizeof alive / sizeof *alive; i++)
-        engine_step(&vt, &alive[i]);
+    engine_steps(&vt, alive, sizeof alive / sizeof *alive);
     assert_int_equal(pg_int(c,
                             "select count(*) from minion_workers where inbox = jsonb_build_array("
                             "jsonb_build_array('stop', %s))",

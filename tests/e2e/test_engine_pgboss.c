@@ -263,8 +263,7 @@ acts_in_the_console(void **state_)
     };
     engine_console("k", &vt);
     engine_counts(&vt, "mail", "4 1 3 0 1 0");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        engine_step(&vt, &steps[i]);
+    engine_steps(&vt, steps, sizeof steps / sizeof *steps);
     engine_counts(&vt, "mail", "4 0 2 0 1 0");
     vt_keys(&vt, "q");
     vt_ended_well(&vt, 0);

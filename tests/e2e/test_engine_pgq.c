@@ -162,8 +162,7 @@ acts_in_the_console(void **state)
     };
     engine_console("k", &vt);
     engine_counts(&vt, "events", "~0 ~5 ~0 ~3");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        engine_step(&vt, &steps[i]);
+    engine_steps(&vt, steps, sizeof steps / sizeof *steps);
     engine_counts(&vt, "events", "~1 ~5 ~0 ~1");
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: events");

@@ -22,14 +22,11 @@ static PGconn *
 begin(const char *fixture)
 {
     static int databases;
-    char path[200];
+    char name[100];
 
-    snprintf(path, sizeof path, "%s_%d", fixture, ++databases);
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb(path));
-    PGconn *conn = pg_connect(dsn);
-    snprintf(path, sizeof path, "tests/adapters/%s.sql", fixture);
-    pg_file(conn, path);
-    return conn;
+    snprintf(name, sizeof name, "%s_%d", fixture, ++databases);
+    snprintf(dsn, sizeof dsn, "%s", pg_dsn(name));
+    return pg_fixture(name, fixture);
 }
 
 /* The console; more options or connections end in NULL. */

@@ -309,6 +309,19 @@ step_or_wait(struct session *s, const char *holder)
     return waits;
 }
 
+/* A scheduler with nothing to do, until it waits in its place. */
+static struct session
+waiting_scheduler(void)
+{
+    pg_run(conn, "select queues.scheduler_stop('test')");
+    struct session s = session_new("s");
+
+    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
+    assert_true(step_or_wait(&s, "s"));
+    assert_true(step_or_wait(&s, "s"));
+    return s;
+}
+
 static void
 a_push_wakes_the_scheduler_where_no_worker_waits(void **state)
 {
@@ -317,12 +330,8 @@ a_push_wakes_the_scheduler_where_no_worker_waits(void **state)
     (void)state;
     enter("sleeper");
     make_known("q");
-    pg_run(conn, "select queues.scheduler_stop('test')");
-    s = session_new("s");
+    s = waiting_scheduler();
     other = session_new("other");
-    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
-    assert_true(step_or_wait(&s, "s"));
-    assert_true(step_or_wait(&s, "s"));
     assert_false(step_or_wait(&other, "other")); /* stands by, and holds no place */
     assert_true(is_left_alone(&s));
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
@@ -343,12 +352,8 @@ the_scheduler_leaves_its_place_to_a_worker(void **state)
     (void)state;
     enter("yields");
     make_known("q");
-    pg_run(conn, "select queues.scheduler_stop('test')");
-    s = session_new("s");
+    s = waiting_scheduler();
     a = session_new("a");
-    pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);
-    assert_true(step_or_wait(&s, "s"));
-    assert_true(step_or_wait(&s, "s"));
     wait_in(&a, 1);
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
     assert_true(is_woken(&s, WAIT_MS));

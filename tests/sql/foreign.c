@@ -26,14 +26,11 @@ void
 foreign_open(struct foreign *q, const char *name, const char *schema)
 {
     static int n;
-    char *path = xasprintf("tests/adapters/%s.sql", name);
     char *database = xasprintf("%s_%d", name, ++n);
 
-    q->conn = pg_connect(pg_newdb(database));
+    q->conn = pg_fixture(database, name);
     free(database);
-    pg_file(q->conn, path);
     q->adapter = ask_adapter(name, schema);
-    free(path);
 }
 
 void

@@ -185,11 +185,8 @@ run(PGconn *conn, const char *sql, const char *one, const char *two)
 PGconn *
 seed_new(const char *adapter, const char *database)
 {
-    char path[200];
-    PGconn *conn = pg_connect(pg_newdb(database));
+    PGconn *conn = pg_fixture(database, adapter);
 
-    snprintf(path, sizeof path, "tests/adapters/%s.sql", adapter);
-    pg_file(conn, path);
     pg_run(conn, "%s", find(adapter)->empty);
     return conn;
 }

@@ -59,10 +59,7 @@ join(struct fixture *f)
 {
     if (f->loaded)
         return pg_connect(pg_dsn(f->name));
-    PGconn *conn = pg_connect(pg_newdb(f->name));
-    char *path = xasprintf("tests/adapters/%s.sql", f->name);
-    pg_file(conn, path);
-    free(path);
+    PGconn *conn = pg_fixture(f->name, f->name);
     pg_run(conn, "reset all");
     f->loaded = true;
     return conn;

@@ -51,11 +51,10 @@ static void
 open_victim(struct victim *v, const char *name)
 {
     struct err e = {0};
-    char *path = xasprintf("tests/adapters/%s.sql", name), *database = xasprintf("h_%s", name);
+    char *database = xasprintf("h_%s", name);
 
     *v = (struct victim){.name = name, .loop = loop_new()};
-    v->conn = pg_connect(pg_newdb(database));
-    pg_file(v->conn, path);
+    v->conn = pg_fixture(database, name);
     pg_run(v->conn, "reset all");
     pg_file(v->conn, "tests/sql/unfriendly.sql"); /* t.spoil(round) */
     struct db_options o = {.conninfo = pg_dsn(database),
@@ -67,7 +66,6 @@ open_victim(struct victim *v, const char *name)
     v->adapter = adapter_load(name, &e);
     if (!v->adapter)
         fail_msg("%s", e.text);
-    free(path);
     free(database);
 }
 
