@@ -177,8 +177,11 @@ at_the_keyboard(void **state)
     printf("rows\t%s\n", number);
     type_number(&vt, number);
     printf("first progress, s\t%.2f\n", until_progress(&vt) / 1e3);
-    while (number_before(&vt, " of ") < strtoll(number, NULL, 10) / 4)
+    while (number_before(&vt, " of ") < strtoll(number, NULL, 10) / 4) {
+        if (vt_find(&vt, bulk.over, NULL, NULL))
+            fail_msg("%s rows are done before they could be stopped: more are needed", number);
         until_progress(&vt), vt_settle(&vt, 1);
+    }
     vt_keys(&vt, "C-c");
     int64_t before = batches(c);
     double stop = until(&vt, "stopped before the rest", 60);
