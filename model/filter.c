@@ -182,6 +182,19 @@ state_index(const char *name, int len)
 }
 
 static bool
+no_such_state(struct parser *p, const struct term *t, const char *name, int len)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "no state \"");
+    text_clean(&b, name, (size_t)len, TEXT_LINE, 30);
+    buf_str(&b, "\": scheduled ready blocked running retry failed completed cancelled done");
+    wrong(p, t->start, t->len, b.data);
+    buf_free(&b);
+    return false;
+}
+
+static bool
 add_states(struct parser *p, const struct term *t)
 {
     bool want[NSTATES] = {false};
@@ -192,9 +205,7 @@ add_states(struct parser *p, const struct term *t)
         int len = (int)strcspn(s, ",");
         int i = state_index(s, len);
         if (i < 0)
-            return wrong(
-                p, t->start, t->len,
-                "states: scheduled ready blocked running retry failed completed cancelled");
+            return no_such_state(p, t, s, len);
         want[i] = true;
         s += len + (s[len] == ',');
     }
@@ -340,14 +351,13 @@ parse(struct parser *p)
         return wrong(p, 0, len, "the filter is too long");
     if (!utf8_valid(p->text, (size_t)len))
         return wrong(p, 0, len, "the filter is not UTF-8");
-    for (int at = 0;;) {
-        if (!next_term(p, &at, &t))
-            return false;
+    for (int at = 0; next_term(p, &at, &t);) {
         if (t.len == 0)
             return true;
         if (!add_term(p, &t))
             return false;
     }
+    return false;
 }
 
 static void
@@ -400,19 +410,10 @@ filter_is_empty(const struct filter *f)
     return true;
 }
 
-static bool
-needs_quotes(const char *value)
-{
-    for (const char *s = value; *s; s++)
-        if (isspace((unsigned char)*s) || *s == '"')
-            return true;
-    return !*value;
-}
-
 void
 filter_add_value(struct buf *b, const char *value)
 {
-    if (!needs_quotes(value)) {
+    if (*value && !strpbrk(value, " \t\n\v\f\r\"")) {
         buf_str(b, value);
         return;
     }
@@ -433,8 +434,7 @@ filter_with(const char *text, const char *key, const char *value)
     struct buf b = {0};
 
     buf_str(&b, "");
-    bool fits = strnlen(text, FILTER_MAX + 1) <= FILTER_MAX;
-    for (int at = 0; fits && next_term(&p, &at, &t) && t.len > 0;)
+    for (int at = 0; strlen(text) <= FILTER_MAX && next_term(&p, &at, &t) && t.len > 0;)
         if (t.key == KEY_NONE || strcmp(keys[t.key].name, key) != 0)
             buf_printf(&b, "%s%.*s", b.len ? " " : "", t.len, text + t.start);
     if (value) {

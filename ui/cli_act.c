@@ -350,20 +350,20 @@ check_words(const struct act_run *r, const struct intent *in)
 bool
 cli_act_states(const struct act_words *w, struct params *where, struct err *e)
 {
-    struct buf text = {0};
+    struct buf names = {0}, text = {0};
     struct filter f;
 
     if (w->states.n == 0)
         return true;
     for (int i = 0; i < w->states.n; i++)
-        if (w->states.items[i][strspn(w->states.items[i], "abcdefghijklmnopqrstuvwxyz")])
-            buf_str(&text, "state:?"); /* could be another term */
-        else
-            buf_printf(&text, "%s%s", i ? "," : "state:", w->states.items[i]);
+        buf_printf(&names, "%s%s", i ? "," : "", w->states.items[i]);
+    buf_str(&text, "state:");
+    filter_add_value(&text, names.data); /* a name with a blank is no other term */
     bool ok = filter_parse(text.data, &f, NULL, e);
     if (ok)
         params_set(where, PARAM_STATES, f.terms.value[PARAM_STATES]);
     filter_done(&f);
+    buf_free(&names);
     buf_free(&text);
     return ok;
 }

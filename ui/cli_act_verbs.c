@@ -91,7 +91,9 @@ run_purge(struct cli *c, const void *options)
         return cli_usage(c, "say how old: --older-than 7d (0 = whatever is finished)");
     for (int i = 0; i < w->states.n; i++)
         if (!has_ended(w->states.items[i]))
-            return cli_usage(c, "purge is for jobs that have ended: completed, cancelled, failed");
+            return cli_usage(
+                c, "purge is for jobs that have ended: completed (done), cancelled, failed; not %s",
+                w->states.items[i]);
     if (!cli_act_states(w, &where, &e))
         return cli_usage(c, "--state: %s", e.text);
     params_set(&where, PARAM_QUEUE, w->queue);

@@ -37,14 +37,18 @@ static const struct out_column job_columns[] = {
 static bool
 read_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
 {
-    struct buf text = {0};
+    struct buf text = {0}, states = {0};
     struct filter f;
 
     buf_str(&text, "");
     for (int i = 0; i < c->nwords; i++)
         buf_printf(&text, "%s%s", i ? " " : "", c->words[i]);
     for (int i = 0; i < w->states.n; i++)
-        buf_printf(&text, "%s%s", i ? "," : " state:", w->states.items[i]);
+        buf_printf(&states, "%s%s", i ? "," : "", w->states.items[i]);
+    if (states.len > 0) {
+        buf_str(&text, " state:");
+        filter_add_value(&text, states.data);
+    }
     bool ok = filter_parse(text.data, &f, NULL, e);
     if (ok) {
         params_copy(p, &f.terms);
@@ -59,6 +63,7 @@ read_filter(const struct cli *c, const struct list_words *w, struct params *p, s
     }
     filter_done(&f);
     buf_free(&text);
+    buf_free(&states);
     return ok;
 }
 

@@ -149,10 +149,15 @@ changes(void **state)
     says(0, "pause default --yes", "1 queue paused");
     says(1, "pause default --yes", "nothing to change: guard:");
     says(0, "resume default --yes", "1 queue");
-    says(2, "purge --older-than 0 --state failed,bogus --yes", "for jobs that have ended");
+    says(2, "purge --older-than 0 --state failed,bogus --yes", "cancelled, failed; not bogus");
     says(2, "purge --older-than 0 --state running --yes", "for jobs that have ended");
-    says(2, "delete --state compleeted,failed --yes", "--state: states: scheduled ready blocked");
-    says(2, "requeue --state 'failed queue:mail' --yes", "--state: states: scheduled");
+    says(2, "delete --state compleeted,failed --yes",
+         "--state: no state \"compleeted\": scheduled");
+    says(2, "requeue --state 'failed queue:mail' --yes", "no state \"failed queue:mail\": sched");
+    says(2, "jobs --state 'failed queue:mail'", "no state \"failed queue:mail\": sched");
+    says(2, "jobs --state failed,bogus",
+         "no state \"bogus\": scheduled ready blocked running retry failed completed cancelled "
+         "done");
     says(0, "requeue --state done --dry-run", "would change");
     says(0, "purge --older-than 1h --queue default --yes", "2 jobs deleted");
     assert_string_equal(pg_value(conn, STATES "in (1, 12, 13, 14)"), "1 cancelled,13 completed");

@@ -118,6 +118,30 @@ test_errors_say_where(void **state)
     }
 }
 
+/* The word that is none, and each that would be one: the list holds what is taken, all of it. */
+static void
+test_states_are_named(void **state)
+{
+    static const char wrong[] = "no state \"faild\u241b\": ";
+    struct filter f;
+    struct err e = {0};
+    int n = 0;
+
+    (void)state;
+    assert_false(filter_parse("state:failed,faild\x1b,x", &f, NULL, &e));
+    filter_done(&f);
+    if (strncmp(e.text, wrong, strlen(wrong)) != 0)
+        fail_msg("%s", e.text);
+    for (char *save, *s = strtok_r(e.text + strlen(wrong), " ", &save); s;
+         s = strtok_r(NULL, " ", &save), n++) {
+        char *text = xasprintf("state:%s", s);
+        assert_true(filter_parse(text, &f, NULL, &(struct err){0}));
+        filter_done(&f);
+        free(text);
+    }
+    assert_int_equal(n, 9);
+}
+
 static void
 test_limits(void **state)
 {
@@ -224,7 +248,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_terms),     cmocka_unit_test(test_errors_say_where),
         cmocka_unit_test(test_limits),    cmocka_unit_test(test_with),
-        cmocka_unit_test(test_has_state), cmocka_unit_test(test_untaken),
+        cmocka_unit_test(test_has_state), cmocka_unit_test(test_states_are_named),
+        cmocka_unit_test(test_untaken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
