@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/adapter.h"
 #include "model/adapter_check.h"
 #include "model/mem.h"
+#include "model/text.h"
 #include "ui/cli_open.h"
 #include "ui/out.h"
 #include "ui/verbs.h"
@@ -184,6 +186,20 @@ run_list(struct cli *c, const struct adapter_words *w)
 
 /* --- show, check ------------------------------------------------------------------------------ */
 
+/* For a file or another program to the letter; no byte of it may tell a terminal what to do. */
+static void
+show_text(const char *text)
+{
+    struct buf clean = {0};
+
+    if (isatty(STDOUT_FILENO)) {
+        text_clean(&clean, text, strlen(text), TEXT_DETAIL, -1);
+        text = clean.data ? clean.data : "";
+    }
+    fwrite(text, 1, strlen(text), stdout);
+    buf_free(&clean);
+}
+
 static int
 run_show(struct cli *c, const char *name)
 {
@@ -192,8 +208,7 @@ run_show(struct cli *c, const char *name)
 
     if (!a)
         return cli_fail(c, &e);
-    const char *text = adapter_source(a);
-    fwrite(text, 1, strlen(text), stdout);
+    show_text(adapter_source(a));
     adapter_free(a);
     return cli_flush(c);
 }

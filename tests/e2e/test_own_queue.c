@@ -128,6 +128,35 @@ lists_and_shows(void **state)
     check(2, NULL, "list, show NAME", "adapter check");
 }
 
+/* A file of somebody else's: to the letter in a pipe, never a command to a terminal. */
+static void
+shows_a_hostile_file(void **state)
+{
+    static const char *const bad[] = {"\x1b", "\x07", "\xe2\x80\xae", "\xc2\x9b"};
+    char *text = example(), *path = xasprintf("%s/evil.sql", folder);
+    char *evil = xasprintf("%s-- \tevil\x1b]0;owned\x07\x1b[2J\u202e\xc2\x9b"
+                           "31m\r\n-- end",
+                           text);
+    const char *argv[] = {getenv("QUEUETOP"), "adapter", "show", path, NULL};
+    struct vt vt;
+
+    (void)state;
+    write_file(path, evil, 0600);
+    CHECK(0, evil, NULL, "adapter show %s", path);
+    vt_spawn(&vt, 24, 100, argv, NULL);
+    vt_want(&vt, "--      evil\\x1b]0;owned\\x07\\x1b[2J\\u{202e}\\u{009b}31m");
+    vt_want(&vt, "-- end");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    assert_int_equal(vt.unknown + vt.titles, 0);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_null(memmem(vt.raw, vt.raw_len, bad[k], strlen(bad[k])));
+    vt_done(&vt);
+    unlink(path);
+    free(evil);
+    free(path);
+    free(text);
+}
+
 static void
 checks_a_file(void **state)
 {
@@ -301,9 +330,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_and_shows),   cmocka_unit_test(checks_a_file),
-        cmocka_unit_test(works_with_a_file), cmocka_unit_test(reads_the_own_folder),
-        cmocka_unit_test(does_not_guess),    cmocka_unit_test(trusts_no_new_version),
+        cmocka_unit_test(lists_and_shows),       cmocka_unit_test(shows_a_hostile_file),
+        cmocka_unit_test(checks_a_file),         cmocka_unit_test(works_with_a_file),
+        cmocka_unit_test(reads_the_own_folder),  cmocka_unit_test(does_not_guess),
+        cmocka_unit_test(trusts_no_new_version),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
