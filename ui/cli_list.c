@@ -235,93 +235,153 @@ static const struct out_column queue_columns[] = {
 };
 /* clang-format on */
 
-/* Rates out of one look: the kept points of the counters and the counts of now. */
+/* Rows by the name of their queue, which is the first member of each. There may be hundreds of
+ * thousands, in the order of the server's collation. */
+struct by_queue {
+    const void **rows; /* of one queue: as they came */
+    int n;
+};
+
+static const char *
+queue_of(const void *row)
+{
+    return *(const char *const *)row;
+}
+
+static int
+compare_queues(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    int order = strcmp(queue_of(x), queue_of(y));
+
+    return order ? order : (x > y) - (x < y);
+}
+
+static struct by_queue
+by_queue(const struct rowset *rows)
+{
+    struct by_queue b = {xcalloc((size_t)rows->n + 1, sizeof *b.rows), rows->n};
+
+    for (int i = 0; i < rows->n; i++)
+        b.rows[i] = (const char *)rows->rows + (size_t)i * rows->size;
+    qsort(b.rows, (size_t)b.n, sizeof *b.rows, compare_queues);
+    return b;
+}
+
+/* How many rows there are up to the last one of this queue. */
+static int
+up_to(const struct by_queue *b, const char *queue)
+{
+    int low = 0, high = b->n;
+
+    while (low < high) {
+        int mid = low + (high - low) / 2;
+        if (strcmp(queue_of(b->rows[mid]), queue) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The last row of this queue; NULL = none. */
+static const void *
+find_queue(const struct by_queue *b, const char *queue)
+{
+    int n = up_to(b, queue);
+
+    return n && !strcmp(queue_of(b->rows[n - 1]), queue) ? b->rows[n - 1] : NULL;
+}
+
+/* Rates out of one look: the kept points of a queue's counters and the counts of now. */
+static void
+set_rates(struct queue_row *q, const struct by_queue *kept, int64_t now_ms)
+{
+    struct history *h = history_new(RATE_MS, 61);
+    int n = up_to(kept, q->queue), i = n;
+
+    while (i > 0 && !strcmp(queue_of(kept->rows[i - 1]), q->queue))
+        i--;
+    for (; i < n; i++) {
+        const struct rate_row *r = kept->rows[i];
+        history_add(h, q->queue,
+                    &(struct sample){
+                        r->at_ms, {r->pushed, r->completed, r->fails, FIELD_NULL, FIELD_NULL}
+        });
+    }
+    history_add(h, q->queue,
+                &(struct sample){
+                    now_ms, {q->pushed, q->completed, q->fails, FIELD_NULL, FIELD_NULL}
+    });
+    q->pushed_per_s = history_now(h, q->queue, SERIES_PUSHED, RATE_MS);
+    q->done_per_s = history_now(h, q->queue, SERIES_DONE, RATE_MS);
+    q->failed_per_s = history_now(h, q->queue, SERIES_FAILED, RATE_MS);
+    history_free(h);
+}
+
+/* One queue after the other: the history of all at once would be a gigabyte. */
 static void
 add_rates(const struct rowset *kept, struct rowset *counts, int64_t now_ms)
 {
-    struct history *h = history_new(RATE_MS, 61);
-    const struct rate_row *r = kept->rows;
+    struct by_queue points = by_queue(kept);
     struct queue_row *q = counts->rows;
 
-    for (int i = 0; i < kept->n; i++)
-        history_add(
-            h, r[i].queue,
-            &(struct sample){
-                r[i].at_ms, {r[i].pushed, r[i].completed, r[i].fails, FIELD_NULL, FIELD_NULL}
-        });
-    for (int i = 0; i < counts->n; i++) {
-        struct sample now = {
-            now_ms, {q[i].pushed, q[i].completed, q[i].fails, FIELD_NULL, FIELD_NULL}
-        };
-        history_add(h, q[i].queue, &now);
-        q[i].pushed_per_s = history_now(h, q[i].queue, SERIES_PUSHED, RATE_MS);
-        q[i].done_per_s = history_now(h, q[i].queue, SERIES_DONE, RATE_MS);
-        q[i].failed_per_s = history_now(h, q[i].queue, SERIES_FAILED, RATE_MS);
-    }
-    history_free(h);
+    for (int i = 0; i < counts->n; i++)
+        set_rates(&q[i], &points, now_ms);
+    free(points.rows);
 }
 
 /* A queue that has no settings is not paused, where they are ours; else nobody knows. */
 static void
 add_settings(const struct rowset *config, struct rowset *counts, bool foreign)
 {
-    const struct queue_row *from = config->rows;
+    struct by_queue settings = by_queue(config);
     struct queue_row *q = counts->rows;
 
     for (int i = 0; i < counts->n; i++) {
-        q[i].paused = foreign ? -1 : 0;
-        for (int k = 0; k < config->n; k++)
-            if (!strcmp(from[k].queue, q[i].queue))
-                q[i].paused = from[k].paused;
+        const struct queue_row *from = find_queue(&settings, q[i].queue);
+        q[i].paused = from ? from->paused : foreign ? -1 : 0;
     }
+    free(settings.rows);
 }
 
 /* How long jobs of the last hour waited and ran, by queue. */
 static void
 add_times(const struct rowset *times, struct rowset *counts)
 {
-    const struct time_row *from = times->rows;
+    struct by_queue known = by_queue(times);
     struct queue_row *q = counts->rows;
 
     for (int i = 0; i < counts->n; i++) {
-        q[i].wait_p50_ms = q[i].wait_p99_ms = q[i].run_p50_ms = q[i].run_p99_ms = FIELD_NULL;
-        for (int k = 0; k < times->n; k++)
-            if (!strcmp(from[k].queue, q[i].queue)) {
-                q[i].wait_p50_ms = from[k].wait_p50_ms;
-                q[i].wait_p99_ms = from[k].wait_p99_ms;
-                q[i].run_p50_ms = from[k].run_p50_ms;
-                q[i].run_p99_ms = from[k].run_p99_ms;
-            }
+        const struct time_row *from = find_queue(&known, q[i].queue);
+        q[i].wait_p50_ms = from ? from->wait_p50_ms : FIELD_NULL;
+        q[i].wait_p99_ms = from ? from->wait_p99_ms : FIELD_NULL;
+        q[i].run_p50_ms = from ? from->run_p50_ms : FIELD_NULL;
+        q[i].run_p99_ms = from ? from->run_p99_ms : FIELD_NULL;
     }
+    free(known.rows);
 }
 
-static bool
-has_queue(const struct rowset *rows, const char *name)
-{
-    const struct queue_row *q = rows->rows;
-    int i = 0;
-
-    while (i < rows->n && strcmp(q[i].queue, name) != 0)
-        i++;
-    return i < rows->n;
-}
-
-/* Queues that are known but hold nothing: other systems do not count them. */
+/* Queues that are known but hold nothing: other systems do not count them. Named twice, once. */
 static void
 add_idle(const struct rowset *config, struct rowset *counts)
 {
     const struct queue_row *from = config->rows;
     size_t most = (size_t)counts->n + (size_t)config->n;
+    struct queue_row *q = xreallocarray(counts->rows, most + 1, sizeof *from);
 
-    counts->rows = xreallocarray(counts->rows, most + 1, sizeof *from);
+    counts->rows = q;
+    struct by_queue counted = by_queue(counts), named = by_queue(config);
     for (int i = 0; i < config->n; i++) {
-        if (has_queue(counts, from[i].queue))
+        if (find_queue(&counted, from[i].queue) || find_queue(&named, from[i].queue) != &from[i])
             continue;
         struct queue_row idle = from[i];
         idle.oldest_ms = idle.blocked = FIELD_NULL;
         idle.pushed = idle.completed = idle.fails = idle.retried = idle.run_ms = FIELD_NULL;
-        ((struct queue_row *)counts->rows)[counts->n++] = idle;
+        q[counts->n++] = idle;
     }
+    free(counted.rows);
+    free(named.rows);
 }
 
 /* Where nothing is said, counts are exact. */
