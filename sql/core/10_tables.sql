@@ -103,8 +103,10 @@ create table if not exists work_queue (
     lock_key     text collate "C",
     lease_time   interval,
     run_timeout  interval,
+    scattered    boolean,
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
+alter table work_queue add column if not exists scattered boolean; -- version 2
 create unique index if not exists work_queue_queue on work_queue (queue, lease);
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
@@ -120,6 +122,21 @@ comment on column work_queue.max_tries is 'The queue''s at the time of cutting; 
 comment on column work_queue.history is 'n none, m meta, NULL full; the queue''s at the time of cutting';
 comment on column work_queue.lease_time is 'How long a claim of it lasts if the worker names no time; NULL = 60 s';
 comment on column work_queue.run_timeout is 'The queue''s run_timeout at the time of cutting';
+comment on column work_queue.scattered is 'Its jobs lie far apart, so that each is looked for; NULL = all from the first to the last are read';
+
+-- The jobs of a lease lie side by side in queue_ready when it is cut. Reading from the first to the last costs half of finding
+-- each, whatever came between since: late jobs, at most as many as there are numbers. So these may be 1000 a job; further
+-- apart (a lease of late jobs, or one cut while somebody pushed a million) each is looked for. No SET, so that both are inlined.
+create or replace function scattered(seqs bigint[]) returns boolean
+language sql immutable parallel safe as $$ select case when $1[cardinality($1)] - $1[1] >= 1000 * cardinality($1) then true end $$;
+comment on function scattered(bigint[]) is 'work_queue.scattered of a lease of these jobs';
+
+create or replace function ranges(seqs bigint[], scattered boolean) returns table (low bigint, high bigint)
+language sql immutable parallel safe as $$
+    select r.low, r.high from unnest(case when $2 then $1 else $1[1:1] end, case when $2 then $1 else $1[cardinality($1):] end) r (low, high)
+$$;
+comment on function ranges(bigint[], boolean) is 'The jobs of a lease as ranges that it is cheap to read; what else stands in these is no job of the lease';
+
 
 create table if not exists queue_config (
     queue         text collate "C" primary key check (length(queue) between 1 and 200),

@@ -109,8 +109,8 @@ begin
     ), o as materialized ( -- jobs with their own timeouts get their own leases
         select coalesce(array_agg(queue), '{}') as queues from a where own
     ), ins as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, lease_timeout, max_tries, history, run_timeout
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
+        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs), lease_timeout, max_tries, history, run_timeout
         from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:least(g + q.chunk, a.n)] as seqs,
                      q.lease_timeout, q.max_tries, q.history, q.run_timeout
               from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n - 1, q.chunk) g
@@ -224,8 +224,8 @@ begin
                row_number() over (partition by queue order by bool_or(late) desc, priority, min(seq)) as k
         from g group by queue, priority, part
     ), ins as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, lease_time, max_tries, history, run_timeout
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
+        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs), lease_time, max_tries, history, run_timeout
         from (select ch.k, ch.queue, ch.priority, ch.seqs, coalesce(ch.lease_timeout, q.lease_timeout) as lease_time,
                      q.max_tries, q.history, q.run_timeout
               from ch join q on q.queue = ch.queue

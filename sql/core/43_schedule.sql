@@ -61,7 +61,7 @@ declare
 begin
     perform have_day();
     with w as materialized ( -- the caller has locked these rows, and the scheduler's
-        select lease, queue, priority, lock_key, started, started_seqs, max_tries, history,
+        select lease, queue, priority, lock_key, started, started_seqs, max_tries, history, scattered,
                case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part) order by 1) end as seqs,
                case when part is null then '{}' else array(select unnest(seqs) except select unnest(part) order by 1) end as rest
         from work_queue where lease = any(leases)
@@ -78,9 +78,10 @@ begin
                case when q.cancel_asked is not null and w.lock_key is not null then 'cancelled'
                     when take_back.fail or z.counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'failed'
                     else 'ready' end as becomes
-        from w cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
-            select q.* from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-            and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) q
+        from w cross join lateral ranges(w.seqs, w.scattered) r
+        cross join lateral (
+            select q.* from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
+            and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
         cross join lateral (select take_back.count and w.lock_key is not null
                                    and q.seq = any(coalesce(w.started_seqs, '{}')) as counted) z
     ), k as materialized ( -- the old order; an update joins in any order

@@ -112,9 +112,9 @@ begin
     with v as materialized (
         select * from unnest(r.q, r.p, r.s, r.l, r.own) v (queue, priority, seq, lease_timeout, own)
     ), w as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout,
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout,
                                 lock_key, started, started_seqs, lock_timeout, version)
-        select nextval('lease_seq'), 1, v.queue, v.priority, v.seqs, z.lease_time, nullif(c.max_tries, 5),
+        select nextval('lease_seq'), 1, v.queue, v.priority, v.seqs, scattered(v.seqs), z.lease_time, nullif(c.max_tries, 5),
                nullif(left(c.history, 1), 'f')::"char", c.run_timeout, node, now(), case when start then v.seqs end,
                now() + coalesce(timeout, z.lease_time, interval '60 s'), 1
         from (select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout
@@ -280,10 +280,11 @@ begin
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
                    j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), w.lease, -1, 0
-            from work_queue w cross join lateral (
+            from work_queue w cross join lateral ranges(w.seqs, w.scattered) r
+            cross join lateral (
                 select j.* from queue j
-                where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-                  and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] offset 0) j
+                where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq offset 0) j
             where w.lease = any(l.leases) order by w.lease, j.seq;
             got := found;
             if not got then

@@ -98,10 +98,10 @@ declare
     part bigint;
 begin
     insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
-                            max_tries, history, lease_time, run_timeout)
+                            max_tries, history, lease_time, run_timeout, scattered)
     select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end,
            $1, $6, $6 + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
-           w.run_timeout
+           w.run_timeout, w.scattered
     from work_queue w where w.lease = $2 returning lease into part;
     update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
     return part;
@@ -125,8 +125,8 @@ begin
     while $2 > 0 loop
         if $4 is null then
             select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
-                   x.run_timeout, cardinality(x.seqs)
-            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
+                   x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
+            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x
             where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
               and not exists (select from node o where o.lock_key = $1 and (o.state <> 'up' or
@@ -135,8 +135,8 @@ begin
         else
             found := find_free($1, $4, 1, '{}');
             select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
-                   x.run_timeout, cardinality(x.seqs)
-            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs
+                   x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
+            into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x where x.lease = found[1];
         end if;
         if jobs = $2 then
@@ -148,6 +148,7 @@ begin
         elsif jobs > $2 then
             lease := split($1, lease, $2, $3, $5, at);
             seqs := seqs[:$2];
+            leases := case when leases is not null then array[lease] end;
             jobs := $2;
             return;
         elsif jobs < $2 then
@@ -160,7 +161,7 @@ begin
     end loop;
 end $$;
 comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '
-    'reading its jobs takes; or several, then leases lists them. jobs NULL: nothing is free';
+    'reading its jobs takes; or several, or one whose jobs lie far apart, then leases lists them. jobs NULL: nothing is free';
 
 drop function if exists read_leases(bigint[]);
 create or replace function read_leases(leases bigint[], at timestamptz)
@@ -174,10 +175,11 @@ begin
            coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
            coalesce(j.run_timeout, w.run_timeout), w.lease
     from work_queue w
-    cross join lateral ( -- offset and range: whatever the planner believes, nobody reads the whole queue
+    cross join lateral ranges(w.seqs, w.scattered) r
+    cross join lateral (
         select j.* from queue j
-        where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-          and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false offset 0) j
+        where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+          and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq and (j.expires_at > at) is not false offset 0) j
     where w.lease = any($1)
     order by w.lease, j.seq;
 end $$;
@@ -207,8 +209,9 @@ begin
                    coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
                    coalesce(j.run_timeout, w.run_timeout), w.lease
             from queue j
-            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false
+            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+              and (j.expires_at > at) is not false
             order by j.seq;
         else
             return query select * from read_leases(w.leases, at);
@@ -227,9 +230,10 @@ create or replace function drop_missing(leases bigint[], at timestamptz default 
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
     with r as materialized (
-        select w.lease, array(select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
-                              and j.state = 'ready' and j.seq = any(w.seqs) and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
-                              and (j.expires_at > at) is not false order by j.seq) as seqs
+        select w.lease, array(select j.seq from ranges(w.seqs, w.scattered) r cross join lateral (
+                                  select j.seq from queue j where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+                                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+                                  and (j.expires_at > at) is not false offset 0) j order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
     ), d as (
         delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')

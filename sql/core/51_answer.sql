@@ -111,11 +111,12 @@ declare
     runs int[];
     wait int[];
 begin
-    delete from work_queue w where w.lease = $2 and w.version = $3 and w.lock_key = $1 and (w.seqs = $4 or w.seqs <@ $4) -- <@ compares each with each
+    delete from work_queue w
+    where w.lease = $2 and w.version = $3 and w.lock_key = $1 and (w.seqs = $4 or w.seqs <@ $4) and w.scattered is null -- <@ compares each with each
     returning w.queue, w.priority, w.seqs, w.started, w.history into w;
     if not found then
         update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all($4))
-        where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4
+        where w.lease = $2 and w.version = $3 and w.lock_key = $1 and $4 <@ w.seqs and not w.seqs <@ $4 and w.scattered is null
         returning w.queue, w.priority, (select array_agg(s order by s) from unnest($4) s) as seqs, w.started, w.history into w;
         if not found then
             return array(select r.outcome from complete_rest($1, array_fill($2, array[cardinality($4)]),
@@ -125,8 +126,8 @@ begin
     same := w.seqs = $4;
     with j as (
         delete from queue q
-        where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-          and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] -- however small the planner believes the queue to be
+        where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
+          and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
             q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
             case when $5 is null then w.started else
@@ -182,18 +183,19 @@ begin
     ), w as (
         delete from work_queue w using g
         where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and (w.seqs = g.seqs or w.seqs <@ g.seqs)
-        returning w.queue, w.priority, w.seqs, w.started, w.history, w.seqs[1] as low, w.seqs[cardinality(w.seqs)] as high,
+        returning w.queue, w.priority, w.seqs, w.scattered, w.started, w.history,
             w.seqs = g.seqs as same, -- then a job's place in it is found by halving
             g.seqs as said, g.began, g.results
-    ), x as materialized ( -- offset and range: whatever the planner believes, nobody reads the whole queue
+    ), x as materialized (
         select q.ctid as at, q.seq, w.history,
                case when $5 is null then w.started
                     else least(now(), greatest(w.began[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end],
                                                w.started)) end as began,
                case when w.history is null and $6 is not null
                     then w.results[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end] end as result
-        from w cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
-            and q.state = 'ready' and q.seq = any(w.seqs) and q.seq between w.low and w.high offset 0) q
+        from w cross join lateral ranges(w.seqs, w.scattered) r
+        cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
+            and q.state = 'ready' and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
     ), j as ( -- a job that somebody has just changed has another state or seq
         delete from queue q using x where q.ctid = x.at and q.seq = x.seq and q.state = 'ready'
         returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
@@ -305,8 +307,9 @@ begin
                    coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
                    coalesce(j.run_timeout, w.run_timeout), w.lease
             from queue j
-            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready' and j.seq = any(w.seqs)
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and (j.expires_at > at) is not false
+            where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+              and (j.expires_at > at) is not false
             order by j.seq;
         else
             return query select null, r.* from read_leases(w.leases, at) r;
@@ -416,10 +419,11 @@ begin
             started_seqs = case when $5 is null then w.started_seqs else
                 array(select s from unnest(w.seqs) s where s = any($5) or s = any(coalesce(w.started_seqs, '{}'))) end
         from g where w.lease = g.lease and w.version = g.version and w.lock_key = $1
-        returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs)
+        returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs, w.scattered)
     select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
-           array(select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
-                 and q.seq = any(u.seqs) and q.seq between u.seqs[1] and u.seqs[cardinality(u.seqs)] and q.cancel_asked is not null)
+           array(select q.seq from ranges(u.seqs, u.scattered) r cross join lateral (
+                     select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
+                     and q.seq between r.low and r.high and u.seqs[width_bucket(q.seq, u.seqs)] = q.seq and q.cancel_asked is not null offset 0) q)
     from unnest($2, $3) with ordinality v (lease, version, o) left join u on u.lease = v.lease and u.version = v.version order by v.o;
 end $$;
 comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases hold until now + by, never shorter than before. '

@@ -180,6 +180,40 @@ a_held_snapshot_slows_nothing(void **state)
     PQfinish(c);
 }
 
+/* Two jobs of one lease, thousands of late ones between them: who works the two does not read
+ * those. */
+static void
+far_apart(void **state)
+{
+    PGconn *c = core_new("far_apart"), *late = core_join("far_apart");
+    int64_t claim = INT64_MAX, done = INT64_MAX;
+
+    (void)state;
+    make_probe(c);
+    for (int i = 0; i < 4; i++) {
+        pg_run(c, "select t.push('q%d', 'a')", i);
+        pg_run(late, "begin; select t.many('q%d', 'late', 10000)", i);
+        pg_run(c, "select t.push('q%d', 'b')", i);
+        core_settle(c);
+        pg_run(late, "commit");
+        int64_t n = pg_int(c, "select t.pages('select t.claim(''n'', 2, null, ''{q%d}'')')", i);
+        claim = n < claim ? n : claim;
+        expect(c, "a,b", "select string_agg(name, ',' order by n) from t.held");
+        n = pg_int(c, "select t.pages('select t.done(''n'')')");
+        done = n < done ? n : done;
+        expect(
+            c, "2 10000",
+            "select (select count(*) from history where queue = 'q%d') || ' ' || (select count(*) "
+            "from queue where queue = 'q%d')",
+            i, i);
+    }
+    print_message("far apart: claim touches %d pages, complete %d\n", (int)claim, (int)done);
+    assert_in_range(claim, 1, 80);
+    assert_in_range(done, 1, 120);
+    PQfinish(late);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -187,6 +221,7 @@ main(void)
         cmocka_unit_test(no_job_row_is_updated),
         cmocka_unit_test(small_work_beside_many_jobs),
         cmocka_unit_test(a_held_snapshot_slows_nothing),
+        cmocka_unit_test(far_apart),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

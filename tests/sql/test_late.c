@@ -80,6 +80,39 @@ late_among_leased(void **state)
     PQfinish(c);
 }
 
+/* Between the jobs of a lease stand others that came later: neither a claim nor an answer takes
+ * them along. */
+static void
+late_between_leased(void **state)
+{
+    PGconn *c = core_new("late_between"), *a = core_join("late_between");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, chunk) values ('q', 2)");
+    pg_run(a, "begin");
+    for (int i = 0; i < 8; i += 2) {
+        pg_run(c, "select t.push('q', 'j%d')", i);
+        pg_run(a, "select t.push('q', 'late%d,late%d')", i, i + 1);
+        pg_run(c, "select t.push('q', 'j%d')", i + 1);
+    }
+    core_settle(c);
+    pg_run(a, "commit");
+    expect(c, "j0,j1", "select t.claim('n', 2)");
+    expect(c, "done,done", "select t.done('n')");
+    expect(c, "j2,j3,j4,j5", "select t.claim('n', 4)");
+    expect(c, "done,done,done,done", "select t.done('n')");
+    expect(
+        c, "j6,j7",
+        "select string_agg(payload->>'name', ',') from complete_and_claim('n', '{}', '{}', '{}', "
+        "null, null, 2)");
+    expect(c, "8", "select count(*) from queue where payload->>'name' like 'late%%'");
+    core_settle(c);
+    expect(c, "late0,late1,late2,late3,late4,late5,late6,late7", "select t.claim('n', 8)");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(c);
+}
+
 /* More late jobs than one step looks at. */
 static void
 many_late(void **state)
@@ -208,10 +241,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late_but_at_once),  cmocka_unit_test(late_among_leased),
-        cmocka_unit_test(many_late),         cmocka_unit_test(late_under_a_limit),
-        cmocka_unit_test(late_into_a_pause), cmocka_unit_test(gaps_and_savepoints),
-        cmocka_unit_test(late_answers),
+        cmocka_unit_test(late_but_at_once),    cmocka_unit_test(late_among_leased),
+        cmocka_unit_test(late_between_leased), cmocka_unit_test(many_late),
+        cmocka_unit_test(late_under_a_limit),  cmocka_unit_test(late_into_a_pause),
+        cmocka_unit_test(gaps_and_savepoints), cmocka_unit_test(late_answers),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
