@@ -79,14 +79,15 @@ begin
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need,
                queue = any(late_queues) or high <> seq and exists (select from unnest(seq, high) v (a, b) where b > a) as hard
         from (
-            select y.*, greatest(chunk, ceil(t.want * weight / t.weights))::int as share
+            select y.*, greatest(chunk, fair)::int as share
             from (
                 select c.queue, c.weight, coalesce(lq.free, 0) as free, r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) as chunk
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, ceil(f.fair / 2)))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
+                cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
                   and (only_queues is null or c.queue = any(only_queues))) y) z
@@ -171,15 +172,16 @@ begin
     ), q as materialized ( -- queues that may be cut, and how much of each
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need
         from (
-            select y.*, greatest(chunk, ceil(t.want * weight / t.weights))::int as share
+            select y.*, greatest(chunk, fair)::int as share
             from (
                 select c.queue, c.weight, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total,
                        r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n))) as chunk
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, ceil(f.fair / 2)))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
+                cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
                   and (only_queues is null or c.queue = any(only_queues))) y) z
