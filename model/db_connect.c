@@ -180,6 +180,8 @@ give_up(struct db *db)
     struct err e;
 
     err_of_connect(&e, db->conn, db->password);
+    if (db->was_up && strcmp(e.sqlstate, "3D000") == 0)
+        e.kind = ERR_CONN; /* being restored or renamed: it was there, and may be again */
     bool wants = PQconnectionNeedsPassword(db->conn) == 1;
     db->wants_password = wants || refuses_typed(db, &e);
     if (wants) {
@@ -286,6 +288,7 @@ is_up(struct db *db)
         give_up(db);
         return;
     }
+    db->was_up = true;
     db_set_state(db, DB_READY);
     db_kick(db);
 }

@@ -95,6 +95,7 @@ struct db {
 
     enum db_state state;
     bool is_stopped; /* no attempt before db_retry_now, db_password */
+    bool was_up;     /* the server has let us in before */
     bool wants_password;
     struct err last_err;
     struct err fatal; /* what the server said as it hung up */

@@ -10,7 +10,8 @@ enum err_kind {
     ERR_NONE,
     ERR_USAGE,   /* the user's words are wrong: exit code 2 */
     ERR_CONN,    /* no server, or the connection broke: reconnect with back-off; exit code 4 */
-    ERR_AUTH,    /* the server refuses us for good (28xxx, 3D000): stop and say so; exit code 4 */
+    ERR_AUTH,    /* the server refuses us for good (28xxx; 3D000 from the start): stop, say so; exit
+                    code 4 */
     ERR_DENIED,  /* lacking privilege (42501, read-only): disable the command; exit code 3 */
     ERR_REFUSED, /* a guard said no (QT001 to QT007): nothing changed; exit code 3 */
     ERR_TIMEOUT, /* cancelled by a time limit: keep the old data, mark it stale */

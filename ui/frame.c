@@ -325,6 +325,17 @@ trouble_of(const struct app *a)
     return e;
 }
 
+/* Where the server is stands in the header: of a failed attempt to reach it, why. */
+static const char *
+reason_of(const struct err *e)
+{
+    static const char where[] = "connection to server ", failed[] = " failed: ";
+    bool one = !strncmp(e->text, where, strlen(where)) && !strstr(e->text + 1, where);
+    const char *why = one ? strstr(e->text, failed) : NULL;
+
+    return why ? why + strlen(failed) : e->text;
+}
+
 static void
 draw_line(struct app *a, struct grid *g, struct rect r)
 {
@@ -341,7 +352,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     }
     const struct err *e = trouble_of(a);
     if (e->kind != ERR_NONE) {
-        grid_str(g, r, ROLE_BAD, e->text);
+        grid_str(g, r, ROLE_BAD, reason_of(e));
         return;
     }
     if (app_replays(a)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/mem.h"
 #include "tests/proc.h"
 
 static int64_t
@@ -103,6 +104,40 @@ survives_a_restart(void **state)
     vt_want_row(&vt, 0, "live");
     con_quit(&vt);
     con_reconnect();
+}
+
+/* A database that is away for a moment, as while it is restored, is tried again until it is back.
+ */
+static void
+survives_a_renamed_database(void **state)
+{
+    struct vt vt;
+    char *name = xstrdup(pg_value(con_db(), "select current_database()"));
+    PGconn *admin = pg_connect(pg_dsn("postgres"));
+
+    (void)state;
+    four_queues();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "d.fourth");
+    pg_run(admin, "alter database %s allow_connections false", name);
+    pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
+           name);
+    pg_run(admin, "alter database %s rename to away", name);
+    char *why = xasprintf("FATAL: database \"%s\" does not exist", name);
+    vt_want_row(&vt, 22, why);
+    free(why);
+    vt_want_row(&vt, 0, "reconnecting in");
+    keys_answer(&vt);
+    pg_run(admin, "alter database away rename to %s; alter database %s allow_connections true",
+           name, name);
+    vt_want_row(&vt, 0, "live");
+    vt_gone(&vt, "does not exist");
+    PQfinish(admin);
+    con_reconnect();
+    con_ready("e.fifth", 1);
+    vt_want(&vt, "e.fifth");
+    con_quit(&vt);
+    free(name);
 }
 
 static void
@@ -223,6 +258,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(survives_a_renamed_database, con_empty),
         cmocka_unit_test_setup(survives_a_terminated_backend, con_empty),
         cmocka_unit_test_setup(survives_a_stopped_backend, con_empty),
         cmocka_unit_test_setup(survives_a_lock, con_empty),
