@@ -317,6 +317,21 @@ db_retry_now(struct db *db)
 }
 
 void
+db_move(struct db *db, const char *why)
+{
+    struct err e;
+
+    db_enter(db);
+    if (db->conn) {
+        fail(&e, ERR_CONN, "%s", why);
+        db_broken(db, &e);
+    }
+    if (!db->is_dead)
+        db_retry_now(db);
+    db_leave(db);
+}
+
+void
 db_cancel(struct db *db)
 {
     if (db->state == DB_BUSY)

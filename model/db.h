@@ -116,6 +116,8 @@ struct result *db_take(struct db_reply *reply, int i);
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
 void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
+/* Leaves the server and connects anew: what is on the wire is in doubt, what waits goes there. */
+void db_move(struct db *db, const char *why);
 
 enum db_state db_state(const struct db *db);
 const struct err *db_last_error(const struct db *db); /* why it is not ready; kind NONE if it is */

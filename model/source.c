@@ -20,6 +20,7 @@ struct source {
     struct replay *replay;     /* or NULL; owns the store then */
     bool read_only, trusts;
     int interval_ms;
+    int moves; /* of the store, when the actor was last used */
 };
 
 enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
@@ -234,6 +235,25 @@ source_recorder(const struct source *s)
     return s->recorder;
 }
 
+/* Its connection may have outlived the watcher's: it must not act on what was at the address before
+ * what is on the screen. Where it gave up, the watcher knows better by now. */
+static void
+ready_actor(struct source *s)
+{
+    int moves = store_moves(s->store);
+
+    if (!s->actor) {
+        s->actor = connect_as(s, true);
+        if (s->password)
+            db_password(s->actor, s->password);
+    } else if (s->moves != moves) {
+        db_move(s->actor, "another server or database is at this address now");
+    } else if (db_state(s->actor) == DB_OFF) {
+        db_retry_now(s->actor);
+    }
+    s->moves = moves;
+}
+
 struct action *
 source_act(struct source *s, const struct intent *intent, struct err *e)
 {
@@ -243,10 +263,6 @@ source_act(struct source *s, const struct intent *intent, struct err *e)
         fail(e, ERR_DENIED, "%s: %s", act_infos[intent->act].name, why);
         return NULL;
     }
-    if (!s->actor) {
-        s->actor = connect_as(s, true);
-        if (s->password)
-            db_password(s->actor, s->password);
-    }
+    ready_actor(s);
     return action_new(s->loop, s->actor, s->adapter, intent);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/mem.h"
+
 static PGconn *standby;
 
 /* A console on the standby's copy of the test's database. */
@@ -134,6 +136,64 @@ another_database_is_noticed(void **state)
     con_quit(&vt);
 }
 
+/* What the service "here" names. */
+static void
+serve(const char *path, const char *dbname)
+{
+    FILE *f = fopen(path, "we");
+
+    assert_non_null(f);
+    fprintf(f, "[here]\nhost=%s\nuser=postgres\ndbname=%s\n", pg_host(), dbname);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Only the watcher's connection breaks and is led elsewhere; the actor's lives on where it was. */
+static void
+no_act_goes_to_the_old_database(void **state)
+{
+    char *path = xasprintf("%s/services", pg_host()), *env = xasprintf("PGSERVICEFILE=%s", path);
+    const char *argv[] = {getenv("QUEUETOP"), "service=here", NULL};
+    char *old = xstrdup(con_dsn());
+    struct vt vt;
+
+    con_ready("mail.send", 3);
+    serve(path, pg_value(con_db(), "select current_database()"));
+    vt_spawn(&vt, 24, 80, argv, (const char *const[]){env, NULL});
+    vt_want(&vt, "ready 3 ");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "esc esc");
+    con_empty(state);
+    con_ready("mail.send", 1);
+    serve(path, pg_value(con_db(), "select current_database()"));
+    PGconn *was = pg_connect(old);
+    assert_int_equal(pg_int(was, "select count(*) from pg_stat_activity where application_name = "
+                                 "'queuetop actor' and datname = current_database()"),
+                     1);
+    pg_run(was, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+                "'queuetop'");
+    vt_want(&vt, "another server or database is at this address now");
+    vt_want(&vt, "ready 1 ");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "go on");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "pause: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
+    assert_int_equal(pg_int(was, "select count(*) from queues.audit"), 0);
+    assert_int_equal(pg_int(was, "select count(*) from pg_stat_activity where application_name = "
+                                 "'queuetop actor' and datname = current_database()"),
+                     0);
+    con_quit(&vt);
+    PQfinish(was);
+    free(old);
+    free(env);
+    free(path);
+}
+
 static int
 set_up(void **state)
 {
@@ -167,6 +227,7 @@ main(void)
         cmocka_unit_test(the_primary_tells_how_far_it_is_behind),
         cmocka_unit_test(a_promotion_is_noticed),
         cmocka_unit_test_setup(another_database_is_noticed, con_empty),
+        cmocka_unit_test_setup(no_act_goes_to_the_old_database, con_empty),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
