@@ -148,6 +148,8 @@ current_target(const struct db *db)
     return -1;
 }
 
+static void connect_go_on(struct db *db);
+
 static void
 on_socket(void *ctx, short revents)
 {
@@ -293,7 +295,8 @@ is_up(struct db *db)
     db_kick(db);
 }
 
-void
+/* The socket of a CONNECTING db is ready. */
+static void
 connect_go_on(struct db *db)
 {
     PostgresPollingStatusType next = PQconnectPoll(db->conn);

@@ -33,7 +33,7 @@ static const struct rule rules[] = {
     {"QT00",  ERR_REFUSED},
 };
 
-enum err_kind
+static enum err_kind
 err_kind_of(const char *sqlstate)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -150,7 +150,6 @@ void calls_answer(struct calls *q, const struct err *why);
 void connect_config(struct db *db, const char *conninfo, const char *dbname);
 void connect_start(struct db *db); /* to RESOLVING or CONNECTING; may end in db_broken */
 void connect_begin(struct db *db); /* every look-up is in, or late */
-void connect_go_on(struct db *db); /* the socket of a CONNECTING db is ready */
 void connect_timeout(struct db *db);
 void connect_free(struct db *db); /* frees the configuration */
 
@@ -177,7 +176,6 @@ void stall_timeout(struct db *db);
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
 
 /* db_error.c */
-enum err_kind err_kind_of(const char *sqlstate);
 void err_of_result(struct err *e, const PGresult *res);
 void err_of_connect(struct err *e, PGconn *conn, const char *secret);
 void err_of_conninfo(struct err *e, const char *conninfo, const char *said);

@@ -199,6 +199,8 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
     slot->info.next_ms = slot->again ? 0 : now + store_wait_ms(s, slot, p->topic);
 }
 
+static void store_lost(struct store *s, const struct err *e);
+
 static void
 answer(void *ctx, struct db_reply *reply)
 {
@@ -359,7 +361,8 @@ run_due(void *ctx)
     store_plan(s);
 }
 
-void
+/* The connection broke. */
+static void
 store_lost(struct store *s, const struct err *e)
 {
     bool was_open = s->open;

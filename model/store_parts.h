@@ -143,7 +143,6 @@ void store_touch(struct store *s); /* something changed: generation */
 void store_plan(struct store *s);  /* sets the timer for what is due next */
 void store_begin_open(struct store *s);
 void store_look_anew(struct store *s); /* what the connection leads to is asked again */
-void store_lost(struct store *s, const struct err *e); /* the connection broke */
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
 

@@ -62,6 +62,8 @@ work(void *ctx)
     return NULL;
 }
 
+static void call_end(struct slot *s, enum queuetop_outcome outcome);
+
 static void
 on_finished(void *ctx, short revents)
 {
@@ -174,7 +176,7 @@ failure_of(struct slot *s, enum queuetop_outcome outcome, struct answer *a)
     s->run.error = s->run.trace = NULL;
 }
 
-void
+static void
 call_end(struct slot *s, enum queuetop_outcome outcome)
 {
     struct worker *w = s->w;

@@ -181,7 +181,7 @@ give_back(struct worker *w, const struct queue_job *job)
     answer_add(w, ANSWER_GIVE_BACK, &a);
 }
 
-struct slot *
+static struct slot *
 slot_find(struct worker *w)
 {
     for (int i = 0; i < w->o.jobs && w->running < w->o.jobs; i++)

@@ -154,11 +154,9 @@ void held_free(struct worker *w);
 struct pool *pool_new(struct worker *w, int threads);
 void pool_free(struct pool *p); /* waits for the functions that run */
 void call_start(struct slot *s, const struct queue_job *job);
-void call_end(struct slot *s, enum queuetop_outcome outcome);
 
 /* worker_job.c */
 void job_over(struct slot *s); /* the slot is free */
-struct slot *slot_find(struct worker *w);
 void job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms);
 void job_kill(struct slot *s, enum slot_why why);
 /* Kills what has no lease any more by our own count, and asks for more time for the others. */

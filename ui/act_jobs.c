@@ -44,7 +44,8 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
     params_done(&where);
 }
 
-bool
+/* The target now, if it is still the one that the form was opened for; else says so. */
+static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
 {
     *t = act_target(a);

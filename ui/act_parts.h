@@ -14,9 +14,6 @@ const char *act_no_one(const struct app *a, enum act act);
 const char *act_no_target(const struct app *a, enum act act);
 /* For the jobs of a target: the ids, or its predicate. Fills the intent and asks. */
 void act_jobs(struct app *a, struct intent *i, const struct target *t);
-struct form;
-/* The target now, if it is still the one that the form was opened for; else says so. */
-bool act_same_target(struct app *a, const struct form *f, struct target *t);
 /* Preview and question; the boxes that led here close. */
 void act_ask(struct app *a, const struct intent *intent);
 

@@ -77,6 +77,8 @@ app_run(struct app *a, const struct command *c)
     a->stale = true;
 }
 
+static void app_sync(struct app *a);
+
 void
 app_key(struct app *a, const struct key *k)
 {
@@ -217,7 +219,8 @@ say_move(struct app *a)
     app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
 }
 
-void
+/* Lets the views take new data; draws nothing. */
+static void
 app_sync(struct app *a)
 {
     app_watch_sources(a);
@@ -335,7 +338,8 @@ next_turn(const struct app *a)
     return a->wake_ms && a->wake_ms < at ? a->wake_ms : at;
 }
 
-void
+/* Hook of the loop: sync and draw. */
+static void
 app_before_wait(void *ctx)
 {
     struct app *a = ctx;

@@ -132,10 +132,8 @@ void app_free(struct app *a);
 
 /* --- events (ui/app.c) ----------------------------------------------------------------------- */
 void app_key(struct app *a, const struct key *k);
-void app_sync(struct app *a);                /* lets the views take new data; draws nothing */
 void app_stale(struct app *a);               /* a frame is due */
 void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
-void app_before_wait(void *ctx);             /* hook of the loop: sync and draw */
 void app_compose(struct app *a);             /* composes the frame into a->grid (ui/frame.c) */
 
 /* --- where we are ------------------------------------------------------------------------------
@@ -213,6 +211,5 @@ bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx)
 
 struct rect app_line(const struct app *a); /* the row above the footer */
 struct rect app_body(const struct app *a); /* between tabs and that row */
-bool app_is_small(const struct app *a);    /* under 40x10 */
 
 #endif

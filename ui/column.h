@@ -74,7 +74,6 @@ bool column_is_null(const struct column *c, const void *row); /* unknown kinds n
 bool column_sortable(const struct column *c);
 bool column_right(const struct column *c);      /* numbers and times stand at the right */
 bool column_desc_first(const struct column *c); /* counts and ages sort largest first */
-enum role column_role(const struct column *c, const void *row, const struct cell_ctx *ctx);
 /* The text of a cell in at most w cells (w <= 0: no limit; for batch tables and for tests). "" for
  * K_CUSTOM. Not sanitised: it goes through grid_text or text_clean. */
 void column_text(const struct column *c, const void *row, const struct cell_ctx *ctx, int w,

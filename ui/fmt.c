@@ -242,7 +242,8 @@ fmt_iso(int64_t ms)
 
 enum { UUID_LEN = 36, ID_HEAD = 8, ID_TAIL = 11, ID_MOST = ID_HEAD + 1 + ID_TAIL };
 
-bool
+/* It is a uuid, or ends in one: "mail:019392a1-...". */
+static bool
 fmt_id_is_uuid(const char *id)
 {
     size_t len = strlen(id);

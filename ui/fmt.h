@@ -39,7 +39,6 @@ struct fmt fmt_iso(int64_t ms); /* "2026-11-21T14:02:11.123Z" */
 /* An id in few cells: of one that is or ends in a uuid the last 8 characters, one of at most 20
  * characters whole, a longer one without its middle. */
 struct fmt fmt_id_tail(const char *id);
-bool fmt_id_is_uuid(const char *id); /* or ends in one: "mail:019392a1-..." */
 
 /* "1 job", "402 jobs", "1,204 jobs": the plural is the noun with an s. */
 struct fmt fmt_plural(int64_t n, const char *noun);

@@ -13,7 +13,7 @@
 
 enum { MIN_W = 40, MIN_H = 10 };
 
-bool
+static bool
 app_is_small(const struct app *a)
 {
     struct rect r = grid_rect(a->grid);

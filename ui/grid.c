@@ -369,7 +369,8 @@ grid_paint(struct grid *g, struct rect r, enum role role)
             at(g, x, y)->role = (uint8_t)role;
 }
 
-void
+/* On the first row of r. */
+static void
 grid_hline(struct grid *g, struct rect r, enum role role)
 {
     struct rect c = rect_clip(rect_row(r, 0), grid_rect(g));

@@ -87,7 +87,6 @@ void pen_gap(struct pen *p, int cells);
 /* --- shapes ---------------------------------------------------------------------------------- */
 void grid_fill(struct grid *g, struct rect r, enum role role);  /* blanks */
 void grid_paint(struct grid *g, struct rect r, enum role role); /* other role, same glyphs */
-void grid_hline(struct grid *g, struct rect r, enum role role); /* on the first row of r */
 /* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
 /* On the lower border of a box: that there are rows above or below those that it shows. */

@@ -19,7 +19,8 @@ enum { WIDE_W = 120, WIDE_H = 34, PANEL_H = 9, SHOWN_VACUUMS = 2, SHOWN_WAITS = 
 
 #define S(f) offsetof(struct health_session, f)
 
-const char *
+/* "idle in txn" */
+static const char *
 health_state(const struct health_session *s)
 {
     if (health_waits(s))

@@ -25,6 +25,5 @@ struct health_look {
 void health_draw(const struct health_look *l, struct grid *g, struct rect r);
 /* A query on one line: every run of white space is one blank. Appends. */
 void health_one_line(struct buf *out, const char *query);
-const char *health_state(const struct health_session *s); /* "idle in txn" */
 
 #endif

@@ -377,7 +377,7 @@ column_desc_first(const struct column *c)
     return kinds[sort_kind(c)].desc_first;
 }
 
-enum role
+static enum role
 column_role(const struct column *c, const void *row, const struct cell_ctx *ctx)
 {
     if (c->special && c->special->role)

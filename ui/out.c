@@ -126,7 +126,8 @@ add_cell(const struct out *o, const struct out_column *c, const void *row, struc
     }
 }
 
-char *
+/* The first column of a row for people, "" for null; the caller frees. */
+static char *
 out_text(const struct out *o, const void *row)
 {
     struct buf b = {0};

@@ -57,8 +57,6 @@ void out_rows(struct out *o, const void *rows, int n, size_t size);
 void out_members(const struct out *o, const void *row, struct buf *b);
 /* One row for people, a line a column that is not null. */
 void out_sideways(const struct out *o, const void *row);
-/* The first column of a row for people, "" for null; the caller frees. */
-char *out_text(const struct out *o, const void *row);
 /* A line to standard output: as it is, or sanitised for a terminal. */
 void out_line(const struct out *o, const char *s, size_t len);
 

@@ -57,7 +57,7 @@ block_lines(const struct page *p, const struct block *b, int w)
     return n > 0 ? n : 1;
 }
 
-int
+static int
 page_lines(const struct page *p, int w)
 {
     int n = 0;

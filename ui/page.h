@@ -26,7 +26,6 @@ void page_done(struct page *p);
 void page_add(struct page *p, enum role role, int indent, const char *text, size_t len);
 void page_printf(struct page *p, enum role role, int indent, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-int page_lines(const struct page *p, int w);
 /* Scrolls by lines; stays within the page of the height and width that were drawn last. */
 void page_scroll(struct page *p, int lines);
 void page_draw(struct page *p, struct grid *g, struct rect r);
