@@ -154,6 +154,25 @@ for n in grid rect fmt chart style key column kind list list_columns list_draw l
 done
 links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lzstd -lpthread -lm
 
+# a function that no other file names; the library's own are called by programs
+nm -A --defined-only "$BUILD"/libqueuetop.a "$BUILD"/libui.a |
+    awk -v bare="$tmp/bare" '
+    BEGIN {
+        while ((getline line < bare) > 0) {
+            n = split(line, part, ":"); file = part[1]
+            s = line; sub(/^[^:]*:[^:]*:[^:]*:/, "", s)
+            if (file ~ /[.]h$/ && file != "model/queuetop.h") continue
+            for (n = split(s, word, /[^A-Za-z0-9_]+/); n > 0; n--) {
+                if (!((word[n], file) in seen)) files[word[n]]++
+                seen[word[n], file] = 1
+            }
+        }
+    }
+    NF > 2 && $(NF - 1) == "T" && $NF !~ /^_/ && files[$NF] == 1 {
+        split($1, part, ":"); file = (part[1] ~ /libui/ ? "ui/" : "model/") part[2]; sub(/o$/, "c", file)
+        print file ":1: " $NF "(): only this file calls it: make it static, take it out of the header"
+    }' >>"$tmp/found"
+
 # --- layout --------------------------------------------------------------------------------------------------
 if command -v clang-format >/dev/null; then
     clang-format --dry-run -Werror "${all[@]}" 2>&1 | grep -E '^[^ ]*: error' | sed 's/: error:.*//' |
