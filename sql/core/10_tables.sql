@@ -167,7 +167,7 @@ comment on column queue_config.max_running is 'Concurrency limit: never more tha
 comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; NULL = none';
 comment on column queue_config.burst is 'How many may start at once after a quiet time; NULL = one second of the rate, 1 at least';
 comment on column queue_config.max_per_key is 'How many jobs of a concurrency key are handed out at a time; NULL = 1';
-comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work, but half of the queue''s share at most: larger ones would undo the weights';
+comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work, but more than 10 only up to half of the queue''s share of what is ready';
 comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
 
 create table if not exists node (

@@ -1,6 +1,8 @@
 -- Cutting: reading what deltas tell, and turning waiting jobs into leases. See 43_schedule for who calls.
 -- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
 -- before others, and committed after them. Its delta names the range, so only that range is looked at again.
+-- A measured chunk is at most half of its queue's share (10 at least): larger ones would undo the weights. Not where some
+-- node works some queues only: what others leave standing must not make its leases small.
 
 create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],
@@ -84,7 +86,7 @@ begin
                 select c.queue, c.weight, coalesce(lq.free, 0) as free, r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, ceil(f.fair / 2)))::int) as chunk, f.fair
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when not t.hasty then greatest(10, f.fair / 2) end))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
@@ -178,7 +180,7 @@ begin
                        r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, ceil(f.fair / 2)))::int) as chunk, f.fair
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when not t.hasty then greatest(10, f.fair / 2) end))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f

@@ -158,6 +158,30 @@ an_unserved_queue_stops_nobody(void **state)
     PQfinish(c);
 }
 
+/* Where some node works some queues only, what others leave standing makes no lease small. */
+static void
+leases_for_who_chooses(void **state)
+{
+    PGconn *c = core_new("chooses");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue) select 'q' || i from generate_series(1, 9) i;"
+              " select t.many('q' || i, 'j', 300) from generate_series(1, 9) i");
+    for (int chosen = 0; chosen < 2; chosen++) {
+        core_settle(c);
+        pg_run(c, "delete from work_queue; update cursor set seq = '{0,0,0,0,0,0,0,0,0,0}', high = "
+                  "'{0,0,0,0,0,0,0,0,0,0}', chunk = 80");
+        pg_run(c,
+               "update tick set want = 90, weights = 9, more = true, hasty = %s, mark_at = "
+               "'infinity', "
+               "cut_at = now() - interval '1 s'",
+               chosen ? "true" : "false");
+        pg_run(c, "select schedule('test')");
+        expect(c, chosen ? "80" : "10", "select max(cardinality(seqs)) from work_queue");
+    }
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -167,6 +191,7 @@ main(void)
         cmocka_unit_test(weights_share),
         cmocka_unit_test(weights_of_three),
         cmocka_unit_test(an_unserved_queue_stops_nobody),
+        cmocka_unit_test(leases_for_who_chooses),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
