@@ -126,10 +126,11 @@ comment on column work_queue.scattered is 'Its jobs lie far apart, so that each 
 
 -- The jobs of a lease lie side by side in queue_ready when it is cut. Reading from the first to the last costs half of finding
 -- each, whatever came between since: late jobs, at most as many as there are numbers. So these may be 1000 a job; further
--- apart (a lease of late jobs, or one cut while somebody pushed a million) each is looked for. No SET, so that both are inlined.
-create or replace function scattered(seqs bigint[]) returns boolean
-language sql immutable parallel safe as $$ select case when $1[cardinality($1)] - $1[1] >= 1000 * cardinality($1) then true end $$;
-comment on function scattered(bigint[]) is 'work_queue.scattered of a lease of these jobs';
+-- apart (cut while somebody pushed a million) each is looked for. Where other jobs of the queue stood between from the
+-- beginning (late ones, some with timeouts of their own), 10 are the most. No SET, so that both are inlined.
+create or replace function scattered(seqs bigint[], gap int) returns boolean
+language sql immutable parallel safe as $$ select case when $1[cardinality($1)] - $1[1] >= $2 * cardinality($1) then true end $$;
+comment on function scattered(bigint[], int) is 'work_queue.scattered of a lease of these jobs: whether they lie further apart than gap each';
 
 create or replace function ranges(seqs bigint[], scattered boolean) returns table (low bigint, high bigint)
 language sql immutable parallel safe as $$
@@ -167,7 +168,7 @@ comment on column queue_config.max_running is 'Concurrency limit: never more tha
 comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; NULL = none';
 comment on column queue_config.burst is 'How many may start at once after a quiet time; NULL = one second of the rate, 1 at least';
 comment on column queue_config.max_per_key is 'How many jobs of a concurrency key are handed out at a time; NULL = 1';
-comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work, but more than 10 only up to half of the queue''s share of what is ready';
+comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work, less where weights differ';
 comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
 
 create table if not exists node (

@@ -1,8 +1,9 @@
 -- Cutting: reading what deltas tell, and turning waiting jobs into leases. See 43_schedule for who calls.
 -- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
 -- before others, and committed after them. Its delta names the range, so only that range is looked at again.
--- A measured chunk is at most half of its queue's share (10 at least): larger ones would undo the weights. Not where some
--- node works some queues only: what others leave standing must not make its leases small.
+-- Where weights differ, measured chunks are cut down to the same number of jobs a weight (half of the queue's share, where
+-- that is more), as whole ones would share out evenly. Not where some node works some queues only: what others leave
+-- standing must not make its leases small.
 
 create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],
@@ -76,7 +77,12 @@ begin
     ), lq as materialized (
         select queue, sum(cardinality(seqs))::int as free, min(lease) as low from live where lock_key is null group by queue
     ), s as materialized (
-        select max(slots) as n from node where heartbeat > now() - (select value::interval from setting where name = 'node_dead')
+        select z.*, case when uneven then (
+            select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
+            cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
+            where lq.free > 0 and c.chunk is null) end as unit
+        from (select max(slots) as n, not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven
+              from node where heartbeat > now() - (select value::interval from setting where name = 'node_dead')) z
     ), q as materialized ( -- queues that may be cut, and how much of each
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need,
                queue = any(late_queues) or high <> seq and exists (select from unnest(seq, high) v (a, b) where b > a) as hard
@@ -86,7 +92,7 @@ begin
                 select c.queue, c.weight, coalesce(lq.free, 0) as free, r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when not t.hasty then greatest(10, f.fair / 2) end))::int) as chunk, f.fair
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when s.uneven then greatest(f.fair / 2, s.unit * c.weight) end))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
@@ -113,7 +119,7 @@ begin
         select coalesce(array_agg(queue), '{}') as queues from a where own
     ), ins as (
         insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs), lease_timeout, max_tries, history, run_timeout
+        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs, 1000), lease_timeout, max_tries, history, run_timeout
         from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:least(g + q.chunk, a.n)] as seqs,
                      q.lease_timeout, q.max_tries, q.history, q.run_timeout
               from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n - 1, q.chunk) g
@@ -170,7 +176,12 @@ begin
                min(lease) filter (where free) as low
         from l group by queue
     ), s as (
-        select max(slots) as n from node where heartbeat > now() - setting_interval('node_dead')
+        select z.*, case when uneven then (
+            select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
+            cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
+            where lq.free > 0 and c.chunk is null) end as unit
+        from (select max(slots) as n, not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven
+              from node where heartbeat > now() - setting_interval('node_dead')) z
     ), q as materialized ( -- queues that may be cut, and how much of each
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need
         from (
@@ -180,7 +191,7 @@ begin
                        r.seq, r.high, lq.low, r.chunk as measured,
                        nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
                        nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when not t.hasty then greatest(10, f.fair / 2) end))::int) as chunk, f.fair
+                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when s.uneven then greatest(f.fair / 2, s.unit * c.weight) end))::int) as chunk, f.fair
                 from s, queue_config c
                 cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
@@ -229,7 +240,7 @@ begin
         from g group by queue, priority, part
     ), ins as (
         insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs), lease_time, max_tries, history, run_timeout
+        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs, 10), lease_time, max_tries, history, run_timeout
         from (select ch.k, ch.queue, ch.priority, ch.seqs, coalesce(ch.lease_timeout, q.lease_timeout) as lease_time,
                      q.max_tries, q.history, q.run_timeout
               from ch join q on q.queue = ch.queue

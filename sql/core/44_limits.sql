@@ -311,7 +311,7 @@ begin
         select o.id, o.seq, f.lease from o left join f on f.seq = o.seq and o.state = 'ready'
         where f.lease is null or f.lease = any(leases)
     ), w as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where s not in (select v.seq from v where v.lease = w.lease)) as seqs
+        select w.lease, array(select s from unnest(w.seqs) s where s not in (select v.seq from v where v.lease = w.lease) order by s) as seqs
         from work_queue w where w.lease in (select v.lease from v)
     ), wd as (
         delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'

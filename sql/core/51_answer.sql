@@ -23,7 +23,7 @@ begin
         select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
         from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
     ), r as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
+        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s) order by s) as seqs
         from work_queue w where w.lease in (select lease from m)
     ), wd as (
         delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'
@@ -347,7 +347,7 @@ begin
         select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, w.max_tries, g.seq = any(w.seqs) as inside
         from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
     ), r as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s)) as seqs
+        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s) order by s) as seqs
         from work_queue w where w.lease in (select lease from m)
     ), wd as (
         delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'

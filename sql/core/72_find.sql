@@ -126,7 +126,7 @@ begin
         from queue q join live w on w.queue = q.queue and q.seq = any(w.seqs)
         where q.id = any(ids) and q.state = 'ready'
     ), w as materialized ( -- what stays in the free leases
-        select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease)) as seqs
+        select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease) order by s) as seqs
         from work_queue w where w.lease in (select o.lease from o where not o.runs)
     ), wd as (
         delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'

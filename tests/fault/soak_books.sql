@@ -3,6 +3,11 @@
 -- soak.look() is asked all the time: what must hold in every snapshot. soak.faults() at the end, at rest.
 create schema soak;
 
+-- Jobs of a lease are found in it by halving: an order that is wrong for a moment would lose one.
+create function soak.ascending(seqs bigint[]) returns boolean language sql immutable as
+$$ select not exists (select from unnest($1[:cardinality($1) - 1], $1[2:]) v (a, b) where a >= b) $$;
+alter table queues.work_queue add constraint ascending check (soak.ascending(seqs));
+
 create table soak.push (id uuid primary key, queue text not null, key text, expires_at timestamptz, pushed boolean not null, twin uuid);
 create table soak.acked (id uuid);
 create table soak.rolled (id uuid);

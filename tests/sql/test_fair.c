@@ -158,26 +158,36 @@ an_unserved_queue_stops_nobody(void **state)
     PQfinish(c);
 }
 
-/* Where some node works some queues only, what others leave standing makes no lease small. */
+/* Leases are small where weights differ, to share out well: not where they are equal, and not where
+ * some node works some queues only, as what others leave standing counts as shared out, too. */
 static void
-leases_for_who_chooses(void **state)
+small_leases_where_weights_differ(void **state)
 {
+    static const struct {
+        const char *weight, *hasty, *largest;
+    } stories[] = {
+        {"1",       "false", "80"},
+        {"seq % 3", "false", "20"},
+        {"seq % 3", "true",  "80"},
+    };
     PGconn *c = core_new("chooses");
 
     (void)state;
     pg_run(c, "insert into queue_config (queue) select 'q' || i from generate_series(1, 9) i;"
               " select t.many('q' || i, 'j', 300) from generate_series(1, 9) i");
-    for (int chosen = 0; chosen < 2; chosen++) {
-        core_settle(c);
-        pg_run(c, "delete from work_queue; update cursor set seq = '{0,0,0,0,0,0,0,0,0,0}', high = "
-                  "'{0,0,0,0,0,0,0,0,0,0}', chunk = 80");
+    core_settle(c);
+    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++) {
         pg_run(c,
-               "update tick set want = 90, weights = 9, more = true, hasty = %s, mark_at = "
-               "'infinity', "
-               "cut_at = now() - interval '1 s'",
-               chosen ? "true" : "false");
+               "delete from work_queue; update cursor set seq = '{0,0,0,0,0,0,0,0,0,0}', high = "
+               "'{0,0,0,0,0,0,0,0,0,0}', chunk = 80;"
+               " update queue_config set weight = w from (select queue as q, row_number() over "
+               "() as seq from queue_config) o, lateral (select greatest(1, %s) as w) v where "
+               "queue = q;"
+               " update tick set want = 180, weights = 9, more = true, hasty = %s, mark_at = "
+               "'infinity', cut_at = now() - interval '1 s'",
+               stories[i].weight, stories[i].hasty);
         pg_run(c, "select schedule('test')");
-        expect(c, chosen ? "80" : "10", "select max(cardinality(seqs)) from work_queue");
+        expect(c, stories[i].largest, "select max(cardinality(seqs)) from work_queue");
     }
     PQfinish(c);
 }
@@ -191,7 +201,7 @@ main(void)
         cmocka_unit_test(weights_share),
         cmocka_unit_test(weights_of_three),
         cmocka_unit_test(an_unserved_queue_stops_nobody),
-        cmocka_unit_test(leases_for_who_chooses),
+        cmocka_unit_test(small_leases_where_weights_differ),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
