@@ -192,6 +192,37 @@ small_leases_where_weights_differ(void **state)
     PQfinish(c);
 }
 
+/* What is kept ready is what a new job of another queue waits behind: it follows how fast jobs are
+ * claimed, and has a bound where it runs out again and again. want = how much it was. */
+static void
+little_is_kept_ready(void **state)
+{
+    static const struct {
+        int rate, want, least, most;
+    } stories[] = {
+        {2000,  20,    60,   100  }, /* 30 ms of work, and it ran out: a bit more */
+        {2000,  60,    100,  120  }, /* no more than twice that */
+        {2000,  120,   120,  120  },
+        {50000, 5000,  9000, 10000}, /* 100 ms where a step takes its time */
+        {50000, 10000, 9000, 10000},
+    };
+    PGconn *c = core_new("ready");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++)
+        assert_in_range(
+            pg_int(
+                c,
+                "select p.want from (select * from tick order by tick desc limit 1) k, "
+                "jsonb_populate_record(null::tick, to_jsonb(k) || jsonb_build_object('rate', %d, "
+                "'want', "
+                "%d, 'jobs', %d, 'filled', %d, 'cut_at', clock_timestamp() - interval '1 s')) t, "
+                "pace(t, 0, 0, true) p",
+                stories[i].rate, stories[i].want, stories[i].rate, stories[i].want),
+            stories[i].least, stories[i].most);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -202,6 +233,7 @@ main(void)
         cmocka_unit_test(weights_of_three),
         cmocka_unit_test(an_unserved_queue_stops_nobody),
         cmocka_unit_test(small_leases_where_weights_differ),
+        cmocka_unit_test(little_is_kept_ready),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
