@@ -16,7 +16,11 @@ call fixture.live(420, 10, false);
 -- Some jobs that wait for another try, some for their time.
 select fixture.at('9 s') \g /dev/null
 call fixture.done(1, 9);
-call fixture.claim('worker-1', 'image.resize', 3);
+call fixture.claim('worker-1', 'image.resize', 1);
+select fixture.fail('worker-1', 'image.resize', 'ENOSPC: no space left on device', null, false, '2 min') \g /dev/null
+call fixture.claim('worker-1', 'image.resize', 1);
+select fixture.fail('worker-1', 'image.resize', 'ENOSPC: no space left on device', null, false, '2 min') \g /dev/null
+call fixture.claim('worker-1', 'image.resize', 1);
 select fixture.fail('worker-1', 'image.resize', 'ENOSPC: no space left on device', null, false, '2 min') \g /dev/null
 select fixture.push('webhook.out', 3, '{"url": "https://hooks.acme.example/in", "order": #}', '5 min') \g /dev/null
 call fixture.claim('worker-5', 'webhook.out', 3);
