@@ -124,10 +124,11 @@ comment on column work_queue.lease_time is 'How long a claim of it lasts if the 
 comment on column work_queue.run_timeout is 'The queue''s run_timeout at the time of cutting';
 comment on column work_queue.scattered is 'Its jobs lie far apart, so that each is looked for; NULL = all from the first to the last are read';
 
--- The jobs of a lease lie side by side in queue_ready when it is cut. Reading from the first to the last costs half of finding
--- each, whatever came between since: late jobs, at most as many as there are numbers. So these may be 1000 a job; further
+-- The jobs of a lease lie side by side in queue_ready when it is cut. Reading from the first to the last saves a descent for
+-- each; what came between since is late jobs, at most as many as there are numbers. So these may be 1000 a job; further
 -- apart (cut while somebody pushed a million) each is looked for. Where other jobs of the queue stood between from the
--- beginning (late ones, some with timeouts of their own), 10 are the most. No SET, so that both are inlined.
+-- beginning (late ones, some with timeouts of their own), 10 are the most. No SET, so that both are inlined. Who joins the
+-- ranges reads them in a LATERAL with OFFSET 0: whatever the planner believes, nobody reads the whole queue.
 create or replace function scattered(seqs bigint[], gap int) returns boolean
 language sql immutable parallel safe as $$ select case when $1[cardinality($1)] - $1[1] >= $2 * cardinality($1) then true end $$;
 comment on function scattered(bigint[], int) is 'work_queue.scattered of a lease of these jobs: whether they lie further apart than gap each';
@@ -137,7 +138,6 @@ language sql immutable parallel safe as $$
     select r.low, r.high from unnest(case when $2 then $1 else $1[1:1] end, case when $2 then $1 else $1[cardinality($1):] end) r (low, high)
 $$;
 comment on function ranges(bigint[], boolean) is 'The jobs of a lease as ranges that it is cheap to read; what else stands in these is no job of the lease';
-
 
 create table if not exists queue_config (
     queue         text collate "C" primary key check (length(queue) between 1 and 200),

@@ -138,13 +138,30 @@ all_kinds_in_one_step(void **state)
     PQfinish(c);
 }
 
+/* Jobs between which others of the queue stand, in leases of their own: each is looked for. */
+static void
+among_others_jobs(void **state)
+{
+    PGconn *c = core_new("among");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, chunk) values ('q', 2);"
+              " select t.push('q', 'a'); select push('q', lease_timeout => '1 h') from "
+              "generate_series(1, 30); select t.push('q', 'b')");
+    pg_run(c, "update tick set want = 100, mark_at = 'infinity'");
+    core_settle(c);
+    expect(c, "t", "select scattered from work_queue where cardinality(seqs) = 2");
+    expect(c, "30", "select count(*) from work_queue where scattered is null");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_hold_one_priority), cmocka_unit_test(the_share_ends_between),
-        cmocka_unit_test(queues_take_turns),        cmocka_unit_test(own_timeouts_own_leases),
-        cmocka_unit_test(all_kinds_in_one_step),
+        cmocka_unit_test(among_others_jobs),       cmocka_unit_test(chunks_hold_one_priority),
+        cmocka_unit_test(the_share_ends_between),  cmocka_unit_test(queues_take_turns),
+        cmocka_unit_test(own_timeouts_own_leases), cmocka_unit_test(all_kinds_in_one_step),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -223,6 +223,34 @@ little_is_kept_ready(void **state)
     PQfinish(c);
 }
 
+/* Measured leases keep the proportion of the weights, however little each queue's share is. */
+static void
+leases_follow_the_weights(void **state)
+{
+    PGconn *c = core_new("follow");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, weight) values ('one', 1), ('two', 2), ('four', 4);"
+              " select t.many(queue, 'j', 500) from queue_config");
+    core_settle(c);
+    for (int i = 0; i < 2; i++) {
+        pg_run(
+            c,
+            "update work_queue set seqs = seqs[:1] where lease in (select min(lease) from "
+            "work_queue group by queue);"
+            " delete from work_queue where lease not in (select min(lease) from work_queue group "
+            "by queue);"
+            " update cursor set chunk = 80;"
+            " update tick set want = 20, weights = 7, more = true, hasty = false, mark_at = "
+            "'infinity', cut_at = now() - interval '1 s'");
+        pg_run(c, "select schedule('test')");
+    }
+    expect(c, "four 80,one 20,two 40",
+           "select string_agg(queue || ' ' || n, ',' order by queue) from (select queue, "
+           "max(cardinality(seqs)) as n from work_queue group by 1) z");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -234,6 +262,7 @@ main(void)
         cmocka_unit_test(an_unserved_queue_stops_nobody),
         cmocka_unit_test(small_leases_where_weights_differ),
         cmocka_unit_test(little_is_kept_ready),
+        cmocka_unit_test(leases_follow_the_weights),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
