@@ -422,6 +422,17 @@ vt_exit_status(struct vt *vt)
 }
 
 void
+vt_is_tame(struct vt *vt)
+{
+    static const char *const bad[] = {"\x1b", "\x07", "\xe2\x80\xae", "\xc2\x9b"};
+
+    assert_int_equal(vt_exit_status(vt), 0);
+    assert_int_equal(vt->unknown + vt->titles, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_null(memmem(vt->raw, vt->raw_len, bad[i], strlen(bad[i])));
+}
+
+void
 vt_ended_well(struct vt *vt, int status)
 {
     struct termios after;

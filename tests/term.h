@@ -79,6 +79,9 @@ void vt_golden(struct vt *vt, const char *name);
 
 /* Waits for the end of the program: its exit status, or 128 + signal. */
 int vt_exit_status(struct vt *vt);
+/* The program ended well, and wrote nothing that could tell a terminal what to do or turn its text.
+ */
+void vt_is_tame(struct vt *vt);
 /* The program has ended as it should: that status, alternate screen left, cursor shown, terminal
  * modes as before, no unknown sequence in all of its output. */
 void vt_ended_well(struct vt *vt, int status);
