@@ -3,7 +3,6 @@
  * one). One decoder: rows with an outcome speak of what was answered for, rows without a lease say
  * how to wait, the others are jobs.
  */
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ struct claim_call {
 };
 
 struct claim_row { /* as it comes; struct queue_job is made from it */
-    int64_t lease, seq, lease_until_ms, lease_ms, run_timeout_ms, cursor;
+    int64_t lease, seq, lease_until_ms, lease_ms, run_timeout_ms;
     int version, priority, try_, max_tries, slot, wait_ms;
     const char *id, *queue, *kind, *outcome;
 };
@@ -44,7 +43,6 @@ static const struct field claim_fields[] = {
     {"lease_until_ms", F_I64, F(lease_until_ms), false},
     {"lease_ms",       F_I64, F(lease_ms),       false},
     {"run_timeout_ms", F_I64, F(run_timeout_ms), false},
-    {"cursor",         F_I64, F(cursor),         true },
     {"slot",           F_INT, F(slot),           true },
     {"wait_ms",        F_INT, F(wait_ms),        true },
     {"outcome",        F_STR, F(outcome),        true },
@@ -137,7 +135,6 @@ claim_rows(struct claim_call *call, const struct rowset *set, struct err *e)
     int n = 0;
     bool ok = true;
 
-    call->q->cursor = 0;
     for (int i = 0; i < set->n && ok; i++) {
         const struct claim_row *row = (const struct claim_row *)set->rows + i;
         if (*row->outcome) {
@@ -146,8 +143,6 @@ claim_rows(struct claim_call *call, const struct rowset *set, struct err *e)
         }
         if (row->lease == FIELD_NULL)
             continue;
-        if (row->cursor != FIELD_NULL && row->cursor > call->q->cursor)
-            call->q->cursor = row->cursor;
         take_job(set, i, &jobs[n], &bodies[n]);
         n++;
     }
@@ -182,7 +177,7 @@ claim_reply(void *ctx, struct db_reply *reply)
 /* The parameters that every form has; the buffers live until the call is sent. */
 struct claim_words {
     struct array queues;
-    char n[16], cursor[24], timeout[40], pid[16], slot[16];
+    char n[16], timeout[40], pid[16], slot[16];
 };
 
 static struct claim_call *
@@ -204,16 +199,14 @@ queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, vo
 
     call->fn = fn;
     snprintf(w.n, sizeof w.n, "%d", c->n);
-    snprintf(w.cursor, sizeof w.cursor, "%" PRId64, q->cursor);
     struct db_param params[] = {
         queue_text(c->node),
         queue_text(w.n),
         queue_interval(w.timeout, c->timeout_ms),
         queue_names(&w.queues, c->queues, c->nqueues),
         queue_text(c->start ? "t" : "f"),
-        queue_text(w.cursor),
     };
-    queue_send(q, SQL_CLAIM, params, 6, claim_reply, call);
+    queue_send(q, SQL_CLAIM, params, 5, claim_reply, call);
     array_free(&w.queues);
 }
 

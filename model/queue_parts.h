@@ -30,7 +30,6 @@ enum queue_sql { /* the order of `files` in queue.c */
 struct queue {
     struct db *db;
     char *sql[SQL_N]; /* with the schema's name in it */
-    int64_t cursor;   /* claim starts behind it */
     int wait_ms;
     bool in_doubt;
 };

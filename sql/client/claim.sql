@@ -2,5 +2,5 @@
 select lease, version, seq, id::text, queue, kind, priority, try, max_tries, payload::text, body, payload_type,
        (extract(epoch from lease_until) * 1000)::bigint as lease_until_ms,
        (extract(epoch from lease_until - now()) * 1000)::bigint as lease_ms,
-       (extract(epoch from run_timeout) * 1000)::bigint as run_timeout_ms, cursor
-from {schema}.claim($1::text, $2::int, $3::interval, $4::text[], $5::boolean, $6::bigint)
+       (extract(epoch from run_timeout) * 1000)::bigint as run_timeout_ms
+from {schema}.claim($1::text, $2::int, $3::interval, $4::text[], $5::boolean)

@@ -385,7 +385,7 @@ begin
     write := write or kept.unblocked + kept.expired > 0 or p.stolen is not null;
     -- what is to be cut
     if t.more then
-        select coalesce(sum(cardinality(seqs)), 0) into free from live where lock_key is null;
+        select coalesce(sum(cardinality(seqs)), 0) into free from work_queue where lease >= t.free and lock_key is null;
     end if;
     wait_ms := coalesce($2, idle_wait());
     whole := must_cut(t, free) or held = 'taken';
@@ -401,7 +401,7 @@ begin
         wait_ms := p.wait_ms;
         write := write or p.wrote;
     elsif d.n > 0 or t.more and free < t.jobs then
-        wait_ms := 5;
+        wait_ms := case when t.more then 10 else 5 end; -- where work is laid ready, what is new stands behind that
     end if;
     select * into p from step_limits(t, new, which, whole);
     new := p.new;
