@@ -1,19 +1,23 @@
 # shellcheck shell=bash disable=SC2154
 # held: what a snapshot that somebody holds for 45 s (HOLD) does to claim + complete in batches of 10 by 8 clients: jobs/s
 # in the 6 s before and in its last 8 s, from the jobs really gone. Peers begin with 1 M jobs (HELD_JOBS) waiting, ours
-# with 2.5 times as many, as it takes more of them. Then ours while pg_dump runs again and again, and while a transaction that pushed stays open.
+# with 2.5 times as many, as it takes more of them. Then ours while a transaction that pushed stays open, and while pg_dump
+# runs again and again; beside these two, what the same 45 s are worth with nothing held, and with a core taken by a
+# process that has nothing to do with the server: a run's seconds differ by a quarter here, and a dump needs a core.
 
 hold_secs=${HOLD:-45}
 
 part_held() {
     local e r
     fact held "for $hold_secs s"
-    for ((r = 0; r < ${HELD_ROUNDS:-1}; r++)); do
+    for ((r = 0; r < ${HELD_ROUNDS:-3}; r++)); do
         for e in plain "$(best)" graphile pgboss; do
             has "$e" && hold "$e" snapshot
         done
-        hold "$(best)" pg_dump
+        hold "$(best)" nothing
         hold "$(best)" "open push"
+        hold "$(best)" "a busy process"
+        hold "$(best)" pg_dump
     done
 }
 
@@ -51,6 +55,8 @@ at() { # seconds since start, engine: jobs left and the server's time then
 }
 fall() { awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, " "); split(b, y, " "); printf "%.0f", (x[1] - y[1]) / (y[2] - x[2]) }'; }
 
+hold_nothing() { sleep "$hold_secs"; }
+hold_a_busy_process() { timeout "$hold_secs" bash -c 'while :; do :; done' || true; }
 hold_snapshot() {
     sql "$1" -c "begin isolation level repeatable read" -c "select 1" -c "select pg_sleep($hold_secs)" -c commit >/dev/null
 }

@@ -40,13 +40,23 @@ function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
         for (j = 1; j <= n; j++) { split(pairs[j], ab, "/"); line = line " " ratio(part, r, ab[1], ab[2]) " |" }
         print line
     }
-    if (part ~ /^held/ && rows[part] == 2) {
-        line = "| ratio |"
-        for (i = 1; i <= columns[part]; i++)
-            line = line " " sprintf("%.2f", median(value[part, row[part, 2], column[part, i]]) / (median(value[part, row[part, 1], column[part, i]]) + 1e-9)) " |"
-        print line
-    }
     if (part in note) print "\n" note[part]
+}
+function print_held(   n, k, i, p, e, what, before, after, any) { # a line for each thing held and engine
+    n = split("nothing|snapshot|open push|a busy process|pg_dump", what, "|")
+    before = "jobs/s before"; after = "jobs/s in its last 8 s"
+    for (k = 1; k <= n; k++) {
+        p = "held: " what[k]
+        for (i = 1; i <= columns[p]; i++) {
+            e = column[p, i]
+            if (!any++) print "\n| held for 45 s | engine | " before " | " after " | last : before |\n|---|---|---|---|---|"
+            # a ratio of two rows of one engine, not of two engines of one row
+            value[p, "both", "after"] = value[p, after, e]; value[p, "both", "before"] = value[p, before, e]
+            print "| " title[p] " | " name(e) " | " shown(median(value[p, before, e])) " | " shown(median(value[p, after, e])) " | " \
+                ratio(p, "both", "after", "before") " |"
+        }
+    }
+    if (any) print "\n" note["held"]
 }
 BEGIN {
     split("plain insert push uncounted ours both none graphile pgboss pgq", e, " ")
@@ -59,9 +69,11 @@ BEGIN {
     title["instructions"] = "the same, instructions a job in the server process"; ratios["instructions"] = "ours/graphile both/graphile both/plain"
     title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
-    title["held: snapshot"] = "a repeatable-read snapshot is held"
-    title["held: pg_dump"] = "pg_dump runs again and again"
-    title["held: open push"] = "a transaction that pushed stays open"
+    title["held: nothing"] = "nothing, to compare"
+    title["held: snapshot"] = "a repeatable-read snapshot"
+    title["held: open push"] = "an open transaction that pushed"
+    title["held: a busy process"] = "a core, by a process that counts, to compare"
+    title["held: pg_dump"] = "pg_dump, again and again"
     title["counts"] = "overview() of 50 queues"
     title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
@@ -71,11 +83,11 @@ BEGIN {
     note["instructions"] = "One client, counted by valgrind: the kernel, the disk and the scheduler left out."
     note["counters"] = "Uncounted: complete writes nothing to delta."
     note["level"] = "A pusher replaces what is done."
-    note["held: snapshot"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
+    note["held"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull instructions level counters held:_snapshot held:_pg_dump held:_open_push counts fair latency programs"
+    order = "push work wal walfull instructions level counters held counts fair latency programs"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }
@@ -88,7 +100,7 @@ END {
     print facts ".\n"
     print "Medians of the rounds; a ratio is the median of the rounds'\'' ratios. Again: `make bench` (`make bench T=\"push work\"`; `tests/bench/run.sh` says more)."
     n = split(order, p, " ")
-    for (k = 1; k <= n; k++) { gsub(/_/, " ", p[k]); if (p[k] == "held: pg dump") p[k] = "held: pg_dump"; if (rows[p[k]]) print_part(p[k]) }
+    for (k = 1; k <= n; k++) { if (p[k] == "held") print_held(); else if (rows[p[k]]) print_part(p[k]) }
     for (s in why) print "\nSkipped: " s " (" why[s] ")."
 }' "$@"
 }
