@@ -20,12 +20,12 @@ SQL
     pushes plain
 }
 
-setup_ours() {
+setup_ours() { # database (ours)
     {
         echo "begin; select set_config('queuetop.schema', 'queues', true);"
         cat "$src"/sql/core/*.sql
         echo "commit;"
-    } | sql ours >/dev/null
+    } | sql "${1:-ours}" >/dev/null
     local n rows="coalesce(array_agg(lease), '{}') as l, coalesce(array_agg(version), '{}') as v, coalesce(array_agg(seq), '{}') as s"
     for n in 1 10 50 100; do
         echo "select $rows, count(payload) as p from queues.claim(:client_id::text, $n) \\gset" >"$dir/ours.claim.$n"
@@ -110,7 +110,7 @@ setup() { # engines that this run needs
     while IFS=$'\t' read -r e why; do
         skip "$e" "$why"
     done <"$cache/skipped"
-    for e in plain ours graphile pgboss pgq; do
+    for e in plain ours graphile pgboss pgq $(if [[ $parts = *designs* ]]; then echo deferred prototype; fi); do
         has "$e" || continue
         psql -XAtq -d postgres -c "create database $e"
         "setup_$e"
@@ -121,8 +121,9 @@ setup() { # engines that this run needs
 empty() { # engine
     case $(base "$1") in
     plain) sql plain -c "truncate plain" ;;
-    ours) sql ours -c "truncate queues.queue, queues.work_queue, queues.history, queues.delta, queues.counter" \
+    ours | deferred) sql "$1" -c "truncate queues.queue, queues.work_queue, queues.history, queues.delta, queues.counter" \
         -c "select queues.recount()" >/dev/null ;;
+    prototype) sql prototype -c "truncate prototype.job, prototype.work, prototype.history, prototype.delta, prototype.counter" ;;
     graphile) sql graphile -c "truncate graphile_worker._private_jobs" ;;
     pgboss) sql pgboss -c "truncate pgboss.job" ;;
     pgq) fresh_pgq ;;
@@ -133,7 +134,8 @@ fill() { # engine, jobs
     local n
     case $(base "$1") in
     plain) sql plain -c "insert into plain (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, $2) i" ;;
-    ours) sql ours -c "insert into queues.queue (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, $2) i" ;;
+    prototype) sql prototype -c "insert into prototype.job (queue, kind, payload) select i % 50, 'email', '$payload' from generate_series(1, $2) i" ;;
+    ours | deferred) sql "$1" -c "insert into queues.queue (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, $2) i" ;;
     graphile) # in parts: jobs of one call have one run_at
         for ((n = 0; n < $2; n += 20000)); do
             echo "select count(*) from graphile_worker.add_jobs(array(select ($names, '$payload'::json, null, null, null, null, null, null)::graphile_worker.job_spec from generate_series(1, least(20000, $2 - $n)) i));"
@@ -151,7 +153,8 @@ settle() { sql "$1" -c "vacuum analyze" -c checkpoint; }
 left() {
     case $(base "$1") in
     plain) sql plain -c "select count(*) from plain" ;;
-    ours) sql ours -c "select count(*) from queues.queue" ;;
+    ours | deferred) sql "$1" -c "select count(*) from queues.queue" ;;
+    prototype) sql prototype -c "select count(*) from prototype.job" ;;
     graphile) sql graphile -c "select count(*) from graphile_worker._private_jobs" ;;
     pgboss) sql pgboss -c "select count(*) from pgboss.job where state <= 'active'" ;;
     pgq) sql pgq -c "select pg_sequence_last_value(queue_event_seq::regclass) - tick_event_seq from pgq.queue, pgq.subscription

@@ -60,6 +60,8 @@ CONF
     unset PGPORT PGDATABASE PGSERVICE PGPASSWORD
 }
 
+has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # one of queuetop's
+
 # sql ENGINE [psql's options]: variants of one engine share its database
 base() { case $1 in insert | push | uncounted | both | none) echo ours ;; *) echo "$1" ;; esac; }
 sql() {
@@ -82,9 +84,9 @@ tps() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$dir/pgbench.out"; }
 
 # The installation's own scheduler, as a user runs it.
 scheduler_pid=
-start_scheduler() {
+start_scheduler() { # database (ours)
     [ -x "$QUEUETOP" ] || { say "$QUEUETOP is missing: make"; exit 1; }
-    "$QUEUETOP" schedule "host=$dir user=postgres dbname=ours" >>"$dir/schedule.log" 2>&1 &
+    "$QUEUETOP" schedule "host=$dir user=postgres dbname=${1:-ours}" >>"$dir/schedule.log" 2>&1 &
     scheduler_pid=$!
 }
 stop_scheduler() {

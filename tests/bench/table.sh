@@ -59,14 +59,16 @@ function print_held(   n, k, i, p, e, what, before, after, any) { # a line for e
     if (any) print "\n" note["held"]
 }
 BEGIN {
-    split("plain insert push uncounted ours both none graphile pgboss pgq", e, " ")
-    split("plain table|ours, INSERT|ours, push()|ours uncounted|ours|ours, complete_and_claim|ours, no history|graphile-worker|pg-boss|PgQ", l, "|")
+    split("plain insert push uncounted ours both none graphile pgboss pgq prototype deferred", e, " ")
+    split("plain table|ours, INSERT|ours, push()|ours uncounted|ours|ours, complete_and_claim|ours, no history|graphile-worker|pg-boss|PgQ|prototype|deferred books", l, "|")
     for (i in e) label[e[i]] = l[i]
     title["push"] = "push, jobs/s"; ratios["push"] = "insert/plain insert/uncounted insert/graphile push/graphile insert/pgboss"
     title["work"] = "claim + complete, jobs/s"; ratios["work"] = "ours/graphile both/graphile ours/plain both/plain"
     title["wal"] = "the same, bytes of WAL a job without page images"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
     title["walfull"] = "with the page images after a checkpoint"
     title["instructions"] = "the same, instructions a job in the server process"; ratios["instructions"] = "ours/graphile both/graphile both/plain"
+    title["designs"] = "claim + complete, jobs/s"; ratios["designs"] = "both/graphile prototype/graphile deferred/graphile plain/graphile"
+    title["designs: wal"] = "the same, bytes of WAL a job without page images"
     title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
     title["held: nothing"] = "nothing, to compare"
@@ -87,7 +89,7 @@ BEGIN {
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull instructions level counters held counts fair latency programs"
+    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair latency programs"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }
@@ -100,7 +102,7 @@ END {
     print facts ".\n"
     print "Medians of the rounds; a ratio is the median of the rounds'\'' ratios. Again: `make bench` (`make bench T=\"push work\"`; `tests/bench/run.sh` says more)."
     n = split(order, p, " ")
-    for (k = 1; k <= n; k++) { if (p[k] == "held") print_held(); else if (rows[p[k]]) print_part(p[k]) }
+    for (k = 1; k <= n; k++) { gsub(/_/, " ", p[k]); if (p[k] == "held") print_held(); else if (rows[p[k]]) print_part(p[k]) }
     for (s in why) print "\nSkipped: " s " (" why[s] ")."
 }' "$@"
 }

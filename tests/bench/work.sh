@@ -11,10 +11,10 @@ need() { # batch, clients, single
 
 prepare() { # engine, jobs, batch
     empty "$1"
-    if [ "$(base "$1")" = ours ]; then
+    if has_scheduler "$1"; then
         local keep=full
         [ "$1" = none ] && keep=none
-        sql ours -c "insert into queues.queue_config (queue, chunk, history) select 'queue' || i, $3, '$keep' from generate_series(10, 59) i
+        sql "$1" -c "insert into queues.queue_config (queue, chunk, history) select 'queue' || i, $3, '$keep' from generate_series(10, 59) i
             on conflict (queue) do update set chunk = excluded.chunk, history = excluded.history"
     fi
     fill "$1" "$2"
@@ -27,17 +27,20 @@ work_once() { # engine, batch, clients, single
     s=$(script "$e" "$n" "$4")
     while true; do
         prepare "$e" $(($(need "$n" "$c" "$4") * secs * backlog * more)) "$n"
-        [ "$(base "$e")" != ours ] || start_scheduler
+        if has_scheduler "$e"; then start_scheduler "$(base "$e")"; fi
+        if [[ $e =~ ^(deferred|prototype)$ ]]; then start_beside "$e" "$n"; fi
         a=$(left "$e")
         wal=$(sql "$e" -c "select pg_current_wal_flush_lsn()")
-        bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}' || {
+        bench "$e" "$s" "$c" "$secs" -D l='{}' -D v='{}' -D s='{}' -D cur=0 || {
             stop_scheduler
+            stop_beside
             echo failed | tee "$dir/wal"
             return
         }
         "${as[@]}" "$bin/pg_waldump" --stats -p "$dir/data/pg_wal" -s "$wal" \
             -e "$(sql "$e" -c "select pg_current_wal_flush_lsn()")" 2>/dev/null | sed -n 's/[][%()]/ /g; s/^Total *//p' >"$dir/walstats"
         stop_scheduler
+        stop_beside
         b=$(left "$e")
         if [ "$b" -gt $((n * c * 4 + a / 50)) ] || [ $more = 8 ]; then
             break
@@ -50,18 +53,22 @@ work_once() { # engine, batch, clients, single
 }
 
 part_work() {
-    local shape shapes n c one r e row
-    IFS=, read -ra shapes <<<"${SHAPES:-1 4 0,10 4 1,10 1 0,10 4 0,10 8 0,50 8 0,100 2 0,100 1 0}"
+    work_of work "plain ours both none graphile pgboss pgq" "${SHAPES:-1 4 0,10 4 1,10 1 0,10 4 0,10 8 0,50 8 0,100 2 0,100 1 0}"
+}
+work_of() { # part, engines, shapes
+    local shape shapes n c one r e row wal=wal
+    [ "$1" = work ] || wal="$1: wal"
+    IFS=, read -ra shapes <<<"$3"
     for shape in "${shapes[@]}"; do
         read -r n c one <<<"$shape"
         row="claim $n, complete $n, $c clients"
         [ "$one" = 0 ] || row="claim $n, complete one by one, $c clients"
         for ((r = 0; r < rounds; r++)); do
-            for e in plain ours both none graphile pgboss pgq; do
+            for e in $2; do
                 if has "$(base "$e")" && has "$e" && wanted "$e" "$n" "$c" "$one"; then
-                    figure work "$row" "$e" "$(work_once "$e" "$n" "$c" "$one")"
-                    figure wal "$row" "$e" "$(cut -d' ' -f1 "$dir/wal")"
-                    figure walfull "$row" "$e" "$(cut -d' ' -f2 "$dir/wal")"
+                    figure "$1" "$row" "$e" "$(work_once "$e" "$n" "$c" "$one")"
+                    figure "$wal" "$row" "$e" "$(cut -d' ' -f1 "$dir/wal")"
+                    [ "$1" != work ] || figure walfull "$row" "$e" "$(cut -d' ' -f2 "$dir/wal")"
                 fi
             done
         done
@@ -71,7 +78,7 @@ wanted() { # not all engines in all rows: time is short, and PgQ has one consume
     case "$1.$2.$3.$4" in
     pgq.100.1.0) ;;
     *.100.1.*) false ;;
-    pgq.* | both.*.1 | pgboss.*.1) false ;;
+    pgq.* | both.*.1 | pgboss.*.1 | prototype.*.1 | deferred.*.1) false ;;
     none.10.4.0 | none.100.2.0) ;;
     none.*) false ;;
     pgboss.10.4.0 | pgboss.100.2.0 | pgboss.1.4.0) ;;
