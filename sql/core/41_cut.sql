@@ -75,7 +75,8 @@ begin
     with e as materialized (
         select case when is_called then last_value + 100 else 100 end as next from lease_seq
     ), lq as materialized (
-        select queue, sum(cardinality(seqs))::int as free, min(lease) as low from live where lock_key is null group by queue
+        select queue, sum(cardinality(seqs))::int as free, min(lease) as low
+        from work_queue where lease >= t.free and lock_key is null group by queue
     ), s as materialized (
         select z.*, case when uneven then (
             select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue

@@ -246,6 +246,7 @@ begin
     end if;
     stolen := steal();
     perform mark_leases();
+    new.free := least(new.free, (select min(lease) from live where lock_key is null)); -- one that somebody freed by hand is found again
     new.mark_at := clock_timestamp() + interval '1 s';
     living := now() - setting_interval('node_dead');
     new.want := greatest(20, new.want * 4 / 5, (select 2 * sum(n.slots) from node n where n.heartbeat > living));
@@ -385,7 +386,8 @@ begin
     write := write or kept.unblocked + kept.expired > 0 or p.stolen is not null;
     -- what is to be cut
     if t.more then
-        select coalesce(sum(cardinality(seqs)), 0) into free from work_queue where lease >= t.free and lock_key is null;
+        select coalesce(sum(cardinality(seqs)), 0), coalesce(min(lease), new.free) into free, new.free
+        from work_queue where lease >= new.free and lock_key is null;
     end if;
     wait_ms := coalesce($2, idle_wait());
     whole := must_cut(t, free) or held = 'taken';
@@ -401,7 +403,7 @@ begin
         wait_ms := p.wait_ms;
         write := write or p.wrote;
     elsif d.n > 0 or t.more and free < t.jobs then
-        wait_ms := case when t.more then 10 else 5 end; -- where work is laid ready, what is new stands behind that
+        wait_ms := case when t.more and not t.hasty then 10 else 5 end; -- what is new stands behind the work laid ready
     end if;
     select * into p from step_limits(t, new, which, whole);
     new := p.new;

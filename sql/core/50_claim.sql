@@ -224,7 +224,7 @@ end $$;
 comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
     'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
     'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own. '
-    'from_lease and cursor mean nothing any more: workers of version 1 name them';
+    'from_lease and, here and in its kin, cursor mean nothing any more: workers of version 1 name them';
 
 drop function if exists drop_missing(bigint[]);
 create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# designs: claim + complete of ours beside designs that were not taken (designs/*.sql, DESIGNS.md), in the shapes of work. Both have a
-# second loop beside the workers: the prototype's scheduler, which is pgbench's here, and what moves finished jobs in deferred.
+# designs: claim + complete of ours beside designs that were not taken (designs/*.sql, DESIGNS.md), in the shapes of work. Beside the
+# workers of each runs a loop of pgbench: the prototype's scheduler, and what moves finished jobs in deferred.
 
 setup_deferred() {
     setup_ours deferred
@@ -43,5 +43,5 @@ stop_beside() {
 }
 
 part_designs() {
-    work_of designs "plain both graphile prototype deferred" "${SHAPES:-1 4 0,10 4 0,10 8 0,50 8 0,100 2 0}"
+    work_of designs "plain ours both graphile prototype deferred" "${SHAPES:-1 4 0,10 4 0,10 8 0,50 8 0,100 2 0}"
 }

@@ -10,6 +10,7 @@ hold_secs=${HOLD:-45}
 part_held() {
     local e r
     fact held "for $hold_secs s"
+    fact "held," "${HELD_ROUNDS:-3} rounds"
     for ((r = 0; r < ${HELD_ROUNDS:-3}; r++)); do
         for e in plain "$(best)" graphile pgboss; do
             has "$e" && hold "$e" snapshot

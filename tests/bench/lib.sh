@@ -60,7 +60,7 @@ CONF
     unset PGPORT PGDATABASE PGSERVICE PGPASSWORD
 }
 
-has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # one of queuetop's
+has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # whether queuetop's runs beside it
 
 # sql ENGINE [psql's options]: variants of one engine share its database
 base() { case $1 in insert | push | uncounted | both | none) echo ours ;; *) echo "$1" ;; esac; }

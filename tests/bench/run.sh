@@ -29,7 +29,7 @@ RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
 start_server
 setup
 facts
-rounds_of "$parts"
+[ "$parts" = held ] || rounds_of "$parts"
 for p in $parts; do
     began=$(now)
     say "$p"

@@ -49,7 +49,7 @@ function print_held(   n, k, i, p, e, what, before, after, any) { # a line for e
         p = "held: " what[k]
         for (i = 1; i <= columns[p]; i++) {
             e = column[p, i]
-            if (!any++) print "\n| held for 45 s | engine | " before " | " after " | last : before |\n|---|---|---|---|---|"
+            if (!any++) print "\n| held " fact["held"] " | engine | " before " | " after " | last : before |\n|---|---|---|---|---|"
             # a ratio of two rows of one engine, not of two engines of one row
             value[p, "both", "after"] = value[p, after, e]; value[p, "both", "before"] = value[p, before, e]
             print "| " title[p] " | " name(e) " | " shown(median(value[p, before, e])) " | " shown(median(value[p, after, e])) " | " \
@@ -67,7 +67,7 @@ BEGIN {
     title["wal"] = "the same, bytes of WAL a job without page images"; ratios["wal"] = "ours/graphile both/graphile none/graphile"
     title["walfull"] = "with the page images after a checkpoint"
     title["instructions"] = "the same, instructions a job in the server process"; ratios["instructions"] = "ours/graphile both/graphile both/plain"
-    title["designs"] = "claim + complete, jobs/s"; ratios["designs"] = "both/graphile prototype/graphile deferred/graphile plain/graphile"
+    title["designs"] = "claim + complete beside designs not taken, jobs/s"; ratios["designs"] = "ours/graphile both/graphile prototype/graphile deferred/graphile plain/graphile"
     title["designs: wal"] = "the same, bytes of WAL a job without page images"
     title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"

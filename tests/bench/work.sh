@@ -37,10 +37,10 @@ work_once() { # engine, batch, clients, single
             echo failed | tee "$dir/wal"
             return
         }
+        stop_beside # what it does from here on would count, but not its seconds
         "${as[@]}" "$bin/pg_waldump" --stats -p "$dir/data/pg_wal" -s "$wal" \
             -e "$(sql "$e" -c "select pg_current_wal_flush_lsn()")" 2>/dev/null | sed -n 's/[][%()]/ /g; s/^Total *//p' >"$dir/walstats"
         stop_scheduler
-        stop_beside
         b=$(left "$e")
         if [ "$b" -gt $((n * c * 4 + a / 50)) ] || [ $more = 8 ]; then
             break

@@ -21,16 +21,16 @@ static const struct {
     const char *columns;
 } expected[] = {
     {"backlog",            1,  "state"                                                },
-    {"claim",              6,
+    {"claim",              5,
      "lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms cursor"                                  },
+     "lease_until_ms lease_ms run_timeout_ms"                                         },
     {"claim_or_wait",      7,
      "lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms cursor slot wait_ms"                     },
+     "lease_until_ms lease_ms run_timeout_ms slot wait_ms"                            },
     {"complete",           6,  "seq outcome"                                          },
     {"complete_and_claim", 10,
      "outcome lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms cursor"                                  },
+     "lease_until_ms lease_ms run_timeout_ms"                                         },
     {"extend",             5,  "lease outcome lease_until_ms lease_ms cancel"         },
     {"fail",               10, "seq outcome"                                          },
     {"give_back",          4,  "seq outcome"                                          },

@@ -155,13 +155,63 @@ among_others_jobs(void **state)
     PQfinish(c);
 }
 
+/* Where claims start moves on with each look, not only with each cut: with a snapshot held
+ * somewhere, each finished lease behind it is one more that every claim would have to step over. */
+static void
+claims_start_where_free_ones_do(void **state)
+{
+    PGconn *c = new_cut("start", "q", 2);
+
+    (void)state;
+    pg_run(c, "update tick set want = 20; select t.many('q', 'a', 40)");
+    pg_run(c, "select schedule('test')");
+    pg_run(c, "update tick set cut_at = now() + interval '1 min'"); /* no cut is due */
+    expect(c, "4", "select cardinality(string_to_array(t.claim('n', 4), ','))");
+    expect(c, "4",
+           "select count(*) from work_queue w cross join unnest(seqs) s "
+           "cross join complete('n', array[w.lease], array[w.version], array[s]) where lock_key = "
+           "'n'");
+    expect(c, "0", "select cut from schedule('test')");
+    expect(c, "t",
+           "select free = (select min(lease) from work_queue where lock_key is null) "
+           "from tick order by tick desc limit 1");
+    expect(c, "16", "select cardinality(string_to_array(t.claim('n', 16), ','))");
+    PQfinish(c);
+}
+
+/* A lease that somebody frees by hand, behind where claims start, is found within a second. */
+static void
+freed_by_hand(void **state)
+{
+    PGconn *c = new_cut("by_hand", "q", 1);
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    expect(c, "a,b", "select t.claim('n', 2)");
+    pg_run(c, "select t.push('q', 'd')");
+    core_settle(c);
+    pg_run(c, "update work_queue set lock_key = null, started = null, started_seqs = null, "
+              "lock_timeout = null "
+              "where lease = (select min(lease) from work_queue)");
+    pg_run(c, "update tick set mark_at = '-infinity'"); /* the second is over */
+    core_settle(c);
+    expect(c, "a,c,d", "select t.claim('m', 3)");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(among_others_jobs),       cmocka_unit_test(chunks_hold_one_priority),
-        cmocka_unit_test(the_share_ends_between),  cmocka_unit_test(queues_take_turns),
-        cmocka_unit_test(own_timeouts_own_leases), cmocka_unit_test(all_kinds_in_one_step),
+        cmocka_unit_test(among_others_jobs),
+        cmocka_unit_test(chunks_hold_one_priority),
+        cmocka_unit_test(the_share_ends_between),
+        cmocka_unit_test(queues_take_turns),
+        cmocka_unit_test(own_timeouts_own_leases),
+        cmocka_unit_test(all_kinds_in_one_step),
+        cmocka_unit_test(freed_by_hand),
+        cmocka_unit_test(claims_start_where_free_ones_do),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -1,5 +1,5 @@
 -- Ours with deferred books: an answer only marks its lease as done; move_done(), called again and again beside the scheduler, takes
--- finished jobs into history, hundreds at a time. Just so much that it can be measured. DESIGNS.md says what came of it.
+-- finished jobs into history, hundreds at a time. Just so much that it can be measured, with chunks as large as claims. DESIGNS.md says what came of it.
 set search_path = queues;
 alter table work_queue add column done timestamptz;
 create or replace view live as
