@@ -403,7 +403,7 @@ begin
         wait_ms := p.wait_ms;
         write := write or p.wrote;
     elsif d.n > 0 or t.more and free < t.jobs then
-        wait_ms := case when t.more and not t.hasty then 10 else 5 end; -- what is new stands behind the work laid ready
+        wait_ms := 5;
     end if;
     select * into p from step_limits(t, new, which, whole);
     new := p.new;
