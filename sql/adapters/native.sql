@@ -462,7 +462,7 @@ from {schema}.live w
 cross join lateral (
     select string_agg(id::text, ',' order by o) filter (where o <= 5) as job_ids, max(tries)::int as tries,
            min(most)::int as max_tries, count(*) filter (where started and tries + 1 >= most) as ends, count(*) as n
-    from (select q.id, q.tries, coalesce(q.max_tries, w.max_tries, 5) as most, o, s = any(w.started_seqs) as started
+    from (select q.id, q.tries, coalesce(q.max_tries, w.max_tries, 5) as most, o, w.all_started or s = any(w.started_seqs) as started
           from unnest(w.seqs) with ordinality u (s, o)
           cross join lateral (select id, tries, max_tries from {schema}.queue q
                               where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = s limit 1) q

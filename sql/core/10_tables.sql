@@ -88,25 +88,28 @@ comment on column queue.origin_id is 'The finished job that this one repeats';
 comment on column queue.last_action is 'The last administrative action that changed it (audit)';
 comment on column queue.cancel_asked is 'When an operator asked for the end of the running job';
 
+-- What a claim changes stands at the end: the log of an update leaves out what both versions of a row begin with.
 create table if not exists work_queue (
     lease        bigint not null default nextval('lease_seq'),
-    lock_timeout timestamptz,
-    started      timestamptz,
-    version      int not null default 0,
     batch_order  int not null default 0,
     priority     smallint not null,
     max_tries    smallint,
     history      "char",
+    scattered    boolean,
     queue        text collate "C" not null,
     seqs         bigint[] not null,
-    started_seqs bigint[],
-    lock_key     text collate "C",
     lease_time   interval,
     run_timeout  interval,
-    scattered    boolean,
+    version      int not null default 0,
+    lock_timeout timestamptz,
+    started      timestamptz,
+    lock_key     text collate "C",
+    all_started  boolean,
+    started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
 alter table work_queue add column if not exists scattered boolean; -- version 2
+alter table work_queue add column if not exists all_started boolean;
 create unique index if not exists work_queue_queue on work_queue (queue, lease);
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
@@ -116,6 +119,7 @@ comment on column work_queue.version is 'The claim token: claim sets it, complet
 comment on column work_queue.batch_order is 'Its round within the scheduler step that cut it';
 comment on column work_queue.seqs is 'The jobs (queue.seq) that are still unfinished in it';
 comment on column work_queue.started_seqs is 'Those of them that have been started: a crash counts for these';
+comment on column work_queue.all_started is 'All of them count as started, so that started_seqs need not list them';
 comment on column work_queue.lock_key is 'The node that holds it; NULL = free';
 comment on column work_queue.lock_timeout is 'Until when the lease holds';
 comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So claims need not read queue_config';

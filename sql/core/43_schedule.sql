@@ -61,7 +61,7 @@ declare
 begin
     perform have_day();
     with w as materialized ( -- the caller has locked these rows, and the scheduler's
-        select lease, queue, priority, lock_key, started, started_seqs, max_tries, history, scattered,
+        select lease, queue, priority, lock_key, started, all_started, started_seqs, max_tries, history, scattered,
                case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part) order by 1) end as seqs,
                case when part is null then '{}' else array(select unnest(seqs) except select unnest(part) order by 1) end as rest
         from work_queue where lease = any(leases)
@@ -83,7 +83,7 @@ begin
             select q.* from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
             and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
         cross join lateral (select take_back.count and w.lock_key is not null
-                                   and q.seq = any(coalesce(w.started_seqs, '{}')) as counted) z
+                                   and (w.all_started or q.seq = any(w.started_seqs)) is true as counted) z
     ), k as materialized ( -- the old order; an update joins in any order
         select j.*, nextval('job_seq') as new_seq from (select * from j where becomes <> 'cancelled' order by was) j
     ), u as (

@@ -113,9 +113,9 @@ begin
         select * from unnest(r.q, r.p, r.s, r.l, r.own) v (queue, priority, seq, lease_timeout, own)
     ), w as (
         insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout,
-                                lock_key, started, started_seqs, lock_timeout, version)
+                                lock_key, started, all_started, lock_timeout, version)
         select nextval('lease_seq'), 1, v.queue, v.priority, v.seqs, scattered(v.seqs, 1000), z.lease_time, nullif(c.max_tries, 5),
-               nullif(left(c.history, 1), 'f')::"char", c.run_timeout, node, now(), case when start then v.seqs end,
+               nullif(left(c.history, 1), 'f')::"char", c.run_timeout, node, now(), start,
                now() + coalesce(timeout, z.lease_time, interval '60 s'), 1
         from (select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout
               from v group by queue, priority, case when own then seq end) v

@@ -82,7 +82,7 @@ begin
         end if;
     end loop;
     update work_queue w
-    set lock_key = $1, started = $6, version = w.version + 1, started_seqs = case when $5 then w.seqs end,
+    set lock_key = $1, started = $6, version = w.version + 1, all_started = $5, started_seqs = null,
         lock_timeout = $6 + coalesce($3, w.lease_time, interval '60 s')
     where w.lease = any(taken);
     leases := taken || part;
@@ -97,11 +97,10 @@ language plpgsql as $$
 declare
     part bigint;
 begin
-    insert into work_queue (lease, batch_order, queue, priority, seqs, started_seqs, lock_key, started, lock_timeout, version,
+    insert into work_queue (lease, batch_order, queue, priority, seqs, all_started, lock_key, started, lock_timeout, version,
                             max_tries, history, lease_time, run_timeout, scattered)
-    select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], case when $5 then w.seqs[:$3] end,
-           $1, $6, $6 + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time,
-           w.run_timeout, w.scattered
+    select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], $5, $1, $6,
+           $6 + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time, w.run_timeout, w.scattered
     from work_queue w where w.lease = $2 returning lease into part;
     update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
     return part;
@@ -141,7 +140,7 @@ begin
         end if;
         if jobs = $2 then
             update work_queue x
-            set lock_key = $1, started = at, version = take_lease.version, started_seqs = case when $5 then x.seqs end,
+            set lock_key = $1, started = at, version = take_lease.version, all_started = $5, started_seqs = null,
                 lock_timeout = take_lease.lease_until
             where x.lease = take_lease.lease;
             return;
@@ -238,8 +237,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
         from work_queue w where w.lease = any(leases)
     ), d as (
         delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')
-    update work_queue w set seqs = r.seqs, started_seqs = case when w.started_seqs is not null then r.seqs end
-    from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
+    update work_queue w set seqs = r.seqs from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
 $$;
 comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs that are no more (somebody deleted rows by hand) or whose time was over then out of claimed leases';
 

@@ -416,7 +416,7 @@ begin
     ), u as (
         update work_queue w
         set lock_timeout = greatest(w.lock_timeout, now() + $4),
-            started_seqs = case when $5 is null then w.started_seqs else
+            started_seqs = case when $5 is null or w.all_started then w.started_seqs else
                 array(select s from unnest(w.seqs) s where s = any($5) or s = any(coalesce(w.started_seqs, '{}'))) end
         from g where w.lease = g.lease and w.version = g.version and w.lock_key = $1
         returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs, w.scattered)

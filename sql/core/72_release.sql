@@ -24,7 +24,7 @@ language sql stable security definer set search_path from current set enable_seq
                     when counted then 'counts as a try' when $4 then 'had not started' end as why
         from live w
         join queue q on q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
-        cross join lateral (select $4 and q.seq = any(coalesce(w.started_seqs, '{}')) as counted) c
+        cross join lateral (select $4 and (w.all_started or q.seq = any(w.started_seqs)) is true as counted) c
         where w.lock_key = $1) z
     group by 1, 3 order by 2 desc
 $$;

@@ -43,18 +43,21 @@ hold() { # engine, what is held
     c=$(at $((hold_secs + 1)) "$e") d=$(at $((hold_secs + 9)) "$e")
     wait $holder $pgbench || true
     stop_scheduler
-    [ "${d% *}" -gt 1000 ] || say "$e ran dry: BACKLOG=$((backlog * 2)) lays more ready"
+    [ "${d%% *}" -gt 1000 ] || say "$e ran dry: BACKLOG=$((backlog * 2)) lays more ready"
     figure "held: $2" "jobs/s before" "$e" "$(fall "$a" "$b")"
     figure "held: $2" "jobs/s in its last 8 s" "$e" "$(fall "$c" "$d")"
+    figure "held: $2" "pages a job before" "$e" "$(pages_a_job "$a" "$b")"
+    figure "held: $2" "pages a job in its last 8 s" "$e" "$(pages_a_job "$c" "$d")"
 }
-at() { # seconds since start, engine: jobs left and the server's time then
+at() { # seconds since start, engine: jobs left, the server's time and pages read then
     # a stated time is measured, so this sleeps until it has come
     sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print (d > 0 ? d : 0) }')"
     local t
     t=$(now)
-    echo "$(left "$2")" "$t"
+    echo "$(left "$2")" "$t" "$(pages "$2")"
 }
 fall() { awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, " "); split(b, y, " "); printf "%.0f", (x[1] - y[1]) / (y[2] - x[2]) }'; }
+pages_a_job() { awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, " "); split(b, y, " "); n = x[1] - y[1]; printf "%.1f", (y[3] - x[3]) / (n > 0 ? n : 1) }'; }
 
 hold_nothing() { sleep "$hold_secs"; }
 hold_a_busy_process() { timeout "$hold_secs" bash -c 'while :; do :; done' || true; }

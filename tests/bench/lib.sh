@@ -96,6 +96,10 @@ stop_scheduler() {
     scheduler_pid=
 }
 
+pages() { # engine: pages of its tables and indexes read so far; what backends have counted shows within a second
+    sql "$1" -c "select sum(coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0) + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))
+        from pg_statio_user_tables"
+}
 now() { # a clock that nobody sets, in seconds
     local up
     read -r up _ </proc/uptime

@@ -42,18 +42,18 @@ function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
     }
     if (part in note) print "\n" note[part]
 }
-function print_held(   n, k, i, p, e, what, before, after, any) { # a line for each thing held and engine
+function print_held(   n, k, i, p, e, what, before, after, pages, any) { # a line for each thing held and engine
     n = split("nothing|snapshot|open push|a busy process|pg_dump", what, "|")
-    before = "jobs/s before"; after = "jobs/s in its last 8 s"
+    before = "jobs/s before"; after = "jobs/s in its last 8 s"; pages = "pages a job"
     for (k = 1; k <= n; k++) {
         p = "held: " what[k]
         for (i = 1; i <= columns[p]; i++) {
             e = column[p, i]
-            if (!any++) print "\n| held " fact["held"] " | engine | " before " | " after " | last : before |\n|---|---|---|---|---|"
+            if (!any++) print "\n| held " fact["held"] " | engine | " before " | " after " | last : before | " pages " before | in its last 8 s |\n|---|---|---|---|---|---|---|"
             # a ratio of two rows of one engine, not of two engines of one row
             value[p, "both", "after"] = value[p, after, e]; value[p, "both", "before"] = value[p, before, e]
             print "| " title[p] " | " name(e) " | " shown(median(value[p, before, e])) " | " shown(median(value[p, after, e])) " | " \
-                ratio(p, "both", "after", "before") " |"
+                ratio(p, "both", "after", "before") " | " median(value[p, pages " before", e]) " | " median(value[p, pages " in its last 8 s", e]) " |"
         }
     }
     if (any) print "\n" note["held"]
@@ -84,7 +84,7 @@ BEGIN {
     note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. Jobs are counted in the tables."
     note["instructions"] = "One client, counted by valgrind: the kernel, the disk and the scheduler left out."
     note["counters"] = "Uncounted: complete writes nothing to delta."
-    note["level"] = "A pusher replaces what is done."
+    note["level"] = "A pusher replaces what is done. Pages: of tables and indexes, each time one is looked at."
     note["held"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."

@@ -90,11 +90,13 @@ wait_until_full(PGconn *conn)
         assert_true(left_ms > 0);
         poll(NULL, 0, 10);
     }
-    pg_wait(conn,
-            "select string_agg(lock_key || n, ' ' order by lock_key) from "
-            "(select lock_key, sum(cardinality(started_seqs)) as n from queues.work_queue "
-            " where lock_key in ('killed', 'stopped') group by 1) z",
-            "killed4 stopped4", WAIT_MS);
+    pg_wait(
+        conn,
+        "select string_agg(lock_key || n, ' ' order by lock_key) from "
+        "(select lock_key, sum(cardinality(case when all_started then seqs else started_seqs end)) "
+        " as n from queues.work_queue"
+        " where lock_key in ('killed', 'stopped') group by 1) z",
+        "killed4 stopped4", WAIT_MS);
 }
 
 static void

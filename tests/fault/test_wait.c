@@ -133,7 +133,8 @@ silence_while_a_job_runs(void **state)
                   "-d \"host=%s user=%s dbname=busy\" work --timeout 30s -- sh -c 'read x <%s'",
                   relay.dir, PQuser(conn), gate);
     pg_run(conn, "select queues.push('q')");
-    pg_wait(conn, "select count(*) from queues.work_queue where started_seqs <> '{}'", "1",
+    pg_wait(conn,
+            "select count(*) from queues.work_queue where all_started or started_seqs <> '{}'", "1",
             WAIT_MS);
     snprintf(sql, sizeof sql, "select backend_pid <> %s from queues.node",
              pg_value(conn, "select backend_pid from queues.node"));

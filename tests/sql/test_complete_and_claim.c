@@ -84,7 +84,9 @@ what_claim_says(void **state)
     expect(c, "b",
            "select payload->>'name' from complete_and_claim('n', '{}', '{}', '{}', null, null, 1, "
            "null, '{q}', false)");
-    expect(c, "1", "select count(*) from work_queue where started_seqs is null and lock_key = 'n'");
+    expect(c, "1",
+           "select count(*) from work_queue where not all_started and started_seqs is null and "
+           "lock_key = 'n'");
     PQfinish(c);
 }
 

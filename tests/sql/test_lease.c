@@ -118,11 +118,11 @@ extend_never_shortens(void **state)
     pg_run(c, "select t.push('q', 'b')");
     core_settle(c);
     expect(c, "b", "select t.claim('n', 1)");
-    pg_run(c, "create table t.w as select lease, version, seqs, started_seqs, lock_key, started "
+    pg_run(c, "create table t.w as select lease, version, seqs, all_started, lock_key, started "
               "from work_queue");
     expect(c, "extended", "select t.extend('n', by => '2 h')");
     expect(c, "0",
-           "select count(*) from (select lease, version, seqs, started_seqs, lock_key, started from"
+           "select count(*) from (select lease, version, seqs, all_started, lock_key, started from"
            " work_queue except select * from t.w) z");
     core_check(c);
     PQfinish(c);
