@@ -100,9 +100,9 @@ SQL
         levels=(10000 1000000)
         [ $((r % 2)) = 0 ] || levels=(1000000 10000)
         for level in "${levels[@]}"; do
-            prepare ours $level 10
+            prepare ours "$level" 10
             start_scheduler
-            "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level=$level ours >"$dir/refill.out" 2>&1 &
+            "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level="$level" ours >"$dir/refill.out" 2>&1 &
             bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
             read -r a t0 < <(finished)
             p0=$(pages ours)
