@@ -89,7 +89,7 @@ wanted() { # not all engines in all rows: time is short, and PgQ has one consume
 # level: ours with 10,000 and with 1,000,000 waiting, held at that level by a pusher that replaces what is done. Every
 # second round begins with the million: whatever drifts here meets both. Pages a job don't depend on the machine.
 part_level() {
-    local r level levels a b t0 t1 p0 p1 e row="claim 10, complete 10, 4 clients"
+    local r level levels pusher a b t0 t1 p0 p1 e row="claim 10, complete 10, 4 clients"
     e=$(best)
     cat >"$dir/refill" <<SQL
 select greatest(0, least(20000, :level - sum(ready + running)))::int as n from queues.overview() \\gset
@@ -103,13 +103,14 @@ SQL
             prepare ours "$level" 10
             start_scheduler
             "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level="$level" ours >"$dir/refill.out" 2>&1 &
+            pusher=$! # not $! below: what feeds a read would be waited for, and this push into the next run
             bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
             read -r a t0 < <(finished)
             p0=$(pages ours)
             bench "$e" "$(script "$e" 10 0)" 4 "$secs" -D l='{}' -D v='{}' -D s='{}'
             read -r b t1 < <(finished)
             p1=$(pages ours)
-            wait $!
+            wait $pusher
             stop_scheduler
             figure level "$row" "$level" "$(awk -v n=$((b - a)) -v t0="$t0" -v t1="$t1" 'BEGIN { printf "%.0f", n / (t1 - t0) }')"
             figure level "pages a job, the pusher's included" "$level" "$(per $((p1 - p0)) $((b - a)) %.1f)"
