@@ -103,7 +103,7 @@ SQL
             prepare ours "$level" 10
             start_scheduler
             "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level="$level" ours >"$dir/refill.out" 2>&1 &
-            pusher=$! # not $! below: what feeds a read would be waited for, and this push into the next run
+            pusher=$! # below, $! is what feeds a read: the pusher would go on pushing into the next run
             bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
             read -r a t0 < <(finished)
             p0=$(pages ours)
