@@ -56,7 +56,7 @@ comment on function wake_workers() is 'After a cut: wakes as many of those that 
 
 create or replace function idle_wait() returns int
 language sql volatile set search_path from current as
-$$ select case when slot_waits(0) then 500 else 50 end $$;
+$$ select case when slot_waits(0) then 1000 else 50 end $$;
 comment on function idle_wait() is 'When the scheduler should look again, in ms: a worker that waits looks itself as soon as something is pushed';
 
 create or replace function take_new(t tick, node text, n int, timeout interval, queues text[], start boolean,
@@ -357,7 +357,7 @@ begin
         execute format('listen %I', slot_channel(0));
     end if;
     late := not waits and is_late();
-    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, 500) s;
+    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, case when quiet < interval '2 s' then 500 else 1000 end) s;
     if waits and not active then
         perform pg_advisory_unlock_all();
         waits := false;

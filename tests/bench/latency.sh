@@ -38,7 +38,7 @@ part_latency() {
             bench "$e" "$dir/$e.tick" 1 2 -R 100 # into its stride
             wc -l <"$dir/waits" >"$dir/waits.begin"
             bench "$e" "$dir/$e.tick" 1 $((secs * 2)) -R 100
-            [ $r != 0 ] || idle "$e" $pid
+            idle "$e" $pid
             kill $pid 2>/dev/null || true
             wait $pid 2>/dev/null || true
             stop_scheduler
