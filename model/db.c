@@ -244,6 +244,8 @@ close_connection(struct db *db)
     loop_rewatch(db->loop, db->watch, -1, 0);
     PQfinish(db->conn);
     db->conn = NULL;
+    pipeline_forget(db);
+    db->is_own = false;
     db->is_cancelling = false;
     db->serial++;
 }
@@ -420,6 +422,12 @@ int
 db_backend_pid(const struct db *db)
 {
     return is_connected(db) ? PQbackendPID(db->conn) : 0;
+}
+
+void
+db_own_session(struct db *db)
+{
+    db->is_own = db->conn != NULL;
 }
 
 void

@@ -97,6 +97,9 @@ typedef void db_notify_fn(void *ctx, const char *channel);
 void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
 /* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
 int db_backend_pid(const struct db *db);
+/* The server has confirmed that process, so no pooler stands between: until it connects anew, a
+ * statement that is sent twice in a row is parsed once. */
+void db_own_session(struct db *db);
 /* Called when the state has changed or a connection attempt has failed; may call anything. */
 void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
 

@@ -66,8 +66,28 @@ timeout_of(const struct db *db, const struct call *c)
 
 /* --- sending --- */
 
+void
+pipeline_forget(struct db *db)
+{
+    free(db->parsed);
+    db->parsed = NULL;
+}
+
+/* Behind a pooler the unnamed statement may be another client's. */
 static bool
-send_statement(PGconn *conn, const struct db_stmt *s)
+is_parsed(struct db *db, const char *sql)
+{
+    if (!db->is_own)
+        return false;
+    if (db->parsed && strcmp(db->parsed, sql) == 0)
+        return true;
+    pipeline_forget(db);
+    db->parsed = xstrdup(sql);
+    return false;
+}
+
+static bool
+send_statement(struct db *db, const struct db_stmt *s)
 {
     size_t n = (size_t)s->nparams;
     const char **values = xcalloc(n, sizeof *values);
@@ -78,7 +98,10 @@ send_statement(PGconn *conn, const struct db_stmt *s)
         lengths[i] = s->params[i].len;
         formats[i] = s->params[i].binary;
     }
-    int ok = PQsendQueryParams(conn, s->sql, s->nparams, NULL, values, lengths, formats, 0);
+    int ok =
+        is_parsed(db, s->sql)
+            ? PQsendQueryPrepared(db->conn, "", s->nparams, values, lengths, formats, 0)
+            : PQsendQueryParams(db->conn, s->sql, s->nparams, NULL, values, lengths, formats, 0);
     free(values);
     free(lengths);
     free(formats);
@@ -86,9 +109,9 @@ send_statement(PGconn *conn, const struct db_stmt *s)
 }
 
 static bool
-send_plain(PGconn *conn, const char *sql)
+send_plain(struct db *db, const char *sql)
 {
-    return send_statement(conn, &(struct db_stmt){.sql = sql});
+    return send_statement(db, &(struct db_stmt){.sql = sql});
 }
 
 static bool
@@ -104,7 +127,7 @@ send_settings(struct db *db, const struct call *c)
     };
     bool zone = c->what.timezone != NULL;
     return send_statement(
-        db->conn, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
+        db, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
 }
 
 static bool
@@ -112,16 +135,18 @@ send_step(struct db *db, const struct call *c, int step)
 {
     int i = statement_of(c, step);
 
-    if (i >= 0 && c->what.script && c->stmts[i].nparams == 0)
+    if (i >= 0 && c->what.script && c->stmts[i].nparams == 0) {
+        pipeline_forget(db);
         return PQsendQuery(db->conn, c->stmts[i].sql) == 1;
+    }
     if (i >= 0)
-        return send_statement(db->conn, &c->stmts[i]);
+        return send_statement(db, &c->stmts[i]);
     if (step == commit_step(c))
-        return send_plain(db->conn, c->what.dry ? "rollback" : "commit");
+        return send_plain(db, c->what.dry ? "rollback" : "commit");
     if (step == 0)
-        return send_plain(
-            db->conn, db->read_only ? "begin transaction isolation level repeatable read read only"
-                                    : "begin transaction isolation level read committed");
+        return send_plain(db, db->read_only
+                                  ? "begin transaction isolation level repeatable read read only"
+                                  : "begin transaction isolation level read committed");
     return send_settings(db, c);
 }
 
@@ -232,7 +257,7 @@ roll_back(struct db *db)
     if (PQtransactionStatus(db->conn) == PQTRANS_IDLE)
         return true;
     bool is_pipeline = PQpipelineStatus(db->conn) != PQ_PIPELINE_OFF;
-    bool ok = !db->flight.is_rolling_back && send_plain(db->conn, "rollback");
+    bool ok = !db->flight.is_rolling_back && send_plain(db, "rollback");
     if (ok && is_pipeline)
         ok = PQpipelineSync(db->conn) == 1;
     db->flight.is_rolling_back = true;
@@ -264,6 +289,7 @@ take_error(struct db *db, const PGresult *res)
     struct db_reply *reply = &f->call->reply;
 
     bool is_libpqs = !PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    pipeline_forget(db); /* it may be the parsing that failed, or what it was parsed for */
     if (f->failed_step >= 0 || f->is_rolling_back)
         return;
     if (is_libpqs && PQstatus(db->conn) == CONNECTION_BAD)

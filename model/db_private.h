@@ -107,6 +107,8 @@ struct db {
     int serial; /* of the connection attempt: late answers of helper threads are known by it */
     int watch, timer, kick_timer, wait_timer, tls_timer;
     int tls_wait_ms;
+    bool is_own;        /* the session is nobody else's (db_own_session) */
+    char *parsed;       /* then the text of the server's unnamed statement; NULL = not known */
     bool is_cancelling; /* a cancel request for this connection is on its way */
     struct attempt attempt;
     char *host, *name, *user;
@@ -169,6 +171,7 @@ void connect_forget(struct db *db); /* frees the attempt */
 void pipeline_send(struct db *db, struct call *c); /* to BUSY */
 void pipeline_go_on(struct db *db, short revents); /* the socket of a READY or BUSY db is ready */
 bool pipeline_in_doubt(const struct db *db);       /* if the connection broke now */
+void pipeline_forget(struct db *db);               /* which statement is parsed */
 
 /* db_stall.c */
 void stall_arm(struct db *db);

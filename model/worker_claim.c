@@ -120,6 +120,7 @@ pace_idle(struct worker *w, const struct queue_sleep *sleep)
     if (sleep->slot >= 0) {
         w->listen_slot = sleep->slot;
         w->listen_pid = db_backend_pid(w->db);
+        db_own_session(w->db);
     }
     if (sleep->slot >= 0) {
         w->idle_wait_ms = 0;

@@ -224,6 +224,65 @@ chain_next(void *ctx, struct db_reply *reply)
 }
 
 static void
+get_bare(struct fixture *f, struct db *db, const char *sql, struct heard *h)
+{
+    const struct db_stmt stmt = {.sql = sql};
+
+    *h = (struct heard){.failed_at = -1};
+    db_ask(db, &(struct db_call){.stmts = &stmt, .n = 1, .bare = true}, -1, hear, h);
+    until(f, &h->done);
+}
+
+/* Whether the server was told the text anew shows where its answer must change. After that it is
+ * told, and by a new connection, and always where a pooler may stand between. */
+static void
+test_own_session_parses_once(void **state)
+{
+    static const char sql[] = "select * from once.t";
+    struct fixture *f = *state;
+    struct db *db = open_db(f, NULL, (struct db_options){0});
+    struct heard h;
+
+    get(f, db, "create schema once", &h);
+    get(f, db, "create table once.t as select 'a' as a", &h);
+    for (int own = 0; own < 2; own++) {
+        if (own)
+            db_own_session(db);
+        get_bare(f, db, sql, &h);
+        get_bare(f, db, sql, &h);
+        assert_string_equal(h.text, "a");
+        get_once(f, NULL, own ? "alter table once.t add c text" : "alter table once.t add b text",
+                 &h);
+        get_bare(f, db, sql, &h);
+        assert_string_equal(h.err.sqlstate, own ? "0A000" : "");
+        get_bare(f, db, sql, &h);
+        assert_string_equal(h.err.text, "");
+        assert_string_equal(h.text, "a");
+    }
+    get_bare(f, db, "select 1/0", &h); /* parsed, and yet it fails */
+    get_bare(f, db, "select 1/0", &h);
+    assert_string_equal(h.err.sqlstate, "22012");
+    get_bare(f, db, "select 1/", &h);
+    get_bare(f, db, "select 1/", &h);
+    assert_string_equal(h.err.sqlstate, "42601");
+    get(f, db, sql, &h); /* between, a transaction: its COMMIT is what is parsed */
+    get_bare(f, db, sql, &h);
+    assert_string_equal(h.text, "a");
+    get_bare(f, db, "select pg_backend_pid()", &h);
+    char kill[60];
+    snprintf(kill, sizeof kill, "select pg_terminate_backend(%.12s, 10000)", h.text);
+    get_bare(f, db, sql, &h);
+    get_once(f, NULL, kill, &h);
+    struct err e;
+    while (db_state(db) == DB_READY)
+        assert_true(loop_turn(f->loop, 10, &e));
+    get_bare(f, db, sql, &h);
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "a");
+    db_free(db);
+}
+
+static void
 test_order(void **state)
 {
     struct fixture *f = *state;
@@ -350,6 +409,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_failed_statement_is_named, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_dry_and_read_only, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_script, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_own_session_parses_once, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_order, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_freeing, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_terminated_backend, db_setup, db_teardown),
