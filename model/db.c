@@ -425,9 +425,11 @@ db_backend_pid(const struct db *db)
 }
 
 void
-db_own_session(struct db *db)
+db_own_session(struct db *db, bool is_own)
 {
-    db->is_own = db->conn != NULL;
+    if (!is_own)
+        pipeline_forget(db); /* what is sent from here on is not noted */
+    db->is_own = is_own && db->conn;
 }
 
 void

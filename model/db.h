@@ -4,7 +4,7 @@
  * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
  * 10 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
  * (3 s: asks the server to cancel; 8 s: drops the socket). Works through a transaction pooler:
- * unnamed statements, nothing that outlives a transaction. */
+ * unnamed statements, nothing that outlives a transaction (but see db_own_session). */
 #ifndef MODEL_DB_H
 #define MODEL_DB_H
 
@@ -97,9 +97,10 @@ typedef void db_notify_fn(void *ctx, const char *channel);
 void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
 /* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
 int db_backend_pid(const struct db *db);
-/* The server has confirmed that process, so no pooler stands between: until it connects anew, a
- * statement that is sent twice in a row is parsed once. */
-void db_own_session(struct db *db);
+/* Whether the server has just confirmed that process, so that no pooler stands between: then a
+ * statement that is sent twice in a row is parsed once, until told otherwise or connected anew.
+ * Where its columns have changed meanwhile (an upgrade) it fails once, with SQLSTATE 0A000. */
+void db_own_session(struct db *db, bool is_own);
 /* Called when the state has changed or a connection attempt has failed; may call anything. */
 void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
 

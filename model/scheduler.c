@@ -199,10 +199,9 @@ pace(struct scheduler *s, const struct queue_step *step)
         s->news_ms = now;
     s->was_short = is_short;
     s->is_waiting = step->waits;
-    if (step->waits) {
+    db_own_session(s->db, step->waits);
+    if (step->waits)
         s->listen_pid = db_backend_pid(s->db);
-        db_own_session(s->db);
-    }
     watch_waiter(s, step, now);
     s->look_ms = now < s->distrust_ms && step->active && !step->waits ? LOOK_MS : step->look_ms;
     s->step_ms = now + (step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);

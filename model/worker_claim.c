@@ -117,10 +117,10 @@ pace_idle(struct worker *w, const struct queue_sleep *sleep)
         return;
     }
     w->sleep_slot = sleep->slot;
+    db_own_session(w->db, sleep->slot >= 0);
     if (sleep->slot >= 0) {
         w->listen_slot = sleep->slot;
         w->listen_pid = db_backend_pid(w->db);
-        db_own_session(w->db);
     }
     if (sleep->slot >= 0) {
         w->idle_wait_ms = 0;

@@ -118,8 +118,8 @@ comment on table work_queue is 'Leases: one row is one lease on a chunk of one q
 comment on column work_queue.version is 'The claim token: claim sets it, complete, fail and extend must name it';
 comment on column work_queue.batch_order is 'Its round within the scheduler step that cut it';
 comment on column work_queue.seqs is 'The jobs (queue.seq) that are still unfinished in it';
-comment on column work_queue.started_seqs is 'Those of them that have been started: a crash counts for these';
-comment on column work_queue.all_started is 'All of them count as started, so that started_seqs need not list them';
+comment on column work_queue.started_seqs is 'Those of them that have been started, where not all have (all_started): a crash counts for these';
+comment on column work_queue.all_started is 'All of them count as started, so started_seqs lists none';
 comment on column work_queue.lock_key is 'The node that holds it; NULL = free';
 comment on column work_queue.lock_timeout is 'Until when the lease holds';
 comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So claims need not read queue_config';

@@ -247,7 +247,7 @@ begin
     stolen := steal();
     perform mark_leases();
     new.free := least(new.free, (select min(lease) from live where lock_key is null)); -- one that somebody freed by hand is found again
-    new.mark_at := clock_timestamp() + interval '1 s';
+    new.mark_at := clock_timestamp() + interval '900 ms'; -- an idle scheduler comes once a second, to the millisecond
     living := now() - setting_interval('node_dead');
     new.want := greatest(20, new.want * 4 / 5, (select 2 * sum(n.slots) from node n where n.heartbeat > living));
     new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);

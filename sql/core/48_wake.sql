@@ -346,7 +346,12 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
+    rest   int := 500;
 begin
+    if quiet >= interval '2 s' and not exists (select from queue where state = 'blocked' and concurrency_key is not null)
+       and not exists (select from queue_config where max_running is not null) then
+        rest := 1000; -- nothing waits for a job's end, of which nobody is notified
+    end if;
     waits := false;
     if direct then
         perform pg_advisory_unlock_all(); -- the session is the scheduler's own
@@ -357,7 +362,7 @@ begin
         execute format('listen %I', slot_channel(0));
     end if;
     late := not waits and is_late();
-    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, case when quiet < interval '2 s' then 500 else 1000 end) s;
+    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, rest) s;
     if waits and not active then
         perform pg_advisory_unlock_all();
         waits := false;
@@ -369,4 +374,5 @@ begin
 end $$;
 comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which nothing was new for so long (quiet): '
     'where no worker waits to be woken by a push, this session does (waits), until the next call; through a pooler it asks is_new() '
-    'each look_ms. backend_pid: as in claim_or_wait. listening: it has waited before on this connection';
+    'each look_ms. Twice a second without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. '
+    'listening: it has waited before on this connection';

@@ -48,7 +48,7 @@ begin
            coalesce(q.fails, 0), coalesce(q.retried, 0), coalesce(q.cancelled, 0), coalesce(q.lost, 0), coalesce(q.run_ms, 0), coalesce(q.blocked, 0)
     from q full join queue_config c on c.queue = q.queue;
 end $$;
-comment on function overview() is 'One row a queue: exact counts by state, since when its oldest waiting job has been ready (half a second old at most; with more than a '
+comment on function overview() is 'One row a queue: exact counts by state, since when its oldest waiting job has been ready (a second old at most; with more than a '
     'thousand queues and priorities, as old as summing them can be had for a twentieth of the time), '
     'and what was ever pushed, completed, failed for good, retried. Costs the same at any number of jobs';
 

@@ -246,8 +246,7 @@ test_own_session_parses_once(void **state)
     get(f, db, "create schema once", &h);
     get(f, db, "create table once.t as select 'a' as a", &h);
     for (int own = 0; own < 2; own++) {
-        if (own)
-            db_own_session(db);
+        db_own_session(db, own == 1);
         get_bare(f, db, sql, &h);
         get_bare(f, db, sql, &h);
         assert_string_equal(h.text, "a");
@@ -266,6 +265,11 @@ test_own_session_parses_once(void **state)
     get_bare(f, db, "select 1/", &h);
     assert_string_equal(h.err.sqlstate, "42601");
     get(f, db, sql, &h); /* between, a transaction: its COMMIT is what is parsed */
+    get_bare(f, db, sql, &h);
+    assert_string_equal(h.text, "a");
+    db_own_session(db, false);
+    get_bare(f, db, "select 'b'", &h);
+    db_own_session(db, true);
     get_bare(f, db, sql, &h);
     assert_string_equal(h.text, "a");
     get_bare(f, db, "select pg_backend_pid()", &h);

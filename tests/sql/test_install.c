@@ -133,17 +133,28 @@ from_version_one(void **state)
     struct fixture *f = *state;
 
     must_install(f, (struct install_options){.schema = "q"});
-    pg_run(f->conn, "set search_path to q; drop view new_delta cascade; drop function overview();"
-                    " alter table delta drop blocked, drop waits, drop runs;"
-                    " alter table counter drop blocked; update meta set version = 1;"
-                    " create function overview() returns table (queue text, ready bigint)"
-                    "  language sql as 'select null::text, null::bigint'");
+    pg_run(
+        f->conn,
+        "set search_path to q; drop view new_delta cascade; drop function overview();"
+        " alter table delta drop blocked, drop waits, drop runs;"
+        " alter table counter drop blocked; update meta set version = 1;"
+        " drop view live cascade; alter table work_queue drop scattered, drop all_started;"
+        " create view live as select w.* from work_queue w;"
+        " insert into queue (id, queue) values (gen_random_uuid(), 'claimed');"
+        " insert into work_queue (lease, priority, queue, seqs, started_seqs, version, lock_key,"
+        " started, lock_timeout) select 100, 5, queue, array[seq], array[seq], 1, 'n', now(), now()"
+        " from queue; select nextval('lease_seq');"
+        " create function overview() returns table (queue text, ready bigint)"
+        "  language sql as 'select null::text, null::bigint'");
     must_install(f, (struct install_options){.schema = "q", .migrate = true, .dry_run = true});
     must_say(f, "schema q: version 2 would be made from version 1 (");
     must_install(f, (struct install_options){.schema = "q", .migrate = true});
     must_say(f, "schema q: version 2 made from version 1 (");
     pg_run(f->conn, "insert into delta (queue, priority, blocked) values ('a', 5, 3)");
-    assert_string_equal(pg_value(f->conn, "select blocked from overview()"), "3");
+    assert_string_equal(pg_value(f->conn, "select sum(blocked) from overview()"), "3");
+    pg_run(f->conn, "select schedule('s')"); /* the lease of before is over: its try counts */
+    assert_string_equal(pg_value(f->conn, "select concat(tries, error) from queue"),
+                        "1worker lost: its lease expired");
     must_install(f, (struct install_options){.schema = "q"});
     must_say(f, "version 2 is there, nothing to change (");
 }

@@ -129,6 +129,31 @@ node_start(PGconn *c, const char *expected, const char *session, const char *mor
         expected);
 }
 
+/* Where nothing is new it comes twice a second, then once; not where a job may wait for the end of
+ * another, which nobody is notified of. */
+static void
+how_soon_it_comes_again(void **state)
+{
+    static const char once[] = "select wait_ms > 500 from schedule_or_wait('s', '2 s')";
+    PGconn *c = core_new("soon");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue) values ('q')");
+    pg_run(c, once); /* it takes over and looks at everything */
+    expect(c, "f", "select wait_ms > 500 from schedule_or_wait('s', '1 s')");
+    expect(c, "t", once);
+    pg_run(c, "update queue_config set max_running = 1");
+    expect(c, "f", once);
+    pg_run(c, "update queue_config set max_running = null");
+    expect(c, "t", once);
+    pg_run(c, "insert into queue (queue, concurrency_key) values ('q', 'k'), ('q', 'k')");
+    for (int i = 0; i < 40; i++)
+        pg_run(c, once);
+    expect(c, "1", "select count(*) from queue where state = 'blocked'");
+    expect(c, "f", once);
+    PQfinish(c);
+}
+
 static const char one[] = "00000000-0000-4000-8000-000000000001",
                   two[] = "00000000-0000-4000-8000-000000000002";
 
@@ -249,6 +274,7 @@ main(void)
         cmocka_unit_test(takeover_rescans),
         cmocka_unit_test(a_step_is_all_or_nothing),
         cmocka_unit_test(an_idle_step_writes_nothing),
+        cmocka_unit_test(how_soon_it_comes_again),
         cmocka_unit_test(a_name_is_one_process),
         cmocka_unit_test(two_of_a_name_at_once),
         cmocka_unit_test(only_a_living_node_claims),
