@@ -247,8 +247,8 @@ store_look_on(struct store *s)
 {
     struct jobs_window *w = &s->window;
 
-    if (is_busy(s) || !w->resume || may_look_on(w))
-        return;
+    if (!s->slots[TOPIC_JOBS].info.has_data || !w->resume || may_look_on(w))
+        return; /* while a refresh is under way it is only noted: who draws goes on asking */
     w->look_to = looked_before(w) + w->scan + w->scan_most;
     store_more_jobs(s, 1);
 }

@@ -69,7 +69,7 @@ begin
         delete from work_queue d using w where d.lease = w.lease and w.rest = '{}'
     ), wu as (
         update work_queue u set seqs = w.rest,
-               started_seqs = array(select unnest(u.started_seqs) intersect select unnest(w.rest))
+               started_seqs = case when u.started_seqs is not null then array(select unnest(u.started_seqs) intersect select unnest(w.rest)) end
         from w where u.lease = w.lease and w.rest <> '{}'
     ), j as materialized (
         select q.id, q.queue, q.priority, q.tries, q.seq as was, w.lock_key, w.started, w.history,

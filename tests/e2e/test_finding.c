@@ -57,7 +57,17 @@ bounded(void **state)
     vt_keys(&vt, "C-u text:payload.customer.name=Acme");
     vt_want(&vt, "none among 16,000 payloads; PgDn looks at more");
     vt_want(&vt, "16,000 looked at");
-    vt_keys(&vt, "enter pgdn");
+    vt_keys(&vt, "enter");
+    PGconn *lock = pg_connect(con_dsn());
+    pg_run(lock, "begin; lock table queues.queue in access exclusive mode");
+    pg_wait(con_db(),
+            "select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and "
+            "datname = current_database()",
+            "t", 20000);
+    vt_keys(&vt, "pgdn"); /* while a refresh is under way */
+    vt_settle(&vt, 100);
+    pg_run(lock, "rollback");
+    PQfinish(lock);
     vt_want(&vt, "1 of 1");
     vt_gone(&vt, "looked at");
     vt_keys(&vt, "/ C-u text:queue:mail.sent");
