@@ -192,7 +192,8 @@ typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_st
 struct queue_stepper { /* who asks for a step */
     const char *holder;
     int64_t quiet_ms;  /* since a step did something or was told to come back soon: after a second
-                          this session may wait in a slot, as an idle worker does */
+                          this session may wait in a slot, as an idle worker does; after two the
+                          steps are a second apart */
     bool is_listening; /* an earlier step on this connection waited */
 };
 void queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx);

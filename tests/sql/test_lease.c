@@ -118,12 +118,14 @@ extend_never_shortens(void **state)
     pg_run(c, "select t.push('q', 'b')");
     core_settle(c);
     expect(c, "b", "select t.claim('n', 1)");
-    pg_run(c, "create table t.w as select lease, version, seqs, all_started, lock_key, started "
-              "from work_queue");
+    pg_run(c,
+           "create table t.w as select lease, version, seqs, all_started, started_seqs, lock_key, "
+           "started from work_queue");
     expect(c, "extended", "select t.extend('n', by => '2 h')");
-    expect(c, "0",
-           "select count(*) from (select lease, version, seqs, all_started, lock_key, started from"
-           " work_queue except select * from t.w) z");
+    expect(
+        c, "0",
+        "select count(*) from (select lease, version, seqs, all_started, started_seqs, lock_key, "
+        "started from work_queue except select * from t.w) z");
     core_check(c);
     PQfinish(c);
 }
