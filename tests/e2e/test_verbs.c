@@ -340,7 +340,8 @@ test_leases(void **state)
     free(out);
     expect(conn, "2", "select sum(cardinality(seqs)) from work_queue where lock_key = 'n1'");
     out = run(0, "release --node n1 --all --force --dry-run");
-    has(errors(out), "last heartbeat 0s ago");
+    has(errors(out), "last heartbeat "); /* of what age, the load decides */
+    has(errors(out), " ago");
     free(out);
     out = run(0, "release --node n1 --all --force --yes --no-count");
     assert_string_equal(out, "2 jobs ready\n");

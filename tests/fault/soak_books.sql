@@ -133,9 +133,15 @@ with s as (
 select 'rate' as check, 'starts above burst + rate: ' || max(k - 20 * extract(epoch from at) + best)::int - 10 as what
 from w having max(k - 20 * extract(epoch from at) + best) > 10 + 20 * 0.1;
 
+-- A time that is over no longer counts once the job was requeued. The second: a claim's time is when it began to look.
+create view soak.requeued as
+select (r ->> 'id')::uuid as id, b.at from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
+where a.verb = 'requeue' and r ->> 'state' is not null;
+
 create view soak.bad_expired as
 select 'expired' as check, 'claimed after its time: ' || r.job as what from soak.run r join soak.push p on p.id = r.job
 where r.claimed > p.expires_at
+  and not exists (select from soak.requeued q where q.id = r.job and q.at > p.expires_at and q.at < r.claimed + interval '1 s')
 union all
 select 'expired', 'ended for its time, before it: ' || h.id from queues.history h join soak.push p using (id)
 where h.state = 'cancelled' and h.error = 'expired' and h.finished < p.expires_at;

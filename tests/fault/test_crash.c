@@ -19,7 +19,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { JOBS = 2000, WORKERS = 4, SLOTS = 4, WAIT_MS = 50000 };
+enum { JOBS = 2000, WORKERS = 4, SLOTS = 4, WAIT_MS = 120000 };
 
 static const char *const names[WORKERS] = {"killed", "stopped", "calm", "quiet"};
 

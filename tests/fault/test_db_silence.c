@@ -13,7 +13,7 @@
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 
-enum { DEADLINE_MS = 20000 };
+enum { DEADLINE_MS = 60000 };
 
 static void
 stopped_backend(void **state)

@@ -14,7 +14,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 30000 };
+enum { WAIT_MS = 60000 };
 
 struct place {
     char dsn[400]; /* through the proxy */

@@ -15,7 +15,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 30000, END_MS = 5000 };
+enum { WAIT_MS = 60000, END_MS = 60000 };
 
 static char dsn[400], pids[300], gate[300];
 static PGconn *conn;

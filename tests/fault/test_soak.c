@@ -248,7 +248,9 @@ static const struct {
     {"rate: starts",
      "insert into soak.run select gen_random_uuid(), 'x', i, 1, i, 1, 'rate', now() "
      "from generate_series(1, 21) i"                                                                                  },
-    {"expired: claimed after",                 "update soak.push set expires_at = '2000-01-01' where id = " DONE      },
+    {"expired: claimed after",                 "update soak.push set expires_at = '2000-01-01' where id = (select "
+                               "job from soak.run join soak.push on id = job where "
+                               "job not in (select id from soak.requeued) limit 1)"     },
     {"expired: ended for its time",
      "update queues.history set state = 'cancelled', error = 'expired' where id = " DONE
      "; update soak.push set expires_at = 'infinity' where id = " DONE                                                },

@@ -19,7 +19,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 30000, BACK_MS = 15000, BROKEN_MS = 5000 };
+enum { WAIT_MS = 60000, BACK_MS = 60000, BROKEN_MS = 60000 };
 
 static char dsn[400];
 static PGconn *conn;

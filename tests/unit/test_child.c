@@ -17,7 +17,7 @@
 #include "model/mem.h"
 #include "model/worker_parts.h"
 
-enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 20000 };
+enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 60000 };
 
 struct run {
     struct loop *loop;

@@ -15,7 +15,7 @@
 #include "model/log.h"
 #include "tests/unit/fake_server.h"
 
-enum { DEADLINE_MS = 10000 };
+enum { DEADLINE_MS = 60000 };
 
 struct fixture {
     struct loop *loop;

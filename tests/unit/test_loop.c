@@ -413,7 +413,7 @@ offload_hangs(void **state)
     sem_init(&gate[1], 0, 0);
     offload_run(o, task_work, task_done, task_drop, &stuck);
     offload_run(o, task_work, task_done, task_drop, &quick);
-    assert_true(loop_until(s->loop, &s->done, clock_ms() + 5000, &e));
+    assert_true(loop_until(s->loop, &s->done, clock_ms() + 60000, &e));
     assert_int_equal(quick.done, 'd');
     offload_free(o);
     assert_int_equal(stuck.done, 0);
@@ -462,7 +462,7 @@ offload_freed_by_its_job(void **state)
 
     offload_run(f.offload, nothing, free_offload, drop_freer, &f);
     offload_run(f.offload, nothing, free_offload, drop_freer, &f);
-    assert_true(loop_until(s->loop, &s->done, clock_ms() + 5000, &e));
+    assert_true(loop_until(s->loop, &s->done, clock_ms() + 60000, &e));
     while (strlen(s->said) < 2)
         turn(s);
     assert_string_equal(s->said, "fx");

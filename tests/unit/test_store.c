@@ -99,7 +99,7 @@ is_asked(struct fixture *f, int ms)
 static const struct fake_call *
 asked(struct fixture *f)
 {
-    assert_true(is_asked(f, 5000));
+    assert_true(is_asked(f, 60000));
     return &f->db->call[f->db->next];
 }
 
