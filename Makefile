@@ -53,16 +53,23 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-sql check-e2e check-fault soak lint analyze bench bench-deps fuzz \
+.PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault soak lint analyze bench bench-deps fuzz \
         screenshots install uninstall clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a  ## build the program and the library
+
+# Ends the recipe, with a word, if a header is not there: $(call has,HEADERS,TARGET THAT INSTALLS IT)
+has     = for h in $1; do printf '\#include <%s>\n' $$h | $(CC) -w -include setjmp.h -include stdarg.h -include stddef.h \
+          -include stdint.h $(CSTD) -E -x c -o /dev/null - 2>/dev/null || \
+          { echo "make: $$h is not found: sudo make $2" >&2; exit 1; }; done;
 
 # --- building ------------------------------------------------------------------------------------
 # One build directory holds one set of flags: a change of compiler or flags rebuilds everything.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); printf '%s\n' '$(CC) $(subst ','\'',$(ALLC) $(ALLLD))' >$@.new; \
-	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	if cmp -s $@.new $@; then rm $@.new; else \
+	  command -v $(firstword $(CC)) >/dev/null || { echo 'make: no C compiler ($(CC)): sudo make deps' >&2; exit 1; }; \
+	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h,deps) mv $@.new $@; fi
 
 # Each .sql file becomes one array of numbers, so that no byte in it can mean anything to C.
 define EMBED
@@ -123,6 +130,9 @@ $(BUILD)/vshot: $(BUILD)/obj/tests/shot.o $(BUILD)/libtest.a
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
 # --- running and checking --------------------------------------------------------------------------
+has-check-deps: $(BUILD)/flags
+	@$(call has,cmocka.h vterm.h,deps-check)
+$(call obj,$(MAINS)) $(HELPERS): | has-check-deps
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
 check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1
@@ -163,13 +173,18 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 	QUEUETOP=$(abspath $(BUILD)/queuetop) VSHOT=$(abspath $(BUILD)/vshot) tests/screenshots.sh
 
 # --- installing ------------------------------------------------------------------------------------
-APT = build-essential pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev libcmocka-dev libvterm-dev postgresql \
-      librsvg2-bin fonts-jetbrains-mono fonts-dejavu-core clang clang-format clang-tidy universal-ctags \
-      shellcheck pgbouncer tmux openssl libminion-perl libmojo-pg-perl \
-      $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
-deps:  ## Debian, Ubuntu: install what building, testing and the demo need
-	@APT='$(APT)' tests/deps.sh
-	@$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh
+APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev postgresql
+APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl
+APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
+                   fonts-dejavu-core
+APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
+deps:  ## Debian, Ubuntu: install what building, running and the demo need
+deps-check:  ## what make check needs, too
+deps-dev:  ## what make lint, analyze, fuzz and screenshots need, too
+deps-engines:  ## optional: node, npm and Perl modules for tests against other queues, PG=13 and bench
+deps deps-check deps-dev deps-engines:
+	@APT='$(APT_$@)' tests/deps.sh
+	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
 	install -D -m 644 model/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h

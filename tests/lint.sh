@@ -178,7 +178,7 @@ if command -v clang-format >/dev/null; then
     clang-format --dry-run -Werror "${all[@]}" 2>&1 | grep -E '^[^ ]*: error' | sed 's/: error:.*//' |
         awk -F: '!seen[$1]++ { print $1 ":" $2 ": layout: run clang-format -i " $1 }' >>"$tmp/found"
 else
-    echo "Makefile:1: clang-format is missing: make deps" >>"$tmp/found"
+    echo "Makefile:1: clang-format is missing: sudo make deps-dev" >>"$tmp/found"
 fi
 if command -v shellcheck >/dev/null; then
     shellcheck -f gcc "${scripts[@]}" >>"$tmp/found"

@@ -325,7 +325,7 @@ pg_bindir(void)
         if (find_in(usual[i]))
             return pg.bindir;
     errno = ENOENT;
-    give_up("no PostgreSQL server found (make deps)");
+    give_up("no PostgreSQL server found (sudo make deps)");
 }
 
 static void

@@ -41,7 +41,7 @@ engine_dir(const char *dir, const char *engine)
 
     snprintf(path, sizeof path, "%s/%s", getenv("ENGINES") ? getenv("ENGINES") : "", dir);
     if (!why && access(path, X_OK) != 0)
-        why = xasprintf("%s is not there; make deps fetches it", path);
+        why = xasprintf("%s is not there; make deps-engines fetches it", path);
     if (why) {
         print_message("%s is skipped: %s\n", engine, why);
         free(why);
