@@ -32,7 +32,7 @@ LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid libzstd),-lncursesw -lpq -l
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 
 # --- what there is -----------------------------------------------------------------------------
-SQL     = $(sort $(wildcard sql/*/*.sql))
+SQL     = $(sort $(wildcard sql/*/*.sql sql/core/migrate/*.sql))
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 MODEL   = $(call obj,$(wildcard model/*.c)) $(BUILD)/obj/gen/sql.o
 UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c)))
@@ -77,7 +77,7 @@ BEGIN {
     for (i = 1; i < 256; i++) code[sprintf("%c", i)] = (i > 127 ? i - 256 : i) ","
     print "#include \"gen/sql.h\""
     for (a = 1; a < ARGC; a++) {
-        split(ARGV[a], part, "/"); set = part[2]; name = part[3]; sub(/\.sql$$/, "", name)
+        parts = split(ARGV[a], part, "/"); set = part[parts - 1]; name = part[parts]; sub(/\.sql$$/, "", name)
         printf "static const char text_%d[] = {\n", a
         head = set == "console" || set == "client"
         while ((getline line < ARGV[a]) > 0) {
@@ -90,22 +90,22 @@ BEGIN {
         print "0};"
         rows[set] = rows[set] "    {\"" name "\", text_" a "},\n"; n[set]++
     }
-    for (s = split("console client core adapters", sets, " "); s > 0; s--) {
+    for (s = split("console client core migrate adapters", sets, " "); s > 0; s--) {
         printf "const struct sql_text sql_%s[] = {\n%s    {0, 0},\n};\n", sets[s], rows[sets[s]]
         printf "const int sql_%s_n = %d;\n", sets[s], n[sets[s]]
     }
 }
 endef
 export EMBED
-$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/*) Makefile
+$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/*) sql/core/migrate Makefile
 	@mkdir -p $(@D)
 	$(Q)LC_ALL=C awk "$$EMBED" $(SQL) >$@
 $(BUILD)/gen/sql.h: Makefile
 	@mkdir -p $(@D)
 	@printf '%s\n' '/* Generated: the text of every file under sql/, by name, sorted; a {0, 0} row ends each. */' \
 	  '#ifndef GEN_SQL_H' '#define GEN_SQL_H' 'struct sql_text {' '    const char *name; /* file name without .sql */' \
-	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_client[], sql_core[], sql_adapters[];' \
-	  'extern const int sql_console_n, sql_client_n, sql_core_n, sql_adapters_n;' '#endif' >$@
+	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_client[], sql_core[], sql_migrate[], sql_adapters[];' \
+	  'extern const int sql_console_n, sql_client_n, sql_core_n, sql_migrate_n, sql_adapters_n;' '#endif' >$@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h
 	@mkdir -p $(@D)

@@ -10,7 +10,7 @@
 #include "model/clock.h"
 #include "model/mem.h"
 
-enum { PARAMS_MAX = 65535, DO_WAIT_MS = 30000 };
+enum { PARAMS_MAX = 65535, DO_WAIT_MS = 30000, LET_GO_MS = 3000, ASK_AGAIN_MS = 100 };
 
 void
 calls_init(struct calls *q)
@@ -178,6 +178,26 @@ forget_waiter(struct db *db, const struct waiter *w)
     }
 }
 
+/* The loop was stopped, by a signal. A server does not notice that its client is gone while it
+ * works or waits for a lock, and keeps what it has locked: so it is asked to cancel, and we stay
+ * until it has, for 3 s at most. Between two statements of a script a cancel request hits nothing:
+ * hence again and again. */
+static void
+stop_at_the_server(struct db *db, struct loop *l, const struct waiter *w)
+{
+    int64_t deadline = clock_ms() + LET_GO_MS, again = 0;
+    struct err ignored;
+
+    while (!w->done && db->flight.call && db->flight.call->ctx == w && clock_ms() < deadline) {
+        if (clock_ms() >= again) {
+            stall_cancel(db);
+            again = clock_ms() + ASK_AGAIN_MS;
+        }
+        if (!loop_turn(l, ASK_AGAIN_MS, &ignored))
+            return;
+    }
+}
+
 bool
 db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply *reply,
       struct err *e)
@@ -187,6 +207,15 @@ db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply
     *reply = (struct db_reply){.failed_at = -1};
     db_ask(db, call, db->once ? -1 : DO_WAIT_MS, keep_reply, &w);
     if (!loop_until(l, &w.done, 0, e)) {
+        stop_at_the_server(db, l, &w);
+        if (w.done) { /* what had been committed by then is not undone */
+            bool is_done = reply->err.kind == ERR_NONE;
+            if (is_done)
+                *e = reply->err;
+            else
+                reply->err = *e;
+            return is_done;
+        }
         forget_waiter(db, &w);
         reply->err = *e;
         return false;

@@ -1,17 +1,27 @@
-/* Installing the core schema. The scripts of sql/core run in the order of their names in one
- * transaction; the report is what differs in the catalogs before and after, read in that same
- * transaction, so it also holds for a dry run, which ends in ROLLBACK. */
+/* Installing the core schema. First a look: if scripts, roles and catalogs are what the last
+ * installation left, there is nothing to do. Otherwise the scripts of sql/core run in the order of
+ * their names in one transaction; the report is what differs in the catalogs before and after, read
+ * in that same transaction, so it also holds for a dry run, which ends in ROLLBACK. */
 #include "model/install.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/sql.h"
+#include "model/install_parts.h"
+#include "model/lock_wait.h"
 #include "model/mem.h"
 #include "model/queue.h"
 #include "model/rows.h"
 
-enum { SCRIPT_MS = 600000, PLAIN_TABLES = 2, ADOPT_PARAMS = 5, ADOPT_FIRST = 4, ADOPT_ALL = 6 };
+enum {
+    SCRIPT_MS = 600000,
+    PLAIN_TABLES = 2,
+    BEGIN_PARAMS = 7,
+    ADOPT_PARAMS = 5,
+    MORE_STATEMENTS = 12 /* beside the scripts and migrations */
+};
 
 struct state {
     int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
@@ -19,6 +29,9 @@ struct state {
     char denied[300]; /* why this user may not install; "" = may */
     int version;      /* 0 = nothing installed */
     int protocol;
+    bool remembers;     /* has columns for the next two */
+    char made_from[17]; /* install_made_from() of the last installation; "" = not known */
+    char catalogs[66];  /* both md5 after it */
 };
 
 struct job {
@@ -30,6 +43,10 @@ struct job {
     struct err *e;
     bool adopts; /* there are plain tables, and they are wanted */
     bool fresh;  /* the schema is made now */
+    int version; /* that was seen; 0 = nothing is installed */
+    int due;     /* migrations */
+    bool stops;  /* a dry run that does not try what would lock tables */
+    struct state before, after;
 };
 
 static const char *
@@ -111,6 +128,16 @@ read_version(const struct result *r, struct state *s)
 {
     s->version = (int)result_int(r, 0, result_col(r, "version"), 0);
     s->protocol = (int)result_int(r, 0, result_col(r, "protocol"), 0);
+    s->remembers = result_text(r, 0, result_col(r, "remembers"))[0] == 't';
+    snprintf(s->made_from, sizeof s->made_from, "%s",
+             result_text(r, 0, result_col(r, "made_from")));
+    snprintf(s->catalogs, sizeof s->catalogs, "%s", result_text(r, 0, result_col(r, "catalogs")));
+}
+
+static void
+catalogs_of(const struct state *s, char text[static 66])
+{
+    snprintf(text, 66, "%s %s", s->functions_md5, s->tables_md5);
 }
 
 static void
@@ -253,6 +280,15 @@ may_install(const struct job *j, const struct state *s)
         return fail(j->e, ERR_REFUSED,
                     "schema \"%s\" holds tables of others (%d): choose one of its own (--schema)",
                     schema, s->tables);
+    if (s->has_meta && !s->remembers)
+        return fail(j->e, ERR_REFUSED,
+                    "schema \"%s\" was made by a development version, which can't be upgraded: "
+                    "`queuetop uninstall`, then install",
+                    schema);
+    if (s->version > install_newest(j->o))
+        return fail(j->e, ERR_REFUSED,
+                    "schema \"%s\" has version %d, this program installs %d: use the newer program",
+                    schema, s->version, install_newest(j->o));
     if (s->protocol > QUEUE_PROTOCOL)
         return fail(j->e, ERR_REFUSED,
                     "schema \"%s\" speaks protocol %d, this program %d: use the newer program",
@@ -262,70 +298,166 @@ may_install(const struct job *j, const struct state *s)
 
 /* --- running --- */
 
-/* begin, the plain tables aside, the scripts, their jobs, the state, the version, the report */
-static int
-list_scripts(const struct job *j, struct db_stmt *stmts, struct db_param *p, struct db_param *ap)
-{
-    static const char *const aside[] = {"adopt_lock", "adopt_look", "adopt_aside"};
-    int n = 0;
+/* The statements of one attempt, and the texts that were made for it. */
+struct list {
+    struct db_stmt *stmts;
+    int n;
+    const char **names; /* what to call a statement that fails; NULL = nothing */
+    char **made;        /* texts of our own, freed with the list */
+    int nmade;
+    struct db_param begin[BEGIN_PARAMS], adopt[ADOPT_PARAMS], version;
+    char wait[12], seen[12], newest[12];
+};
 
-    names(j->o, p);
-    stmts[n++] = (struct db_stmt){text_of("install_begin"), 4, p};
-    if (j->adopts) {
-        stmts[n++] = adopt_begin(j, ap);
-        for (int i = 0; i < 3; i++)
-            stmts[n++].sql = text_of(aside[i]);
-    }
-    for (int i = 0; i < sql_core_n; i++)
-        stmts[n++].sql = sql_core[i].text;
-    if (j->adopts)
-        stmts[n++].sql = text_of("adopt_move");
-    stmts[n++] = (struct db_stmt){text_of("install_state"), 4, p};
-    stmts[n++].sql = text_of("install_version");
-    if (j->adopts)
-        stmts[n++].sql = text_of("adopt_report");
-    return n;
+static void
+add(struct list *l, const char *name, const char *sql)
+{
+    l->names[l->n] = name;
+    l->stmts[l->n++] = (struct db_stmt){.sql = sql};
 }
 
-/* Which script it was that failed. */
 static void
-name_script(const struct job *j, int at)
+add_made(struct list *l, const char *name, char *sql)
 {
-    int i = at - 1 - (j->adopts ? ADOPT_FIRST : 0);
+    l->made[l->nmade++] = sql;
+    if (*sql)
+        add(l, name, sql);
+}
 
-    if (i >= 0 && i < sql_core_n)
-        fail_in(j->e, "%s", sql_core[i].name);
+static void
+add_migrations(const struct job *j, struct list *l, bool tables)
+{
+    int n;
+    const struct sql_text *m = install_migrations(j->o, &n);
+
+    for (int i = n - j->due; i < n; i++)
+        add_made(l, m[i].name, install_part(&m[i], tables));
+}
+
+static void
+add_begin(const struct job *j, struct list *l, int lock_ms)
+{
+    names(j->o, l->begin);
+    snprintf(l->wait, sizeof l->wait, "%d", lock_ms);
+    snprintf(l->seen, sizeof l->seen, "%d", j->version);
+    l->begin[4] = (struct db_param){.value = l->wait};
+    l->begin[5] = (struct db_param){.value = l->seen};
+    l->begin[6] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
+    l->stmts[l->n++] = (struct db_stmt){text_of("install_begin"), BEGIN_PARAMS, l->begin};
+}
+
+/* begin, the plain tables aside, the scripts, their jobs, the migrations */
+static void
+add_scripts(const struct job *j, struct list *l)
+{
+    static const char *const aside[] = {"adopt_lock", "adopt_look", "adopt_aside"};
+
+    if (!j->fresh)
+        add(l, NULL, text_of("install_check"));
+    if (j->adopts) {
+        l->stmts[l->n++] = adopt_begin(j, l->adopt);
+        for (int i = 0; i < 3; i++)
+            add(l, NULL, text_of(aside[i]));
+    }
+    add_migrations(j, l, false);
+    for (int i = 0; i < sql_core_n; i++)
+        if (j->fresh)
+            add(l, sql_core[i].name, sql_core[i].text);
+        else
+            add_made(l, sql_core[i].name, install_without_tables(sql_core[i].text));
+    if (j->adopts)
+        add(l, NULL, text_of("adopt_move"));
+    add_migrations(j, l, true);
+    if (j->due > 0) {
+        snprintf(l->newest, sizeof l->newest, "%d", install_newest(j->o));
+        l->version = (struct db_param){.value = l->newest};
+        l->stmts[l->n++] = (struct db_stmt){text_of("install_migrated"), 1, &l->version};
+    }
+}
+
+/* Leaves the place of the state; version and report follow it. */
+static int
+list_fill(const struct job *j, struct list *l, int lock_ms)
+{
+    int n;
+
+    (void)install_migrations(j->o, &n);
+    size_t most = (size_t)sql_core_n + 2 * (size_t)n + MORE_STATEMENTS;
+    *l = (struct list){.stmts = xcalloc(most, sizeof *l->stmts),
+                       .names = xcalloc(most, sizeof *l->names),
+                       .made = xcalloc(most, sizeof *l->made)};
+    add_begin(j, l, lock_ms);
+    add_scripts(j, l);
+    int state = l->n;
+    l->stmts[l->n++] = (struct db_stmt){text_of("install_state"), 4, l->begin};
+    add(l, NULL, text_of("install_version"));
+    if (j->adopts)
+        add(l, NULL, text_of("adopt_report"));
+    return state;
+}
+
+static void
+list_free(struct list *l)
+{
+    for (int i = 0; i < l->nmade; i++)
+        free(l->made[i]);
+    free(l->made);
+    free(l->names);
+    free(l->stmts);
 }
 
 static bool
-run_scripts(struct job *j, struct state *after)
+take_answers(struct job *j, struct db_reply *reply, int state)
 {
-    struct db_param p[4], ap[ADOPT_PARAMS];
-    struct db_reply reply;
     struct buf refused = {0};
-    bool found;
-    struct db_stmt *stmts = xcalloc((size_t)sql_core_n + 3 + ADOPT_ALL, sizeof *stmts);
-    int n = list_scripts(j, stmts, p, ap), state = n - 2 - (j->adopts ? 1 : 0);
-    const struct db_call call = {.stmts = stmts,
-                                 .n = n,
+    bool found, ok = read_state(db_take(reply, state), &j->after, j->e);
+
+    read_version(reply->results[state + 1], &j->after);
+    if (ok && j->adopts)
+        ok = read_report(j, db_take(reply, state + 2), &found, &refused, true);
+    buf_free(&refused);
+    return ok;
+}
+
+static bool
+run_scripts(struct job *j, int lock_ms)
+{
+    struct db_reply reply;
+    struct list l;
+    int state = list_fill(j, &l, lock_ms);
+    const struct db_call call = {.stmts = l.stmts,
+                                 .n = l.n,
                                  .script = true,
                                  .dry = j->o->dry_run,
                                  .statement_timeout_ms = SCRIPT_MS};
     bool ok = db_do(j->db, j->loop, &call, &reply, j->e);
-    if (ok) {
-        ok = read_state(db_take(&reply, state), after, j->e);
-        read_version(reply.results[state + 1], after);
-        if (ok && j->adopts)
-            ok = read_report(j, db_take(&reply, n - 1), &found, &refused, true);
-    } else {
-        name_script(j, reply.failed_at);
-    }
+
+    if (ok)
+        ok = take_answers(j, &reply, state);
+    else if (reply.failed_at >= 0 && l.names[reply.failed_at])
+        fail_in(j->e, "%s", l.names[reply.failed_at]);
     if (reply.in_doubt)
         fail_in(j->e, "the answer was lost, it may be installed (run it again to see)");
     db_reply_done(&reply);
-    buf_free(&refused);
-    free(stmts);
+    list_free(&l);
     return ok;
+}
+
+/* Keeps what was made of what, so that the next installation sees that there is nothing to do. If
+ * that fails the next one does it all again, which does no harm. */
+static bool
+remember(const struct job *j)
+{
+    char made_from[17], catalogs[66];
+    struct db_reply reply;
+
+    install_made_from(j->o, made_from);
+    catalogs_of(&j->after, catalogs);
+    const struct db_param p[] = {{.value = made_from}, {.value = catalogs}};
+    const struct db_stmt stmt = {text_of("install_done"), 2, p};
+    bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, j->e);
+    db_reply_done(&reply);
+    return ok || fail_in(j->e, "it is installed, but that could not be noted");
 }
 
 static void
@@ -369,24 +501,78 @@ report(const struct job *j, const struct state *b, const struct state *a)
         j->say(j->ctx, "dry run: nothing was changed");
 }
 
+/* What the last installation made, and nobody has changed since. */
+static bool
+is_installed(const struct job *j)
+{
+    const struct state *s = &j->before;
+    char made_from[17], catalogs[66];
+
+    install_made_from(j->o, made_from);
+    catalogs_of(s, catalogs);
+    return s->has_meta && !j->adopts && !strcmp(s->made_from, made_from) &&
+           !strcmp(s->catalogs, catalogs) && s->has_viewer && s->has_worker && s->has_operator;
+}
+
+static void
+say_migrations(const struct job *j)
+{
+    int n;
+    const struct sql_text *m = install_migrations(j->o, &n);
+
+    for (int i = n - j->due; i < n; i++) {
+        struct buf line = {0};
+        buf_printf(&line, "migration %s%s", m[i].name,
+                   j->o->dry_run ? ": would be run (it is not tried, it may lock tables)" : "");
+        say(j, &line);
+    }
+}
+
+/* One attempt: another installer may have been faster, so the look belongs to it. */
+static bool
+attempt(void *ctx, int lock_ms, struct err *e)
+{
+    struct job *j = ctx;
+    const struct install_options *o = j->o;
+
+    j->e = e;
+    j->before = j->after = (struct state){0};
+    if (!state_before(j, &j->before))
+        return false;
+    j->fresh = !j->before.has_meta;
+    j->version = j->before.version;
+    bool looks = !o->migrate && (o->adopt || (j->fresh && j->before.tables > 0));
+    if ((looks && !look_for_plain_tables(j)) || !may_install(j, &j->before))
+        return false;
+    j->due = j->fresh ? 0 : install_newest(o) - j->version;
+    bool stops = o->dry_run && (j->adopts || j->due > 0); /* a trial would lock tables */
+    if (stops || is_installed(j)) {
+        j->after = j->before;
+        j->stops = stops;
+        return true;
+    }
+    return run_scripts(j, lock_ms) && (o->dry_run || remember(j));
+}
+
 bool
 install_run(struct db *db, struct loop *l, const struct install_options *o,
             void (*say_fn)(void *ctx, const char *line), void *ctx, struct err *e)
 {
     struct job j = {.db = db, .loop = l, .o = o, .say = say_fn, .ctx = ctx, .e = e};
-    struct state before = {0}, after = {0};
+    const struct lock_wait wait = {
+        db, l, {o->schema, o->adopt ? adopt_from(o) : NULL},
+          attempt, &j
+    };
 
     db_on_notice(db, on_notice, &j);
-    bool ok = state_before(&j, &before);
-    j.fresh = !before.has_meta;
-    bool looks = !o->migrate && (o->adopt || (j.fresh && before.tables > 0));
-    ok = ok && (!looks || look_for_plain_tables(&j)) && may_install(&j, &before);
-    bool stops = j.adopts && o->dry_run; /* a trial would lock the old tables for its time */
-    ok = ok && (stops || run_scripts(&j, &after));
+    bool ok = lock_wait_run(&wait, e);
     db_on_notice(db, NULL, NULL);
-    if (ok && stops)
-        j.say(ctx, "dry run: nothing was changed");
-    else if (ok)
-        report(&j, &before, &after);
-    return ok;
+    if (!ok)
+        return false;
+    say_migrations(&j);
+    if (j.stops)
+        say_fn(ctx, "dry run: nothing was changed");
+    else
+        report(&j, &j.before, &j.after);
+    return true;
 }

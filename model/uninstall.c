@@ -2,11 +2,13 @@
  * list has to be kept. */
 #include "model/uninstall.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/sql.h"
 #include "model/adapter.h"
+#include "model/lock_wait.h"
 #include "model/mem.h"
 #include "model/rows.h"
 
@@ -89,13 +91,13 @@ take(const struct uninstall_options *o, struct result *r, struct uninstall_look 
     return ok;
 }
 
-enum { PARAMS = 5 };
+enum { PARAMS = 6 };
 
 static struct db_stmt
-begin(const struct uninstall_options *o, struct db_param p[static PARAMS])
+begin(const struct uninstall_options *o, const char *lock_ms, struct db_param p[static PARAMS])
 {
-    const char *const values[PARAMS] = {o->schema, o->viewer, o->worker, o->operator_,
-                                        o->drop_roles ? "true" : "false"};
+    const char *const values[PARAMS] = {
+        o->schema, o->viewer, o->worker, o->operator_, o->drop_roles ? "true" : "false", lock_ms};
 
     for (int i = 0; i < PARAMS; i++)
         p[i] = (struct db_param){.value = values[i]};
@@ -108,8 +110,9 @@ uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
 {
     struct db_param p[PARAMS];
     struct db_reply reply;
-    const struct db_stmt stmts[] = {
-        begin(o, p), {.sql = console_sql("uninstall_may")}, {.sql = console_sql("uninstall_look")}};
+    const struct db_stmt stmts[] = {begin(o, "1000", p),
+                                    {.sql = console_sql("uninstall_may")},
+                                    {.sql = console_sql("uninstall_look")}};
     const struct db_call call = {.stmts = stmts, .n = 3, .statement_timeout_ms = DROP_MS};
 
     *look = (struct uninstall_look){0};
@@ -132,21 +135,44 @@ on_notice(void *ctx, const char *severity, const char *text)
     t->say(t->ctx, text);
 }
 
+struct drop {
+    struct db *db;
+    struct loop *loop;
+    const struct uninstall_options *o;
+};
+
+static bool
+drop(void *ctx, int lock_ms, struct err *e)
+{
+    const struct drop *d = ctx;
+    struct db_param p[PARAMS];
+    char wait[12];
+
+    snprintf(wait, sizeof wait, "%d", lock_ms);
+    const struct db_stmt stmts[] = {begin(d->o, wait, p), {.sql = console_sql("uninstall_drop")}};
+    const struct db_call call = {.stmts = stmts, .n = 2, .statement_timeout_ms = DROP_MS};
+    struct db_reply reply;
+    bool ok = db_do(d->db, d->loop, &call, &reply, e);
+
+    if (reply.in_doubt)
+        fail_in(e, "the answer was lost, it may be gone (look again with --dry-run)");
+    db_reply_done(&reply);
+    return ok;
+}
+
 bool
 uninstall_run(struct db *db, struct loop *l, const struct uninstall_options *o,
               void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
 {
     struct talk talk = {say, ctx};
-    struct db_param p[PARAMS];
-    const struct db_stmt stmts[] = {begin(o, p), {.sql = console_sql("uninstall_drop")}};
-    struct db_reply reply;
-    const struct db_call call = {.stmts = stmts, .n = 2, .statement_timeout_ms = DROP_MS};
+    struct drop d = {db, l, o};
+    const struct lock_wait wait = {
+        db, l, {o->schema, NULL},
+          drop, &d
+    };
 
     db_on_notice(db, on_notice, &talk);
-    bool ok = db_do(db, l, &call, &reply, e);
+    bool ok = lock_wait_run(&wait, e);
     db_on_notice(db, NULL, NULL);
-    if (reply.in_doubt)
-        fail_in(e, "the answer was lost, it may be gone (look again with --dry-run)");
-    db_reply_done(&reply);
     return ok;
 }

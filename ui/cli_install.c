@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,25 @@ somebody_is_here(void)
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
+static void
+on_signal(void *ctx, int signo)
+{
+    (void)signo;
+    loop_stop(ctx);
+}
+
+/* From here on a signal ends the verb by way of its loop: the server is asked to stop first, so
+ * that it does not keep its locks. Before, nothing is under way that the server could keep, and
+ * the question at the terminal ends as any program does. */
+static void
+end_by_the_loop(const struct cli *c)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        loop_on_signal(c->loop, signals[i], on_signal, c->loop);
+}
+
 static int
 refuse(const struct cli *c, const char *why)
 {
@@ -82,6 +102,7 @@ install(struct cli *c, const struct install_words *w, bool migrate)
 
     if (!w->adopt && (w->adopt_from || w->adopt_zone || w->adopt_states))
         return cli_usage(c, "--adopt-from, --adopt-zone and --adopt-states go with --adopt");
+    end_by_the_loop(c);
     if (!install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
         bool no_schema = !strcmp(e.sqlstate, "3F000") && !migrate;
         fflush(stdout);
@@ -193,6 +214,7 @@ uninstall_verb(struct cli *c, const void *options)
     else
         code = may_drop(c, w, &look);
     if (code < 0) {
+        end_by_the_loop(c);
         bool ok = uninstall_run(c->db, c->loop, &o, print_line, NULL, &e);
         if (ok)
             print_line(NULL, "dropped");
@@ -248,6 +270,7 @@ purge_audit(struct cli *c, const struct audit_words *w, const char *before)
     bool more = true;
     char *action = NULL;
 
+    end_by_the_loop(c);
     for (int i = 1; more; i++) {
         snprintf(batch, sizeof batch, "%d", i);
         struct db_param p[] = {
@@ -324,17 +347,26 @@ static const struct cli_option audit_table[] = {
 
 /* --- the table --- */
 
+#define LOCKS \
+    "What it locks: nothing if the schema is up to date. Otherwise one transaction replaces the functions,\n" \
+    "which stops neither readers nor writers; --dry-run does the same and rolls back. Only a migration (said by\n" \
+    "name; --dry-run does not try it) and --adopt lock tables for themselves, at the end of the transaction and\n" \
+    "after a wait of a second at most. If somebody else holds such a lock it tries again for 5 s, then says who\n" \
+    "that is (process id, user, statement) and ends with exit code 3; nothing is changed then. Ctrl-C and SIGTERM\n" \
+    "cancel at the server, too."
+
 const struct cli_verb verbs_install[] = {
     {.name = "install", .words = "",
      .help = "Install the queue into a schema, or bring it up to date; changes nothing twice",
      .options = install_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
-     .run = install_verb},
+     .run = install_verb, .more = LOCKS},
     {.name = "migrate", .words = "", .help = "Bring an installed queue up to date",
      .options = migrate_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
-     .run = migrate_verb},
+     .run = migrate_verb, .more = LOCKS},
     {.name = "uninstall", .words = "", .help = "Drop the queue's schema with everything in it; asks for its name",
      .options = uninstall_table, .size = sizeof(struct uninstall_words), .defaults = &uninstall_defaults,
-     .run = uninstall_verb},
+     .run = uninstall_verb, .more = "It locks every table of the schema for itself. If somebody else holds one it tries again for 5 s, then\n"
+             "says who that is (process id, user, statement) and ends with exit code 3; nothing is dropped then."},
     {.name = "purge-audit", .words = "", .help = "Forget old actions of the audit; the purge stands in it",
      .options = audit_table, .size = sizeof(struct audit_words), .run = purge_audit_verb},
     {0}};

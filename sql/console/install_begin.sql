@@ -1,7 +1,11 @@
--- Opens `queuetop install`: the words that the scripts under sql/core read, and a lock against a second
--- installer. $1 schema, $2 viewer role, $3 worker role, $4 operator role. All ends with the transaction.
-select set_config('queuetop.schema', $1::text, true),
-       set_config('queuetop.viewer', $2::text, true),
-       set_config('queuetop.worker', $3::text, true),
-       set_config('queuetop.operator', $4::text, true),
-       pg_advisory_xact_lock(hashtext('queuetop install'), hashtext($1::text))::text
+-- Opens `queuetop install`: the words that the scripts under sql/core read, how long a lock is waited for, and a lock
+-- against a second installer. $1 schema, $2 viewer role, $3 worker role, $4 operator role, $5 milliseconds, $6 the version
+-- that was seen, $7 off = function bodies are not checked, as their tables are changed later. All ends with the transaction.
+select pg_catalog.set_config('queuetop.schema', $1::text, true),
+       pg_catalog.set_config('queuetop.viewer', $2::text, true),
+       pg_catalog.set_config('queuetop.worker', $3::text, true),
+       pg_catalog.set_config('queuetop.operator', $4::text, true),
+       pg_catalog.set_config('lock_timeout', $5::text, true),
+       pg_catalog.set_config('queuetop.version', $6::text, true),
+       pg_catalog.set_config('check_function_bodies', $7::text, true),
+       pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('queuetop install'), pg_catalog.hashtext($1::text))::text

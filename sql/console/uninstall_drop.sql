@@ -4,7 +4,6 @@ DECLARE
     s    text := current_setting('queuetop.schema');
     role text;
 BEGIN
-    PERFORM set_config('lock_timeout', '5s', true);
     PERFORM set_config('client_min_messages', 'warning', true); -- not each table
     EXECUTE format('DROP SCHEMA %I CASCADE', s);
     PERFORM set_config('client_min_messages', 'notice', true);

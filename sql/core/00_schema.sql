@@ -34,16 +34,19 @@ create table if not exists meta (
     protocol          int not null,
     min_protocol      int not null,
     installed_at      timestamptz not null default now(),
-    system_identifier bigint not null
+    system_identifier bigint not null,
+    made_from         text,
+    catalogs          text
 );
 comment on table meta is 'What is installed here: one row';
 comment on column meta.protocol is 'The version of the worker functions; a worker that speaks less than min_protocol is turned away';
 comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another one they are made anew';
+comment on column meta.made_from is 'The scripts and roles of the last install; with catalogs the same too, there is nothing to do';
+comment on column meta.catalogs is 'The functions, tables and rights after the last install, as a fingerprint';
 
 insert into meta (version, protocol, min_protocol, system_identifier)
 select 2, 1, 1, system_identifier from pg_control_system()
 on conflict do nothing;
-update meta set version = 2 where version < 2;
 
 create table if not exists setting (
     name  text primary key,

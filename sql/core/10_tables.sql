@@ -10,13 +10,6 @@
 --   queue_expires  jobs whose time is over
 -- On the straight path push -> claim -> complete no row of queue is ever updated.
 
-do $$
-begin -- over a queue that is at work: wait for the step and the answers of this moment, in the order in which these lock
-    if to_regclass('scheduler') is not null and to_regclass('delta') is not null then
-        lock table scheduler, only work_queue, only queue, only history, only attempt, only delta in access exclusive mode;
-    end if;
-end $$;
-
 create sequence if not exists job_seq as bigint;
 comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, so that old tokens miss it';
 -- Steps of 100: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim).
@@ -49,8 +42,6 @@ create table if not exists queue (
     concurrency_key text collate "C",
     constraint queue_pkey primary key (id) -- no CHECK: each INSERT would pay for it, the trigger queue_pushed() refuses instead
 );
-alter table queue add column if not exists concurrency_key text collate "C";
-alter table queue drop constraint if exists queue_valid;
 -- 48 bits of milliseconds, 7, 12 random bits; the variant, 62 bits: 52 random, the upper 22 xored with the process: other sessions
 -- are told apart even where they set the same seed. gen_random_uuid() alone would cost more than all this.
 alter table queue alter id set default
@@ -108,8 +99,6 @@ create table if not exists work_queue (
     started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
-alter table work_queue add column if not exists scattered boolean; -- version 2
-alter table work_queue add column if not exists all_started boolean;
 create unique index if not exists work_queue_queue on work_queue (queue, lease);
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
@@ -163,9 +152,6 @@ create table if not exists queue_config (
     burst         int check (burst between 1 and 1000000),
     max_per_key   int check (max_per_key between 1 and 1000000)
 );
-alter table queue_config add column if not exists rate numeric check (rate between 0.000001 and 1000000); -- version 2
-alter table queue_config add column if not exists burst int check (burst between 1 and 1000000);
-alter table queue_config add column if not exists max_per_key int check (max_per_key between 1 and 1000000);
 comment on table queue_config is 'What is set for a queue. The scheduler adds a row when it first sees a queue; nothing on the push path reads it';
 comment on column queue_config.weight is 'Its share of what is cut when several queues wait';
 comment on column queue_config.max_running is 'Concurrency limit: never more than so many jobs in leases, claimed or not';
@@ -236,8 +222,6 @@ create table if not exists history (
     run_timeout  interval,
     concurrency_key text collate "C"
 ) partition by range (finished);
-alter table history add column if not exists concurrency_key text collate "C";
-alter table history drop constraint if exists history_state_check;
 create index if not exists history_queue on history (queue, finished);
 create index if not exists history_id on history using brin (id) with (pages_per_range = 16, autosummarize = on);
 comment on table history is 'Finished jobs, a partition a day (UTC) of the time they finished. Purge drops partitions';

@@ -33,9 +33,6 @@ create table if not exists delta (
     waits     int[],
     runs      int[]
 );
-alter table delta add column if not exists blocked int; -- version 2
-alter table delta add column if not exists waits int[];
-alter table delta add column if not exists runs int[];
 create index if not exists delta_xid on delta (xid);
 create index if not exists delta_key on delta (xid) where error_key is not null;
 alter table delta set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
@@ -57,8 +54,6 @@ create table if not exists fold (
     rolled   boolean not null default false,
     ms       real not null default 0
 );
-alter table fold add column if not exists rolled boolean not null default false; -- version 2
-alter table fold add column if not exists ms real not null default 0;
 comment on table fold is 'One sum of the deltas: counter rows of the same number';
 comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
 comment on column fold.swept is 'Up to which tick, cursor, mark and minute the sweep after it has deleted: the next starts there';
@@ -87,7 +82,6 @@ create table if not exists counter (
     last_at   timestamptz,
     blocked   bigint not null default 0
 );
-alter table counter add column if not exists blocked bigint not null default 0; -- version 2
 create index if not exists counter_fold on counter (fold);
 alter table counter set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 comment on table counter is 'The counts of one fold; with error_key NULL per queue and priority, otherwise failed jobs of one group of errors';
@@ -133,7 +127,6 @@ create table if not exists cursor (
     chunk int not null default 10
 );
 create unique index if not exists cursor_queue on cursor (queue, n desc);
-drop index if exists cursor_n;
 create index if not exists cursor_number on cursor ((n + 0)); -- not of n: the planner would look for a queue's newest row in it
 alter table cursor set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 comment on table cursor is 'How far a queue has been cut; its newest row counts';

@@ -109,9 +109,7 @@ begin
         create trigger queue_pushed after insert on queue referencing new table as pushed
             for each statement execute function queue_pushed();
     end if;
-    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special'
-                   and pg_get_triggerdef(oid) like '%concurrency_key%' and pg_get_triggerdef(oid) not like '%unique_key%') then
-        drop trigger if exists queue_special on queue;
+    if not exists (select from pg_trigger where tgrelid = 'queue'::regclass and tgname = 'queue_special') then
         create trigger queue_special before insert on queue for each row
             when (new.run_after is not null or new.concurrency_key is not null)
             execute function queue_special();
@@ -212,11 +210,6 @@ end $$;
 comment on function push_special(text, json, text, int, timestamptz, text, int, interval, interval, uuid, timestamptz, text) is
     'push() of a job that is large or has something rare about it';
 
-drop function if exists push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
-drop function if exists push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
-drop function if exists push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz);
-drop function if exists push_many(uuid[], text[], text[], int[], timestamptz[], interval[], text[], int[], interval[], interval[],
-                                  text[], bytea[], text[], boolean);
 
 do $do$ begin execute format($make$ -- names in full instead of SET search_path, as in queue_pushed()
 create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,

@@ -76,7 +76,6 @@ language sql stable set search_path from current set enable_seqscan = off as $$
 $$;
 comment on function must_fold() is 'Whether the last fold is half a second old (or older, where folding takes its time) and has not seen all deltas';
 
-drop function if exists oldest_ready(text, smallint); -- version 1
 
 create or replace function fold_groups(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set jit = off
@@ -109,7 +108,6 @@ begin
 end $$;
 comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest is one group *';
 
-drop function if exists measure_chunks(bigint);
 create or replace function measure_chunks(made bigint, shrink boolean) returns void
 language sql set search_path from current set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off as $$
     insert into cursor (queue, seq, high, low, chunk)

@@ -321,7 +321,6 @@ language sql volatile as
 $$ select 1 + (1000 * extract(epoch from least($1, now() + interval '1 min') - clock_timestamp()))::int $$;
 comment on function step_again(timestamptz) is 'For schedule(): ms until then, a minute at most: a time far away is no int';
 
-drop function if exists schedule(text); -- version 1
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off

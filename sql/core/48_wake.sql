@@ -178,7 +178,6 @@ language sql stable set search_path from current as
 $$ select case when l.laps > 0 then l.due end from lane l order by l.n desc limit 1 $$;
 comment on function lane_due() is 'When blocked jobs are to be looked for again (44_limits); NULL = not before something changes';
 
-drop function if exists look(text, int, interval, text[], boolean); -- version 2 asks whether it polls
 create or replace function look(node text, n int, timeout interval, queues text[], start boolean, polls boolean,
     out state text, out leases bigint[], out due timestamptz)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$

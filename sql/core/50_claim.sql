@@ -90,7 +90,6 @@ end $$;
 comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is 'Claims leases until they hold n jobs, from the first on, '
     'which is locked and too small (jobs in it)';
 
-drop function if exists split(text, bigint, int, interval, boolean);
 create or replace function split(node text, lease bigint, n int, timeout interval, start boolean, at timestamptz) returns bigint
 language plpgsql as $$
 #variable_conflict use_column
@@ -162,7 +161,6 @@ end $$;
 comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '
     'reading its jobs takes; or several, or one whose jobs lie far apart, then leases lists them. jobs NULL: nothing is free';
 
-drop function if exists read_leases(bigint[]);
 create or replace function read_leases(leases bigint[], at timestamptz)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval, cursor bigint)
@@ -225,7 +223,6 @@ comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leas
     'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own. '
     'from_lease and, here and in its kin, cursor mean nothing any more: workers of version 1 name them';
 
-drop function if exists drop_missing(bigint[]);
 create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$

@@ -98,7 +98,6 @@ end $$;
 comment on function complete_single(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one job: plain statements, as '
     'starting one that names many columns in several steps costs more than all its work';
 
-drop function if exists complete_lease(text, bigint, int, bigint[], timestamptz[], bytea[]);
 create or replace function complete_one(node text, lease bigint, version int, seqs bigint[], started timestamptz[], results bytea[])
 returns text[]
 language plpgsql as $$

@@ -1,11 +1,5 @@
 -- Requeue: failed, retry and scheduled jobs become ready now, or spread over a time; finished ones are pushed again as new jobs.
 
-drop function if exists requeue(uuid, int, uuid[], boolean, text);
-drop function if exists requeue_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, boolean, text);
-drop function if exists requeue_preview(uuid[], text, text[], text, text, timestamptz, boolean);
-drop function if exists requeue_rows(uuid, uuid[], boolean);
-drop function if exists requeue_live(uuid, uuid[], boolean);
-drop function if exists requeue_history(uuid, uuid);
 
 create or replace function error_matches(error text, key text, wanted text) returns boolean
 language sql immutable as $$ -- no SET: so it can be inlined, and the key of what is wanted is made once; only functions with a pinned path call it

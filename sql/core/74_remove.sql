@@ -89,7 +89,6 @@ language sql security definer set search_path from current set enable_seqscan = 
 $$ select * from remove_act($1, $2, 'delete', $3, $4) $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Jobs that do not run are gone for good';
 
-drop function if exists remove_where(uuid, int, text, text, text[], text, text, timestamptz, int, text, bigint); -- gave rows to its callers
 create or replace function remove_where(action uuid, batch int, verb text, queue text, states text[], kind text, error text, before timestamptz,
     "limit" int, after text, expected bigint, reason text)
 returns table (id text, state text, why text, cursor text, n bigint)

@@ -11,13 +11,6 @@ where d.xid >= (select pg_snapshot_xmax(snapshot) from f)
    or d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f));
 comment on view new_delta is 'Deltas that the newest fold has not seen';
 
-do $$
-begin -- version 2 has one column more
-    if exists (select from pg_proc where pronamespace = quote_ident(current_schema())::regnamespace and proname = 'overview'
-               and not 'blocked' = any(proargnames)) then
-        drop function overview();
-    end if;
-end $$;
 create or replace function overview()
 returns table (queue text, scheduled bigint, ready bigint, retry bigint, running bigint, failed bigint, oldest timestamptz, pushed bigint,
     completed bigint, fails bigint, retried bigint, cancelled bigint, lost bigint, run_ms bigint, blocked bigint)

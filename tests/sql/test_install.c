@@ -126,39 +126,6 @@ dry_then_real_then_again(void **state)
     must_say(f, "schema second: version 2 installed (");
 }
 
-/* What stands in version 1: no blocked jobs in the counters, no lists of times. */
-static void
-from_version_one(void **state)
-{
-    struct fixture *f = *state;
-
-    must_install(f, (struct install_options){.schema = "q"});
-    pg_run(
-        f->conn,
-        "set search_path to q; drop view new_delta cascade; drop function overview();"
-        " alter table delta drop blocked, drop waits, drop runs;"
-        " alter table counter drop blocked; update meta set version = 1;"
-        " drop view live cascade; alter table work_queue drop scattered, drop all_started;"
-        " create view live as select w.* from work_queue w;"
-        " insert into queue (id, queue) values (gen_random_uuid(), 'claimed');"
-        " insert into work_queue (lease, priority, queue, seqs, started_seqs, version, lock_key,"
-        " started, lock_timeout) select 100, 5, queue, array[seq], array[seq], 1, 'n', now(), now()"
-        " from queue; select nextval('lease_seq');"
-        " create function overview() returns table (queue text, ready bigint)"
-        "  language sql as 'select null::text, null::bigint'");
-    must_install(f, (struct install_options){.schema = "q", .migrate = true, .dry_run = true});
-    must_say(f, "schema q: version 2 would be made from version 1 (");
-    must_install(f, (struct install_options){.schema = "q", .migrate = true});
-    must_say(f, "schema q: version 2 made from version 1 (");
-    pg_run(f->conn, "insert into delta (queue, priority, blocked) values ('a', 5, 3)");
-    assert_string_equal(pg_value(f->conn, "select blocked from overview() where queue = 'a'"), "3");
-    pg_run(f->conn, "select schedule('s')"); /* the lease of before is over: its try counts */
-    assert_string_equal(pg_value(f->conn, "select concat(tries, error) from queue"),
-                        "1worker lost: its lease expired");
-    must_install(f, (struct install_options){.schema = "q"});
-    must_say(f, "version 2 is there, nothing to change (");
-}
-
 static void
 refuses(void **state)
 {
@@ -183,6 +150,13 @@ refuses(void **state)
     assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "protocol 99"));
+    pg_run(f->conn, "update q.meta set protocol = 1, version = 99");
+    assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
+    assert_int_equal(f->err.kind, ERR_REFUSED);
+    assert_non_null(strstr(f->err.text, "version 99"));
+    pg_run(f->conn, "alter table q.meta drop made_from");
+    assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
+    assert_non_null(strstr(f->err.text, "development version"));
 }
 
 /* An owner who may not make roles gets everything else, and is told. */
@@ -210,7 +184,6 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(dry_then_real_then_again),
-        T(from_version_one),
         T(refuses),
         T(without_the_right_to_make_roles),
     };

@@ -1,0 +1,7 @@
+-- Under the lock of install_begin: is the installed version still the one that was seen? Otherwise all begins again.
+do $$
+begin
+    if (select version from meta) <> pg_catalog.current_setting('queuetop.version')::int then
+        raise 'another installer was faster' using errcode = '40001';
+    end if;
+end $$

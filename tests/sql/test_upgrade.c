@@ -1,0 +1,381 @@
+/*
+ * Upgrades that nobody notices: an installation that is up to date takes no lock, one whose
+ * functions differ waits for no reader and no writer, migrations lock tables last and briefly, and
+ * who is in the way is named. The migrations here are the test's own.
+ */
+#include "tests/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gen/sql.h"
+#include "model/db.h"
+#include "model/install.h"
+#include "model/log.h"
+#include "model/loop.h"
+#include "model/mem.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+
+enum { PATIENCE_MS = 60000 };
+
+/* From the base: a function gets another result, which `create or replace` can't give it, and the
+ * tables with the most traffic get a column. */
+static const struct sql_text migrations[] = {
+    {"003_backlog",
+     "-- The scripts make it anew; who is in the old one at this moment ends in it.\n"
+     "alter function backlog(text[]) rename to backlog_before_003;\n"       },
+    {"004_note",    "create function before_tables() returns bigint language sql as"
+                 " $$ select count(note) from queue $$;\n"
+                 "-- tables\n"
+                 "alter table work_queue add column note text;\n"
+                 "alter table queue add column note text;\n"},
+};
+enum { NEWEST = 4 };
+
+struct fixture {
+    struct loop *loop;
+    char *dsn;
+    PGconn *conn;
+    struct buf said;
+    struct err err;
+};
+
+static void
+say(void *ctx, const char *line)
+{
+    struct fixture *f = ctx;
+
+    buf_printf(&f->said, "%s\n", line);
+}
+
+static bool
+install(struct fixture *f, struct install_options o)
+{
+    o.schema = "q";
+    o.viewer = "queues_viewer";
+    o.worker = "queues_worker";
+    o.operator_ = "queues_operator";
+    struct db *db =
+        db_new(f->loop, &(struct db_options){.conninfo = f->dsn, .schema = "q", .once = true});
+
+    f->err = (struct err){.kind = ERR_NONE};
+    buf_clear(&f->said);
+    buf_str(&f->said, "");
+    bool ok = install_run(db, f->loop, &o, say, f, &f->err);
+    db_free(db);
+    return ok;
+}
+
+static void
+must_install(struct fixture *f, struct install_options o, const char *says)
+{
+    if (!install(f, o))
+        fail_msg("%s", f->err.text);
+    if (!strstr(f->said.data, says))
+        fail_msg("no '%s' in:\n%s", says, f->said.data);
+}
+
+static const struct install_options fresh = {0}, again = {.migrate = true},
+                                    dry = {.migrate = true, .dry_run = true},
+                                    newer = {.migrate = true,
+                                             .migrations = migrations,
+                                             .nmigrations = 2},
+                                    newer_dry = {.migrate = true,
+                                                 .dry_run = true,
+                                                 .migrations = migrations,
+                                                 .nmigrations = 2};
+
+static int
+setup(void **state)
+{
+    static int n;
+    struct fixture *f = xcalloc(1, sizeof *f);
+    char name[20];
+
+    snprintf(name, sizeof name, "upgrade%d", ++n);
+    f->loop = loop_new();
+    f->dsn = xstrdup(pg_newdb(name));
+    f->conn = pg_connect(f->dsn);
+    *state = f;
+    must_install(f, fresh, "version 2 installed");
+    pg_run(f->conn, "set search_path to q");
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    PQfinish(f->conn);
+    buf_free(&f->said);
+    free(f->dsn);
+    loop_free(f->loop);
+    free(f);
+    return 0;
+}
+
+/* A session that holds a lock on every table and view of the schema but `except`, until it is
+ * finished. */
+static PGconn *
+hold_all(const struct fixture *f, const char *mode, const char *except)
+{
+    PGconn *conn = pg_connect(f->dsn);
+
+    pg_run(conn, "begin");
+    pg_run(conn,
+           "do $$ declare t regclass; begin"
+           " for t in select oid from pg_class where relnamespace = 'q'::regnamespace and"
+           " relkind in ('r', 'p', 'v') and relname <> '%s' loop"
+           " execute format('lock table %%s in %s mode', t); end loop; end $$",
+           except, mode);
+    return conn;
+}
+
+/* Whoever has every table for himself finds out whether anybody needs one. */
+static void
+nothing_to_do_needs_no_lock(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *other = hold_all(f, "access exclusive", "meta");
+
+    pg_run(other, "select pg_advisory_lock(hashtext('queuetop install'), hashtext('q'))");
+    must_install(f, fresh, "nothing to change (");
+    must_install(f, again, "nothing to change (");
+    must_install(f, dry, "nothing to change (");
+    PQfinish(other);
+}
+
+/* A reader and a writer of everything stay in their transactions; a lock that conflicts with one of
+ * them could not be had. */
+static void
+functions_are_replaced_under_load(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *reader = hold_all(f, "access share", ""), *writer = hold_all(f, "row exclusive", "");
+
+    pg_run(f->conn, "drop function setting_int(text) cascade");
+    must_install(f, dry, "would be brought up to date");
+    assert_string_equal(pg_value(f->conn, "select to_regprocedure('setting_int(text)')"), "NULL");
+    must_install(f, again, "brought up to date");
+    assert_string_equal(pg_value(f->conn, "select setting_int('error_limit')"), "8192");
+    must_install(f, again, "nothing to change (");
+    PQfinish(reader);
+    PQfinish(writer);
+}
+
+static void
+a_dry_run_tries_no_migration(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *other = hold_all(f, "access exclusive", "meta");
+
+    must_install(f, newer_dry, "migration 003_backlog: would be run");
+    assert_non_null(strstr(f->said.data, "migration 004_note: would be run"));
+    assert_string_equal(pg_value(f->conn, "select version from meta"), "2");
+    PQfinish(other);
+}
+
+/* Who reads has the lock; who pushes afterwards must not stand behind us for long. */
+static void
+who_is_in_the_way_is_named(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *reader = pg_connect(f->dsn);
+    char pid[40];
+
+    pg_run(reader, "begin");
+    pg_run(reader, "select count(*) from q.queue");
+    assert_false(install(f, newer));
+    assert_int_equal(err_exit_code(&f->err), 3);
+    snprintf(pid, sizeof pid, "pid %d (postgres, ", PQbackendPID(reader));
+    if (!strstr(f->err.text, pid) || !strstr(f->err.text, "select count(*) from q.queue"))
+        fail_msg("%s", f->err.text);
+    assert_string_equal(pg_value(f->conn, "select version from meta"), "2");
+    assert_string_equal(pg_value(f->conn, "select to_regprocedure('before_tables()')"), "NULL");
+    pg_run(f->conn, "select push('a', '1')");
+    PQfinish(reader);
+}
+
+static void
+another_installer_is_named(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *other = pg_connect(f->dsn);
+
+    pg_run(other, "begin; select pg_advisory_xact_lock(hashtext('queuetop install'), "
+                  "hashtext('q'))");
+    assert_false(install(f, newer));
+    assert_non_null(strstr(f->err.text, "pg_advisory_xact_lock"));
+    pg_run(other, "rollback; begin; insert into q.queue (queue) values ('a');"
+                  " prepare transaction 'forgotten'");
+    assert_false(install(f, newer));
+    if (!strstr(f->err.text, "prepared transaction 'forgotten'"))
+        fail_msg("%s", f->err.text);
+    pg_run(other, "rollback prepared 'forgotten'");
+    PQfinish(other);
+}
+
+/* --- from the base, on a busy queue --- */
+
+/* In a child: does it again and again until it is told to end; its exit code says whether each
+ * went well. */
+static pid_t
+keep_on(const struct fixture *f, const char *sql)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    sigset_t end;
+    const struct timespec no_time = {0};
+    PGconn *conn = PQconnectdb(f->dsn);
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    sigprocmask(SIG_BLOCK, &end, NULL);
+    PQclear(PQexec(conn, "set search_path to q"));
+    while (sigtimedwait(&end, NULL, &no_time) < 0) {
+        PGresult *res = PQexec(conn, sql);
+        ExecStatusType status = PQresultStatus(res);
+        if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+            fprintf(stderr, "%s: %s", sql, PQresultErrorMessage(res));
+            _exit(1);
+        }
+        PQclear(res);
+    }
+    PQfinish(conn);
+    _exit(0);
+}
+
+static void
+ended_well(pid_t pid)
+{
+    int status = 1;
+
+    kill(pid, SIGTERM);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void
+goes_on(const struct fixture *f)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof sql, "select (select count(*) from q.history) > %d + %d",
+             (int)pg_int(f->conn, "select count(*) from history"), 20);
+    pg_wait(f->conn, sql, "t", PATIENCE_MS);
+}
+
+static void
+migrations_from_the_base_on_a_busy_queue(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const jobs[] = {
+        "select push('a', '1')", "select schedule('s')",
+        "select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
+        " array[x.seq], null::timestamptz[], null::bytea[]) c",
+        "select count(*) from overview(), backlog(null)"};
+    enum { JOBS = sizeof jobs / sizeof *jobs };
+    pid_t child[JOBS];
+
+    for (int i = 0; i < JOBS; i++)
+        child[i] = keep_on(f, jobs[i]);
+    goes_on(f);
+    must_install(f, newer, "version 4 made from version 2 (");
+    goes_on(f);
+    for (int i = 0; i < JOBS; i++)
+        ended_well(child[i]);
+    assert_int_equal(pg_int(f->conn, "select version from meta"), NEWEST);
+    assert_string_equal(pg_value(f->conn, "select concat(before_tables(), pg_get_function_result("
+                                          "'backlog(text[])'::regprocedure) = 'text')"),
+                        "0f");
+    must_install(f, newer, "version 4 is there, nothing to change (");
+    assert_false(install(f, again)); /* the program without these migrations is an older one */
+    assert_non_null(strstr(f->err.text, "version 4"));
+}
+
+/* The reader ends while the installer waits for it. */
+static void
+it_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    pid_t child = fork();
+
+    if (child == 0) {
+        PGconn *reader = PQconnectdb(f->dsn), *watch = PQconnectdb(f->dsn);
+        PQclear(PQexec(reader, "begin; select count(*) from q.queue"));
+        PQclear(PQexec(watch, "create table public.reads ()"));
+        for (bool waits = false; !waits;) {
+            PGresult *res = PQexec(watch, "select from pg_locks where not granted and relation ="
+                                          " 'q.queue'::regclass");
+            waits = PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) > 0;
+            PQclear(res);
+        }
+        PQclear(PQexec(reader, "commit"));
+        _exit(0);
+    }
+    pg_wait(f->conn, "select to_regclass('public.reads') is not null", "t", PATIENCE_MS);
+    must_install(f, newer, "version 4 made from version 2 (");
+    ended_well(child);
+}
+
+/* --- signals --- */
+
+/* A server does not notice that the program is gone while it waits: it must be told. The trigger
+ * waits for a lock without a limit, in place of whatever takes long. */
+static void
+a_signal_ends_it_at_the_server(void **state)
+{
+    struct fixture *f = *state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct proc p;
+
+    pg_run(f->conn, "create function public.waits() returns event_trigger language plpgsql set "
+                    "lock_timeout = 0 as $$ begin perform pg_advisory_lock(42); end $$");
+    pg_run(f->conn, "create event trigger waits on ddl_command_start execute function "
+                    "public.waits()");
+    pg_run(f->conn, "select pg_advisory_lock(42)");
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        proc_queuetop(&p, NULL, "--schema other install -d \"%s\"", f->dsn);
+        pg_wait(f->conn,
+                "select count(*) from pg_locks where locktype = 'advisory' and not granted", "1",
+                PATIENCE_MS);
+        kill(p.pid, signals[i]);
+        assert_int_not_equal(proc_wait(&p), 0);
+        char *said = proc_errors(&p);
+        if (!strstr(said, "interrupted"))
+            fail_msg("%s", said);
+        free(said);
+        proc_done(&p);
+        pg_wait(f->conn,
+                "select count(*) from pg_locks where locktype = 'advisory' and not granted", "0",
+                PATIENCE_MS);
+    }
+    pg_run(f->conn, "drop event trigger waits");
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(nothing_to_do_needs_no_lock),
+        T(functions_are_replaced_under_load),
+        T(a_dry_run_tries_no_migration),
+        T(who_is_in_the_way_is_named),
+        T(another_installer_is_named),
+        T(migrations_from_the_base_on_a_busy_queue),
+        T(it_is_tried_again),
+        T(a_signal_ends_it_at_the_server),
+    };
+
+    log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);
+    pg_start(&(struct pg_opts){.conf = "max_prepared_transactions = 2"});
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
