@@ -45,7 +45,8 @@ pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TES
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
-RUN     = QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) ENGINES=$(ENGINES) \
+# PG=13 runs the tests on another server than the system's (tests/servers.sh)
+RUN     = $(if $(PG),server=$$(tests/servers.sh $(PG)) && PATH="$$server:$$PATH") QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) ENGINES=$(ENGINES) \
           $(BUILD)/testrun -j $(JOBS) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
 
 Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
@@ -135,8 +136,8 @@ has-check-deps: $(BUILD)/flags
 $(call obj,$(MAINS)) $(HELPERS): | has-check-deps
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
-check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1
-	$(RUN) $(foreach l,fault e2e sql unit,$(call pick,$l))
+check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
+	$(RUN) $(foreach l,fault e2e sql $(if $(PG),,unit),$(call pick,$l))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
 check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator

@@ -18,6 +18,7 @@
 enum {
     SCRIPT_MS = 600000,
     PLAIN_TABLES = 2,
+    OLDEST_SERVER = 13,
     BEGIN_PARAMS = 7,
     ADOPT_PARAMS = 5,
     MORE_STATEMENTS = 12 /* beside the scripts and migrations */
@@ -147,6 +148,24 @@ names(const struct install_options *o, struct db_param p[static 4])
     p[1] = (struct db_param){.value = o->viewer};
     p[2] = (struct db_param){.value = o->worker};
     p[3] = (struct db_param){.value = o->operator_};
+}
+
+/* Before anything is sent that an old server answers with a message about something else. */
+static bool
+server_is_new_enough(const struct job *j)
+{
+    const struct db_stmt stmt = {.sql = text_of("install_server")};
+    struct db_reply reply;
+    bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, j->e);
+
+    if (ok) {
+        const char *version = result_text(reply.results[0], 0, 0);
+        if (strtol(version, NULL, 10) < OLDEST_SERVER)
+            ok = fail(j->e, ERR_REFUSED, "the queue needs PostgreSQL 13 or newer, this is %s",
+                      version);
+    }
+    db_reply_done(&reply);
+    return ok;
 }
 
 static bool
@@ -565,7 +584,7 @@ install_run(struct db *db, struct loop *l, const struct install_options *o,
     };
 
     db_on_notice(db, on_notice, &j);
-    bool ok = lock_wait_run(&wait, e);
+    bool ok = server_is_new_enough(&j) && lock_wait_run(&wait, e);
     db_on_notice(db, NULL, NULL);
     if (!ok)
         return false;

@@ -148,7 +148,7 @@ make_cluster(void)
     if (pid == 0) {
         snprintf(path, sizeof path, "%s/initdb", pg.bindir);
         execl(path, path, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
-              "--locale=C.UTF-8", "--no-instructions", (char *)NULL);
+              "--locale=C.UTF-8", (char *)NULL);
         _exit(127);
     }
     return ended_well(pid);
@@ -530,6 +530,15 @@ static void
 drop_notice(void *arg, const PGresult *res)
 {
     (void)arg, (void)res;
+}
+
+void
+pg_needs(PGconn *conn, int major, const char *why)
+{
+    if (PQserverVersion(conn) >= major * 10000)
+        return;
+    print_message("skipped on PostgreSQL %s: %s\n", PQparameterStatus(conn, "server_version"), why);
+    skip();
 }
 
 PGconn *

@@ -44,6 +44,8 @@ void pg_standby_up(void);
 int pg_pid(void);
 /* Where the server's binaries are (psql, pgbench, ...). */
 const char *pg_bindir(void);
+/* Skips the running test on a server older than that, and says why. */
+void pg_needs(PGconn *conn, int major, const char *why);
 /* The socket directory, for host=. */
 const char *pg_host(void);
 

@@ -4,6 +4,7 @@
 -- taken here reaches back to it. A slot's catalog_xmin keeps rows of the system's own tables only. blocked_by: pids,
 -- 0 = a prepared transaction; of the 20 that wait longest, as the answer stops the lock manager for a moment.
 -- kind place: it holds the lock of a worker that waits for a push (48_wake), and has said nothing that a worker says.
+-- waitstart is read through json: PostgreSQL 13 has no such column, and then the time of the query is the answer.
 -- guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
 with me as (
     select oid, rolsuper from pg_roles where rolname = current_user
@@ -15,7 +16,7 @@ with me as (
     from pg_stat_activity
     where pid <> pg_backend_pid() and backend_type <> 'parallel worker'
 ), w as materialized (
-    select l.pid, min(l.waitstart) as since from pg_locks l
+    select l.pid, min((to_jsonb(l) ->> 'waitstart')::timestamptz) as since from pg_locks l
     where not l.granted and exists (select from a where a.waiting) group by l.pid
 ), b as materialized (
     select l.pid from pg_locks l join a using (pid)

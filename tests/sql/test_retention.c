@@ -46,7 +46,8 @@ days_left(PGconn *c, const char *table)
     return pg_value(c,
                     "select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid"
                     " where i.inhparent = '%s'::regclass"
-                    " and to_date(right(relname, 8), 'YYYYMMDD') < current_date",
+                    " and case when relname ~ '_[0-9]{8}$' then to_date(right(relname, 8), "
+                    "'YYYYMMDD') < current_date end",
                     table);
 }
 

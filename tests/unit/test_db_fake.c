@@ -12,6 +12,7 @@
 
 #include "model/clock.h"
 #include "model/db.h"
+#include "model/install.h"
 #include "model/log.h"
 #include "tests/unit/fake_server.h"
 
@@ -561,12 +562,42 @@ notices_and_last_words(void **state)
     buf_free(&words);
 }
 
+static void
+hear_line(void *ctx, const char *line)
+{
+    fail_msg("%s%s", ctx ? "" : "said: ", line);
+}
+
+/* Its own message, before anything is sent that such a server does not know. */
+static void
+installing_on_an_old_server(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_answer *a = fake_next(f->fake);
+    struct err e = {0};
+
+    fake_done(&a->bytes, "BEGIN");
+    fake_value(&a->bytes, "settings");
+    fake_value(&a->bytes, "12.22 (Debian 12.22-1)");
+    fake_done(&a->bytes, "COMMIT");
+    fake_ready(&a->bytes, 'I');
+    open_db(f, (struct db_options){.once = true, .schema = "q"});
+    const struct install_options o = {
+        .schema = "q", .viewer = "v", .worker = "w", .operator_ = "o"};
+    assert_false(install_run(f->db, f->loop, &o, hear_line, NULL, &e));
+    assert_int_equal(e.kind, ERR_REFUSED);
+    assert_string_equal(e.text,
+                        "the queue needs PostgreSQL 13 or newer, this is 12.22 (Debian 12.22-1)");
+    assert_int_equal(f->fake->syncs, 1);
+}
+
 int
 main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(pipeline_goes_out_in_order),
+        T(installing_on_an_old_server),
         T(answers_in_single_bytes),
         T(break_at_each_place),
         T(error_then_break_is_no_doubt),
