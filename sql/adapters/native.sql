@@ -39,7 +39,7 @@ from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act th
       where n.nspname = {schema_lit}) r
 
 -- name: queues
-select queue, paused_at is not null as paused, paused_by, pause_reason,
+select queue, paused_at is not null as paused, paused_by, left(pause_reason, 1000) as pause_reason,
        {ms(paused_at)} as paused_ms, weight, max_running,
        format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history, retention) as info
 from {schema}.queue_config order by queue
@@ -409,7 +409,7 @@ select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running'
             when j.payload_type like 'text/%' and length(j.body) <= 1000000
                  and encode(j.body, 'escape') not like '%\\%' then 'text'
             else 'bytes' end as payload_format,
-       coalesce(j.payload_type, case when j.payload is not null then 'application/json' end) as payload_type,
+       coalesce(left(j.payload_type, 200), case when j.payload is not null then 'application/json' end) as payload_type,
        coalesce(octet_length(j.payload::text), octet_length(j.body))::bigint as payload_size,
        (extract(epoch from coalesce(j.run_timeout, c.run_timeout)) * 1000)::bigint as run_timeout_ms,
        (extract(epoch from coalesce(j.lease_timeout, c.lease_timeout)) * 1000)::bigint as lease_timeout_ms,
@@ -434,15 +434,15 @@ with l as materialized (
            count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
     from {schema}.live where lock_key is not null group by lock_key
 )
-select coalesce(n.lock_key, l.lock_key) as node,
+select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        case when n.lock_key is null then 'unknown'
             when n.heartbeat < now() - {schema}.setting_interval('node_dead') then 'dead'
             when n.heartbeat < now() - {schema}.setting_interval('node_late') then 'late'
             else n.state end as state,
-       n.host, n.pid, n.version, {ms(n.started)} as started_ms,
+       left(n.host, 255) as host, n.pid, left(n.version, 100) as version, {ms(n.started)} as started_ms,
        {ms(n.heartbeat)} as heartbeat_ms, n.slots,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
-       coalesce(array_to_string(n.queues, ','), '') as queues,
+       coalesce(left(array_to_string(n.queues[:100], ','), 1000), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
        {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state,
@@ -525,12 +525,13 @@ order by at desc limit coalesce($1::int, 200)
 -- params: schedule
 -- the outcome of the last run is that of its job; history is read from the day of the run on. missed = of the kept
 -- runs (100) those without a job of their own
-select s.name, s.cron, s.tz, s.queue, s.kind,
+select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
        case when s.paused_at is not null then 'paused' when s.error is not null then 'failed' else 'active' end as state,
        {ms(s.last_run)} as last_run_ms, o.outcome as last_outcome,
        {ms(s.next_run)} as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
-       s.only_one as unique, coalesce(s.payload::text, encode(substr(s.body, 1, 10000), 'escape')) as payload, s.payload_type, s.comment,
-       s.paused_by, s.pause_reason, s.error, {ms(s.created)} as created_ms,
+       s.only_one as unique, left(coalesce(s.payload::text, encode(substr(s.body, 1, 100000), 'escape')), case when $1::text is null then 10000 else 1000000 end) as payload,
+       left(s.payload_type, 200) as payload_type, left(s.comment, 1000) as comment,
+       s.paused_by, left(s.pause_reason, 1000) as pause_reason, left(s.error, 1000) as error, {ms(s.created)} as created_ms,
        {ms(s.changed)} as changed_ms,
        (extract(epoch from o.took) * 1000)::bigint as last_took_ms, left(o.error, 300) as last_error,
        (select count(*) from {schema}.cron_run r where r.schedule = s.name and not r.pushed) as missed,

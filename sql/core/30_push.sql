@@ -48,15 +48,18 @@ begin
       and pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.<=) 200
       and p.priority operator(pg_catalog.>=) 0 and p.priority operator(pg_catalog.<=) 9 and (p.payload is null or p.body is null)
       and p.max_tries is null and p.lease_timeout is null and p.run_timeout is null and p.unique_key is null
+      and (p.payload_type is null or pg_catalog.octet_length(p.payload_type) operator(pg_catalog.<=) 200)
       and not exists (select from pushed offset 1);
     if not found then
         select z.fault into fault
-        from (select %1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null, p.max_tries,
-                                    p.lease_timeout, p.run_timeout, p.unique_key, p.concurrency_key) as fault
+        from (select coalesce(%1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null, p.max_tries,
+                                             p.lease_timeout, p.run_timeout, p.unique_key, p.concurrency_key),
+                              case when pg_catalog.octet_length(p.payload_type) operator(pg_catalog.>) 200
+                                   then 'a payload type has 200 bytes at most' end) as fault
               from pushed p
               where p.queue operator(pg_catalog.=) '' or p.priority operator(pg_catalog.<) 0 or p.priority operator(pg_catalog.>) 9
                  or pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.>) 200
-                 or p.payload is not null and p.body is not null or p.max_tries is not null or p.lease_timeout is not null
+                 or p.payload is not null and p.body is not null or p.payload_type is not null or p.max_tries is not null or p.lease_timeout is not null
                  or p.run_timeout is not null or p.unique_key is not null or p.concurrency_key is not null) z
         where z.fault is not null limit 1;
         if found then

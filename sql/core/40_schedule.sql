@@ -26,7 +26,9 @@ language plpgsql set search_path from current as $$
 declare
     last scheduler;
 begin
-    if not scheduler_lock(false) then
+    if (length($1) between 1 and 300) is not true then
+        raise 'the name of a scheduler has 1 to 300 characters, not %', coalesce(length($1), 0) using errcode = 'QT007';
+    elsif not scheduler_lock(false) then
         return 'no';
     elsif $1 like 'wake:%' then
         return 'once'; -- by an idle worker (48_wake), also where a scheduler lives

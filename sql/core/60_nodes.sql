@@ -1,5 +1,22 @@
 -- Worker processes: node_start, node_beat, node_stop. Optional: a claim needs a name only, not a row here.
 
+create or replace function node_limits(node text, host text, version text, queues text[]) returns void
+language plpgsql immutable set search_path from current as $$
+begin
+    if (length($1) between 1 and 200) is not true then
+        raise 'the name of a node has 1 to 200 characters, not %', coalesce(length($1), 0) using errcode = 'QT007';
+    elsif length($2) > 255 or length($3) > 100 then
+        raise 'the host of a node has 255 characters at most, its version 100; these have % and %', length($2), length($3)
+            using errcode = 'QT007';
+    elsif cardinality($4) > 1000 then
+        raise 'a node names 1000 queues at most, not %', cardinality($4)
+            using errcode = 'QT007', hint = 'A node that names none works them all.';
+    elsif exists (select from unnest($4) q where (length(q) between 1 and 200) is not true) then
+        raise 'the name of a queue has 1 to 200 characters' using errcode = 'QT007';
+    end if;
+end $$;
+comment on function node_limits(text, text, text, text[]) is 'Raises QT007 for what a node may not say of itself';
+
 create or replace function node_start(node text, session uuid, host text, pid int, version text, protocol int, queues text[], slots int)
 returns void
 language plpgsql security definer set search_path from current as $$
@@ -13,6 +30,7 @@ begin
         raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker', $6, m.min_protocol
             using errcode = 'QT003';
     end if;
+    perform node_limits($1, $3, $5, $7);
     insert into node as n (lock_key, session, host, pid, version, protocol, queues, slots, backend_pid)
     values ($1, $2, $3, $4, $5, $6, $7, $8, pg_backend_pid())
     on conflict (lock_key) do update set session = $2, host = $3, pid = $4, version = $5, protocol = $6, queues = $7, slots = $8,

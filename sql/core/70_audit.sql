@@ -43,6 +43,21 @@ left join lateral (select sum(changed)::bigint as changed, sum(skipped)::bigint 
                    from audit_batch b where b.action = a.action) b on true;
 comment on view audit_log is 'The audit with its totals';
 
+create or replace function act_limits(queue text, node text, params jsonb, reason text) returns void
+language plpgsql immutable set search_path from current as $$
+begin
+    if length($4) > 1000 then
+        raise 'a reason has 1000 characters at most, not %', length($4) using errcode = 'QT007';
+    elsif length($1) > 200 then
+        raise 'the name of a queue has 1 to 200 characters, not %', length($1) using errcode = 'QT007';
+    elsif length($2) > 200 then
+        raise 'the name of a node has 1 to 200 characters, not %', length($2) using errcode = 'QT007';
+    elsif length($3::text) > 20000 then
+        raise 'what an action is asked for has 20000 characters at most, not %', length($3::text) using errcode = 'QT007';
+    end if;
+end $$;
+comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 for an action whose texts are too long for the audit';
+
 create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb, reason text, expected bigint)
 returns boolean
 language plpgsql set search_path from current as $$
@@ -53,6 +68,7 @@ begin
     if $1 is null or $2 is null or $2 < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;
+    perform act_limits($4, $5, $6, $7);
     perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || $1, 0));
     perform have_day(); -- many acts write to history
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)

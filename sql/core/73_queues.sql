@@ -122,7 +122,7 @@ declare
 begin
     select * into r from setting_rules() s where s.name = $1;
     if r.name is null then
-        raise 'a queue has no setting "%"', $1 using errcode = 'QT007',
+        raise 'a queue has no setting "%"', left($1, 100) using errcode = 'QT007',
             hint = 'There are: ' || (select string_agg(s.name, ', ') from setting_rules() s);
     elsif $2 is null or $2 = 'default' or $2 = 'none' and r.standard is null then
         return r.standard;

@@ -30,7 +30,7 @@ declare
 begin
     select string_agg(k, ', ') into wrong from jsonb_object_keys(o) k where k <> all(allowed || '{payload}');
     if wrong is not null then
-        raise 'a schedule has no setting %', wrong using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
+        raise 'a schedule has no setting %', left(wrong, 200) using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
     end if;
     s.name := $1;
     s.cron := coalesce(o ->> 'cron', s.cron);
@@ -56,10 +56,12 @@ begin
         raise 'a new schedule needs a name, a cron line and a queue' using errcode = 'QT007';
     elsif length($1) > 200 or length(s.queue) not between 1 and 200 or length(s.kind) > 200 then
         raise 'name, queue and kind have 200 characters at most' using errcode = 'QT007';
+    elsif length(s.cron) > 1000 or length(s.comment) > 1000 or length(s.payload_type) > 200 then
+        raise 'a cron line and a comment have 1000 characters at most, a payload type 200' using errcode = 'QT007';
     elsif s.priority not between 0 and 9 or s.max_tries < 1 then
         raise 'priority is 0 (soonest) to 9, max_tries 1 at least' using errcode = 'QT007';
     elsif s.catch_up not in ('none', 'latest', 'all') then
-        raise 'catch_up is none, latest or all, not "%"', s.catch_up using errcode = 'QT007';
+        raise 'catch_up is none, latest or all, not "%"', left(s.catch_up, 100) using errcode = 'QT007';
     elsif s.only_one and s.catch_up = 'all' then
         raise 'unique and catch_up all exclude each other: of the missed runs one could wait only' using errcode = 'QT007';
     end if;

@@ -141,7 +141,7 @@ declare
                    where k not in ('kind', 'priority', 'delay', 'at', 'unique_key', 'max_tries', 'payload_type') limit 1);
 begin
     if odd is not null then
-        raise 'a push knows no "%"', odd using errcode = 'QT007';
+        raise 'a push knows no "%"', left(odd, 100) using errcode = 'QT007';
     end if;
     select * into s from jsonb_to_record($2) x (kind text, priority int, delay interval, at timestamptz, unique_key text, max_tries int, payload_type text);
     perform check_size(octet_length($3));

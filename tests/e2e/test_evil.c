@@ -39,7 +39,7 @@ evil_jobs(void)
                      "json_build_object(text, text), left(text, 60) from evil");
     pg_run(con_db(), "insert into queue (queue, kind, body, payload_type) select left(text, 190), "
                      "left(text, 190), "
-                     "convert_to(text, 'UTF8') || '\\xff00fe', text from evil");
+                     "convert_to(text, 'UTF8') || '\\xff00fe', left(text, 40) from evil");
     pg_run(con_db(), "select push_text(left(text, 190), text, 'text/plain') from evil");
     pg_run(con_db(), "create temp table held as select c.*, e.text from evil e, "
                      "claim(left(e.text, 60), 1, '60 s', array[left(e.text, 190)]) c");
@@ -48,9 +48,9 @@ evil_jobs(void)
            "array[h.seq], array[h.text], array[h.text], final => array[true]) f");
     pg_run(con_db(), "select count(*) from evil e, "
                      "claim(left(e.text, 60), 1, '60 s', array[left(e.text, 190)]) c");
-    pg_run(con_db(),
-           "select node_start(left(text, 60), gen_random_uuid(), text, 1, text, 1, array[text], 4) "
-           "from evil");
+    pg_run(con_db(), "select node_start(left(text, 60), gen_random_uuid(), left(text, 60), 1, "
+                     "left(text, 60), 1, array[left(text, 60)], 4) "
+                     "from evil");
     pg_run(con_db(), "select p.* from evil, pause(gen_random_uuid(), left(text, 190), text) p");
 }
 
