@@ -47,6 +47,30 @@ write_all(int fd, const void *bytes, size_t len, int64_t offset)
     return true;
 }
 
+/* Before anything is done with what has that name: a plain file of this user, with no other name.
+ */
+static bool
+is_ours(const struct tape_out *t, struct stat *st, struct err *e)
+{
+    if (fstat(t->fd, st) != 0)
+        return fail(e, ERR_SYS, "%s: %s", t->file, strerror(errno));
+    if (!S_ISREG(st->st_mode))
+        return fail(e, ERR_USAGE, "%s is no plain file: it stays as it is", t->file);
+    if (st->st_uid != geteuid())
+        return fail(e, ERR_DENIED, "%s belongs to another user: it stays as it is", t->file);
+    if (st->st_nlink > 1)
+        return fail(e, ERR_DENIED, "%s has another name too (a hard link): it stays as it is",
+                    t->file);
+    return true;
+}
+
+/* A recording holds payloads: once it is known to be one, nobody else may read it. */
+static bool
+keep_private(const struct tape_out *t, const struct stat *st)
+{
+    return (st->st_mode & 0777) == 0600 || fchmod(t->fd, 0600) == 0;
+}
+
 /* A new file gets its header; one that is there is measured and cut behind its last piece. */
 static bool
 find_end(struct tape_out *t, int64_t *cut, struct err *e)
@@ -55,19 +79,21 @@ find_end(struct tape_out *t, int64_t *cut, struct err *e)
     struct tape_index index = {0};
     struct stat st;
 
+    if (!is_ours(t, &st, e))
+        return false;
     if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
         return fail(e, ERR_SYS, "%s: another program records into it", t->file);
-    if (fstat(t->fd, &st) != 0 || fchmod(t->fd, 0600) != 0)
+    if (fstat(t->fd, &st) != 0)
         return fail(e, ERR_SYS, "%s: %s", t->file, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return fail(e, ERR_USAGE, "%s: not a file", t->file);
     t->end = TAPE_HEADER;
     if (st.st_size == 0) {
         tape_header(header);
-        return write_all(t->fd, header, sizeof header, 0) ||
+        return (keep_private(t, &st) && write_all(t->fd, header, sizeof header, 0)) ||
                fail(e, ERR_SYS, "%s: %s", t->file, strerror(errno));
     }
     bool ok = tape_scan(t->fd, t->file, &index, e);
+    if (ok && !keep_private(t, &st))
+        ok = fail(e, ERR_SYS, "%s: %s", t->file, strerror(errno));
     if (ok) {
         t->end = index.end;
         t->last_ms = index.n > 0 ? index.pieces[index.n - 1].at_ms : 0;
@@ -84,9 +110,13 @@ find_end(struct tape_out *t, int64_t *cut, struct err *e)
 struct tape_out *
 tape_create(const char *file, int64_t *cut, struct err *e)
 {
-    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
 
     *cut = 0;
+    if (fd < 0 && errno == ELOOP) {
+        fail(e, ERR_USAGE, "%s is a symbolic link: name the file itself", file);
+        return NULL;
+    }
     if (fd < 0) {
         fail(e, ERR_SYS, "%s: %s", file, strerror(errno));
         return NULL;

@@ -197,6 +197,53 @@ others_files_stay(void **state)
     assert_null(tape_create("/nonexistent/tape", &cut, &e));
 }
 
+static int
+mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return (int)(st.st_mode & 07777);
+}
+
+/* What a name leads to is looked at before anything is done with it, its rights included. */
+static void
+others_rights_stay(void **state)
+{
+    char *other = xasprintf("%s.other", file);
+    struct err e;
+    int64_t cut;
+
+    (void)state;
+    write_pieces(3);
+    assert_int_equal(rename(file, other) | chmod(other, 0644) | symlink(other, file), 0);
+    assert_null(tape_create(file, &cut, &e));
+    assert_non_null(strstr(e.text, "is a symbolic link"));
+    assert_int_equal(unlink(file) | link(other, file), 0);
+    assert_null(tape_create(file, &cut, &e));
+    assert_non_null(strstr(e.text, "hard link"));
+    assert_int_equal(mode_of(other), 0644);
+    assert_int_equal(unlink(other), 0);
+    struct tape_out *t = tape_create(file, &cut, &e); /* alone it is a recording, and private */
+    assert_non_null(t);
+    tape_end(t);
+    assert_int_equal(mode_of(file), 0600);
+    assert_int_equal(unlink(file) | mkfifo(file, 0644) | chmod(file, 0644), 0);
+    assert_null(tape_create(file, &cut, &e));
+    assert_non_null(strstr(e.text, "is no plain file"));
+    assert_int_equal(mode_of(file), 0644);
+    unlink(file);
+    FILE *f = fopen(file, "w");
+    fputs("somebody's notes", f);
+    fclose(f);
+    assert_int_equal(chmod(file, 0664), 0);
+    assert_null(tape_create(file, &cut, &e));
+    assert_int_equal(mode_of(file), 0664);
+    unlink(file);
+    assert_null(tape_create("/dev", &cut, &e));
+    free(other);
+}
+
 /* The limit on file sizes stands for a disk that is full. */
 static void
 full_disk(void **state)
@@ -382,6 +429,7 @@ main(void)
         cmocka_unit_test_setup_teardown(torn_ends, fresh_file, drop_file),
         cmocka_unit_test_setup_teardown(damage_is_named, fresh_file, drop_file),
         cmocka_unit_test_setup_teardown(others_files_stay, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(others_rights_stay, fresh_file, drop_file),
         cmocka_unit_test_setup_teardown(full_disk, fresh_file, drop_file),
         cmocka_unit_test(tables_come_back),
         cmocka_unit_test_setup_teardown(a_day_is_small, fresh_file, drop_file),
