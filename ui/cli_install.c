@@ -315,6 +315,12 @@ purge_audit_verb(struct cli *c, const void *options)
         return cli_fail(c, &e);
     }
     const struct result *r = reply.results[0];
+    const char *denied = result_text(r, 0, result_col(r, "denied"));
+    if (*denied && !w->dry_run) {
+        fail(&e, ERR_DENIED, "%s", denied);
+        db_reply_done(&reply);
+        return cli_fail(c, &e);
+    }
     bool any = result_int(r, 0, result_col(r, "actions"), 0) > 0;
     char *before = xstrdup(result_text(r, 0, result_col(r, "before")));
     print_line(NULL, result_text(r, 0, result_col(r, "line")));

@@ -58,12 +58,29 @@ begin
 end $$;
 comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 for an action whose texts are too long for the audit';
 
+create or replace function act_goes_on(a audit, params jsonb, reason text) returns void
+language plpgsql stable set search_path from current as $$
+declare
+    latest timestamptz := (select max(b.at) from audit_batch b where b.action = a.action);
+begin
+    if latest < clock_timestamp() - interval '1 hour' then
+        raise 'action % ended at %: use a new uuid for another action', a.action, latest using errcode = 'QT007',
+            hint = 'A batch that goes on with an action comes within an hour of the batch before it.';
+    elsif a.reason is distinct from $3 or a.params - '{ids,before}'::text[] is distinct from $2 - '{ids,before}'::text[] then
+        raise 'action % was begun with another reason or other values: use a new uuid for another action', a.action
+            using errcode = 'QT007';
+    end if;
+end $$;
+comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if a further batch is not what the action was begun for, or comes too late: '
+    'all batches of an action are for the same reason and with the same values, save for the jobs that each names';
+
 create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb, reason text, expected bigint)
 returns boolean
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    a audit;
+    a     audit;
+    fresh boolean;
 begin
     if $1 is null or $2 is null or $2 < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
@@ -75,15 +92,20 @@ begin
     values ($1, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), $3, $4, $5,
             jsonb_strip_nulls($6), $7, $8)
     on conflict do nothing;
+    fresh := found;
     select * into a from audit x where x.action = $1;
     if (a.who, a.verb, a.queue, a.node) is distinct from (session_user::text, $3, $4, $5) then
         raise 'action % is a "%" of %: use a new uuid for another action', $1,
             concat_ws(' ', a.verb, coalesce(a.node, a.queue)), a.who using errcode = 'QT007';
+    elsif exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
+        return false;
+    elsif not fresh then
+        perform act_goes_on(a, jsonb_strip_nulls($6), $7);
     end if;
-    return not exists (select from audit_batch b where b.action = $1 and b.batch = $2);
+    return true;
 end $$;
-comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action stands in the audit now. '
-    'QT007 where its uuid is another''s action, or one on another queue or node: nobody adds to what stands in the audit';
+comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action is in the audit now. '
+    'QT007 if its uuid is another''s action, one on another queue or node, or one that was over: nobody adds to what is in the audit';
 
 create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null, cursor text default null) returns void
 language sql set search_path from current as $$

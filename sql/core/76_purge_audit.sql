@@ -1,4 +1,4 @@
--- The audit is kept until it is purged, by functions of its own. That purge stands in the audit, too.
+-- The audit is kept until its owner purges it: an operator could otherwise erase what he did. The purge is in the audit, too.
 
 create or replace function purge_audit_preview(before timestamptz) returns table (actions bigint, batches bigint, oldest timestamptz)
 language sql stable security definer set search_path from current as $$

@@ -1,34 +1,54 @@
--- Ending a statement or a session that holds back vacuum or others, with its line in the audit. The signal goes out with
--- the caller's own rights (pg_signal_backend or the same role), never the owner's; only the audit is the owner's.
+-- Ending a statement or a session that holds back vacuum or others, with its line in the audit. signal_backend() judges
+-- with the eyes of the caller whether the process is still what was shown. send_signal() sends and records in one function
+-- of the owner, so that the audit can't say that a signal was sent which never was. It sends what the caller himself may
+-- send and no more.
 
-create or replace function note_signal(action uuid, batch int, verb text, target text, params jsonb, reason text, rows jsonb default null)
+create or replace function signal_denied(target int) returns text
+language sql stable set search_path from current as $$
+    select case
+        when a.pid is null then format('pid %s has ended already', $1)
+        when a.pid = pg_backend_pid() then format('pid %s is a connection of this program', $1)
+        when (select r.rolsuper from pg_roles r where r.rolname = c.name) then null
+        when coalesce((select r.rolsuper from pg_roles r where r.oid = a.usesysid), true)
+            then format('pid %s belongs to %s: only a superuser may send it a signal', $1,
+                        coalesce('superuser ' || quote_ident(a.usename), 'the server itself'))
+        when not pg_has_role(c.name, a.usesysid, 'usage') and not pg_has_role(c.name, 'pg_signal_backend', 'usage')
+            then format('pid %s: %s needs membership in role %s or in pg_signal_backend', $1, quote_ident(c.name), quote_ident(a.usename)) end
+    from (select case current_setting('role') when 'none' then session_user::text else current_setting('role') end as name) c
+    left join pg_stat_activity a on a.pid = $1
+$$;
+comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL = may';
+
+create or replace function send_signal(action uuid, batch int, verb text, target int, params jsonb, reason text, refused text)
 returns jsonb
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
+declare
+    no   text := left($7, 500);
+    done boolean := false;
 begin
     if $3 is null or $3 not in ('cancel query', 'end session') then
-        raise 'no signal is called "%"', $3 using errcode = 'QT007';
+        raise 'no signal is called "%"', left($3, 100) using errcode = 'QT007';
+    elsif $4 is null then
+        raise 'a signal needs the pid of a process' using errcode = 'QT007';
     end if;
-    -- who may call signal_backend may call this too: nothing can be noted but what a signal says of this one process
-    if (case when $7 is null then $4 ~ '^pid [0-9]{1,10}$' is not true
-            when jsonb_typeof($7) <> 'array' then true
-            else jsonb_array_length($7) <> 1 or $7 -> 0 ->> 'id' is distinct from $4 or $7 -> 0 ? 'n'
-                 or $7 -> 0 ->> 'state' <> case $3 when 'cancel query' then 'told to stop' else 'told to end' end
-                 or length($7 -> 0 ->> 'why') > 500 end) then
-        raise 'this is not what becomes of a signal' using errcode = 'QT007';
-    end if;
-    if $7 is null then
-        if act_begin($1, $2, $3, null, $4, $5, $6, null) then
-            return null;
+    if act_begin($1, $2, $3, null, 'pid ' || $4, coalesce($5, '{}'), $6, null) then
+        no := coalesce(no, signal_denied($4));
+        if no is null then
+            begin
+                done := case $3 when 'cancel query' then pg_cancel_backend($4) else pg_terminate_backend($4) end;
+            exception when insufficient_privilege then
+                no := format('pid %s: %s owns the queue and may not send it: grant pg_signal_backend to %2$s', $4, quote_ident(current_user));
+            end;
         end if;
-    elsif exists (select from audit a where a.action = $1 and a.who = session_user and a.verb = $3 and a.node = $4)
-          and not exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
-        perform act_end($1, $2, $7);
+        perform act_end($1, $2, jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', 'pid ' || $4,
+            'state', case when done then case $3 when 'cancel query' then 'told to stop' else 'told to end' end end,
+            'why', case when not done then coalesce(no, format('pid %s has ended already', $4)) end))));
     end if;
     return (select b.rows from audit_batch b where b.action = $1 and b.batch = $2);
 end $$;
-comment on function note_signal(uuid, int, text, text, jsonb, text, jsonb) is 'For signal_backend: without rows begins the action (NULL: it is new, '
-    'else the stored answer), with rows ends its batch';
+comment on function send_signal(uuid, int, text, int, jsonb, text, text) is 'For signal_backend: sends "cancel query" or "end session" to a '
+    'process where the caller may do so and nothing is refused, and records what became of it; asked again, the stored answer';
 
 create or replace function signal_backend(action uuid, batch int, wish jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -37,44 +57,29 @@ language plpgsql set search_path from current as $$
 declare
     act    text := $3 ->> 'act';
     s      jsonb := $3 -> 'shown';
+    verb   text := case act when 'cancel' then 'cancel query' when 'terminate' then 'end session' end;
     target text := 'pid ' || (s ->> 'pid');
     a      pg_stat_activity;
     no     text;
-    done   boolean;
     answer jsonb;
 begin
-    if act is null or act not in ('cancel', 'terminate') or s ->> 'pid' is null then
+    if verb is null or s ->> 'pid' is null then
         raise 'a signal needs {"act": "cancel" or "terminate", "shown": {"pid": ...}}' using errcode = 'QT007';
     end if;
-    if $2 is not null then
-        answer := note_signal($1, $2, case act when 'cancel' then 'cancel query' else 'end session' end,
-                              target, s - 'own' || jsonb_build_object('who', $3 -> 'who'), $4);
-    end if;
-    if answer is null then
-        select * into a from pg_stat_activity x where x.pid = (s ->> 'pid')::int;
-        no := case when not found then target || ' has ended already'
-                   when a.pid in (pg_backend_pid(), (s ->> 'own')::int) then target || ' is a connection of this program'
-                   when a.backend_start is distinct from (s ->> 'start')::timestamptz then target || ' is another session by now'
-                   when act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (s ->> 'query')::timestamptz)
-                       then format('the statement of %s is over', target)
-                   when a.xact_start is distinct from (s ->> 'xact')::timestamptz then format('the transaction of %s is over', target)
-                   when act = 'terminate' and a.state = 'active' and s ->> 'state' <> 'active'
-                       then target || ' goes on: it runs a statement by now' end;
-        done := no is null;
-        if done and $2 is not null then
-            begin
-                done := case act when 'cancel' then pg_cancel_backend(a.pid) else pg_terminate_backend(a.pid) end;
-            exception when insufficient_privilege then
-                done := false;
-                no := format('%s: %s', target, sqlerrm);
-            end;
-        end if;
-        answer := jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', target,
-            'state', case when done then case act when 'cancel' then 'told to stop' else 'told to end' end end,
-            'why', case when not done then coalesce(no, target || ' has ended already') end)));
-        if $2 is not null then
-            perform note_signal($1, $2, case act when 'cancel' then 'cancel query' else 'end session' end, target, null, null, answer);
-        end if;
+    select * into a from pg_stat_activity x where x.pid = (s ->> 'pid')::int;
+    no := case when not found then target || ' has ended already'
+               when a.pid in (pg_backend_pid(), (s ->> 'own')::int) then target || ' is a connection of this program'
+               when a.backend_start is distinct from (s ->> 'start')::timestamptz then target || ' is another session by now'
+               when act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (s ->> 'query')::timestamptz)
+                   then format('the statement of %s is over', target)
+               when a.xact_start is distinct from (s ->> 'xact')::timestamptz then format('the transaction of %s is over', target)
+               when act = 'terminate' and a.state = 'active' and s ->> 'state' <> 'active'
+                   then target || ' goes on: it runs a statement by now' end;
+    if $2 is null then
+        answer := jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', target, 'why', no,
+            'state', case when no is null then case act when 'cancel' then 'told to stop' else 'told to end' end end)));
+    else
+        answer := send_signal($1, $2, verb, (s ->> 'pid')::int, s - 'own' || jsonb_build_object('who', $3 -> 'who'), $4, no);
     end if;
     return query select r ->> 'id', r ->> 'state', r ->> 'why', null::text, 1::bigint from jsonb_array_elements(answer) r;
 end $$;

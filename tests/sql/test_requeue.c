@@ -279,6 +279,43 @@ asked_twice_changes_once(void **state)
     PQfinish(c);
 }
 
+/* An action that is over stays what it was: what comes later is another. */
+static void
+nobody_adds_to_an_action_that_is_over(void **state)
+{
+    PGconn *c = fresh("over");
+
+    (void)state;
+    pg_run(c, "select t.failed('q', 'a,b,c,d', 'x')");
+    const char *first = pg_value(c, "select t.said(id, state, why) from requeue(" ACT(
+                                        1) ", 1, t.ids('a'), false, 'as agreed')");
+    assert_string_equal(first, "a ready");
+    /* with another reason or other values, though at once */
+    assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 2, t.ids('b'), false, 'not so')"),
+                        "QT007");
+    assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 2, t.ids('b'), true, 'as agreed')"),
+                        "QT007");
+    expect(c, "b ready",
+           "select t.said(id, state, why) from requeue(" ACT(
+               1) ", 2, t.ids('b'), false, 'as agreed')");
+    pg_run(c, "update audit set at = at - interval '50 min'; update audit_batch set at = at -"
+              " interval '50 min'");
+    expect(c, "c ready",
+           "select t.said(id, state, why) from requeue(" ACT(
+               1) ", 3, t.ids('c'), false, 'as agreed')");
+    pg_run(c, "update audit_batch set at = at - interval '61 min'");
+    assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 4, t.ids('d'), false, 'as agreed')"),
+                        "QT007");
+    /* the stored answer of a batch that was done comes at any time */
+    expect(c, first,
+           "select t.said(id, state, why) from requeue(" ACT(
+               1) ", 1, t.ids('a'), false, 'as agreed')");
+    expect(c, "d", "select t.names('failed')");
+    expect(c, "3 3", "select concat_ws(' ', changed, batches) from audit_log");
+    core_check(c);
+    PQfinish(c);
+}
+
 static void
 twice_at_the_same_time(void **state)
 {
@@ -375,6 +412,7 @@ main(void)
         cmocka_unit_test(groups_and_texts),
         cmocka_unit_test(batches_follow_a_cursor),
         cmocka_unit_test(asked_twice_changes_once),
+        cmocka_unit_test(nobody_adds_to_an_action_that_is_over),
         cmocka_unit_test(twice_at_the_same_time),
         cmocka_unit_test(expected_and_frozen),
         cmocka_unit_test(what_is_wanted_is_normalised_once),

@@ -198,11 +198,12 @@ only_what_the_caller_may(void **state)
     assert_string_equal(SEND(o, 1, "eve"), "- pid N is another session by now");
     pg_run(c, "grant pg_read_all_stats to signal_bob");
     assert_string_equal(SEND(o, 2, "eve"),
-                        "- pid N: must be a member of the role whose process is being "
-                        "terminated or member of pg_signal_backend");
+                        "- pid N: signal_bob needs membership in role signal_eve or in "
+                        "pg_signal_backend");
     pg_run(c, "grant pg_signal_backend to signal_bob");
-    assert_string_equal(SEND(o, 3, "super"),
-                        "- pid N: must be a superuser to terminate superuser process");
+    assert_string_equal(
+        SEND(o, 3, "super"),
+        "- pid N belongs to superuser postgres: only a superuser may send it a signal");
     assert_string_equal(pg_value(d, "select 'there'"), "there");
     assert_string_equal(SEND(o, 4, "eve"), "told to end ");
     wait_for_end(c, m);
@@ -221,32 +222,56 @@ only_what_the_caller_may(void **state)
     PQfinish(c);
 }
 
-/* What signal_backend calls with the caller's rights, the caller may call himself: but only to say
- * that one process was told, never that jobs were changed. */
+/* Who may call signal_backend may call send_signal too, and only send what he may: what the audit
+ * says was sent, was. */
 static void
-only_what_a_signal_says(PGconn *c)
+what_is_recorded_was_sent(void **state)
 {
-    static const char *const rows[] = {
-        "'{}'",
-        "'[]'",
-        "'[{\"id\": \"pid 2\", \"state\": \"told to stop\"}]'",
-        "'[{\"id\": \"pid 1\", \"state\": \"completed\"}]'",
-        "'[{\"id\": \"pid 1\", \"state\": \"told to stop\", \"n\": 1000}]'",
-        "'[{\"id\": \"pid 1\"}, {\"id\": \"pid 1\"}]'",
-    };
+    PGconn *c = fresh("recorded"), *d = holder("recorded"), *o;
+    char dsn[500];
 
+    (void)state;
+    pg_run(c, "create role signal_ann login in role queues_operator, queues_viewer");
+    snprintf(dsn, sizeof dsn, "%s user=signal_ann", pg_dsn("recorded"));
+    o = pg_connect(dsn);
+    pg_run(o, "set search_path = queues");
+    expect(o, "0",
+           "select count(*) from pg_proc where pronamespace = 'queues'::regnamespace and"
+           " proname = 'note_signal'");
+    /* not allowed: recorded as left alone, and nothing happens */
+    expect(o, "f",
+           "select send_signal(" ACT(1) ", 1, 'end session', %d, '{}', 'why', null) -> 0 ? 'state'",
+           PQbackendPID(d));
+    assert_string_equal(pg_value(d, "select 'there'"), "there");
+    /* no such process, none at all, a verb that is none */
+    expect(o, "pid 2147483 has ended already",
+           "select send_signal(" ACT(
+               2) ", 1, 'cancel query', 2147483, null, null, null) -> 0 ->> 'why'");
     assert_string_equal(
-        pg_try(c, "select note_signal(" ACT(8) ", 1, 'cancel query', 'jobs', '{}', null)"),
+        pg_try(o, "select send_signal(" ACT(3) ", 1, 'cancel query', null, null, null, null)"),
         "QT007");
-    pg_run(c, "select note_signal(" ACT(9) ", 1, 'cancel query', 'pid 1', '{}', null)");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_string_equal(pg_try(c,
-                                   "select note_signal(" ACT(9) ", 1, 'cancel query', 'pid 1', "
-                                                                "null, null, %s)",
-                                   rows[i]),
-                            "QT007");
-    expect(c, "0", "select count(*) from audit_batch");
-    pg_run(c, "delete from audit where action = " ACT(9));
+    assert_string_equal(
+        pg_try(o, "select send_signal(" ACT(3) ", 1, 'requeue', 1, null, null, null)"), "QT007");
+    expect(c, "0 1,0 1", "select string_agg(changed || ' ' || skipped, ',') from audit_log");
+    /* allowed: it says so, and it is so */
+    PGconn *e = pg_connect(dsn);
+    expect(
+        o, "told to end",
+        "select send_signal(" ACT(4) ", 1, 'end session', %d, null, null, null) -> 0 ->> 'state'",
+        PQbackendPID(e));
+    wait_for_end(c, e);
+    /* a role that was put off has no more rights than it shows */
+    PGconn *s = core_join("recorded");
+    pg_run(s, "set role queues_operator");
+    expect(s, "f",
+           "select queues.send_signal(" ACT(
+               5) ", 1, 'end session', %d, null, null, null) -> 0 ? 'state'",
+           PQbackendPID(d));
+    PQfinish(s);
+    PQfinish(e);
+    PQfinish(o);
+    PQfinish(d);
+    PQfinish(c);
 }
 
 static void
@@ -260,9 +285,6 @@ nonsense_is_refused(void **state)
     assert_string_equal(pg_try(c, "select t.sent(1, wish, null) from t.shown"), "QT007");
     assert_string_equal(pg_try(c, "select t.sent(1, '{\"act\": \"cancel\"}')"), "QT007");
     assert_string_equal(pg_try(c, "select t.sent(1, null)"), "QT007");
-    assert_string_equal(
-        pg_try(c, "select note_signal(" ACT(1) ", 1, 'requeue', 'x', '{}', null, '[]')"), "QT007");
-    only_what_a_signal_says(c);
     /* nobody adds to an action of another */
     keep_wish(c, "d", "terminate", d);
     assert_string_equal(SEND(c, 2, "d"), "told to end ");
@@ -315,6 +337,7 @@ main(void)
         cmocka_unit_test(what_has_changed_is_left_alone),
         cmocka_unit_test(never_its_own),
         cmocka_unit_test(only_what_the_caller_may),
+        cmocka_unit_test(what_is_recorded_was_sent),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(the_consoles_statement_agrees),
     };

@@ -185,9 +185,17 @@ the_audit_is_purged_by_its_own_verb(void **state)
     snprintf(dsn, sizeof dsn, "host=%s user=vi dbname=audit", pg_host());
     pg_run(p.conn, "update queues.audit set at = now() - interval '100 d' where queue = 'q7'");
     says(dsn, "purge-audit --older-than 90d --yes", 3,
-         "permission denied for function purge_audit");
+         "the audit belongs to role postgres: only that role and its members may purge it");
     snprintf(dsn, sizeof dsn, "host=%s user=op dbname=audit", pg_host());
-    says(dsn, "purge-audit --older-than 90d --yes", 0, "1 actions forgotten");
+    says(dsn, "purge-audit --older-than 90d --yes", 3, "the audit belongs to role postgres");
+    says(dsn, "purge-audit --older-than 90d --dry-run", 0, ": 1, with 1 batches");
+    PGconn *op = pg_connect(dsn); /* what he did he can't erase */
+    assert_string_equal(pg_try(op, "select * from queues.purge_audit(gen_random_uuid(), 1, now() -"
+                                   " interval '2 days')"),
+                        "42501");
+    PQfinish(op);
+    check(&p, "1", "select count(*) from queues.audit where queue = 'q7'");
+    says(p.dsn, "purge-audit --older-than 90d --yes", 0, "1 actions forgotten");
     PQfinish(p.conn);
 }
 
