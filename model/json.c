@@ -317,6 +317,16 @@ json_compact(struct buf *out, const char *s, size_t len)
 }
 
 static void
+escape(struct buf *out, uint32_t cp)
+{
+    if (cp < 0x10000)
+        buf_printf(out, "\\u%04x", (unsigned)cp);
+    else
+        buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((cp - 0x10000) >> 10)),
+                   (unsigned)(0xDC00 + ((cp - 0x10000) & 0x3FF)));
+}
+
+static void
 string_char(struct buf *out, uint32_t cp, const char *s, int n)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -326,11 +336,8 @@ string_char(struct buf *out, uint32_t cp, const char *s, int n)
         buf_printf(out, "\\%c", letters[at - named]);
     else if (text_is_plain(cp))
         buf_add(out, s, (size_t)n);
-    else if (cp < 0x10000)
-        buf_printf(out, "\\u%04x", (unsigned)cp);
     else
-        buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((cp - 0x10000) >> 10)),
-                   (unsigned)(0xDC00 + ((cp - 0x10000) & 0x3FF)));
+        escape(out, cp);
 }
 
 void
@@ -347,6 +354,23 @@ json_string(struct buf *out, const char *s, size_t len)
         at += n ? (size_t)n : 1;
     }
     buf_str(out, "\"");
+}
+
+void
+json_armour(struct buf *out, const char *s, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        uint32_t cp = 0xFFFD;
+        int n = utf8_decode(s + at, len - at, &cp);
+        bool space = n == 1 && (cp == '\n' || cp == '\r' || cp == '\t');
+        if (n == 0)
+            buf_str(out, "\uFFFD");
+        else if (space || (cp >= ' ' && text_is_plain(cp)))
+            buf_add(out, s + at, (size_t)n);
+        else
+            escape(out, cp);
+        at += n ? (size_t)n : 1;
+    }
 }
 
 void

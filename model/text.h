@@ -63,6 +63,9 @@ bool json_check(const char *s, size_t len, int *line, int *column);
 /* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD, characters that are not
  * text_is_plain become \uNNNN. */
 void json_string(struct buf *out, const char *s, size_t len);
+/* Appends what is JSON already, to the letter but for characters that are not text_is_plain:
+ * \uNNNN. */
+void json_armour(struct buf *out, const char *s, size_t len);
 /* Classic dump: offset, 16 bytes in hex, printable ASCII. */
 void hex_dump(struct buf *out, const unsigned char *p, size_t len);
 

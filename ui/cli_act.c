@@ -188,7 +188,7 @@ print_json(const struct act_run *r, int code)
     buf_str(&b, "], \"summary\": ");
     json_string(&b, action_summary(r->action), strlen(action_summary(r->action)));
     buf_str(&b, "}");
-    out_line(&r->out, b.data, b.len);
+    out_json(b.data, b.len);
     buf_free(&b);
 }
 
@@ -201,7 +201,7 @@ finish(const struct act_run *r, int code)
     if (r->words->json)
         print_json(r, code);
     else if (code == CLI_DONE || code == CLI_NOTHING)
-        out_line(&r->out, text, strlen(text));
+        out_line(text, strlen(text));
     if (code != CLI_DONE && code != CLI_NOTHING)
         cli_say(r->cli, "%s", text);
     int flushed = cli_flush(r->cli);

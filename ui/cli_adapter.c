@@ -217,7 +217,7 @@ run_show(struct cli *c, const char *name)
 static void
 say_clean(const char *text)
 {
-    out_line(&(struct out){.terminal = true}, text, strlen(text));
+    out_line(text, strlen(text));
 }
 
 struct report {

@@ -248,7 +248,7 @@ print_schedule(struct out *o, const struct rowset *rows, const struct rowset *ne
         add_rows(&b, "next", next_columns, next);
         add_rows(&b, "runs", run_columns, &rows[1]);
         buf_str(&b, "}");
-        out_line(o, b.data, b.len);
+        out_json(b.data, b.len);
         buf_free(&b);
         return;
     }

@@ -150,26 +150,26 @@ print_json(struct out *o, const struct job_detail *d, const struct rowset *attem
         buf_str(&b, "}");
     }
     buf_str(&b, "]}");
-    out_line(o, b.data, b.len);
+    out_json(b.data, b.len);
     buf_free(&b);
 }
 
 /* Text of many lines, each sanitised for itself. */
 static void
-print_lines(const struct out *o, const char *s)
+print_lines(const char *s)
 {
     for (const char *end; *s; s = end + (*end == '\n')) {
         struct buf line = {0};
         end = s + strcspn(s, "\n");
         buf_str(&line, "  ");
         buf_add(&line, s, (size_t)(end - s));
-        out_line(o, line.data, line.len);
+        out_line(line.data, line.len);
         buf_free(&line);
     }
 }
 
 static void
-print_payload(const struct out *o, const struct job_detail *d)
+print_payload(const struct job_detail *d)
 {
     struct buf b = {0};
 
@@ -186,17 +186,17 @@ print_payload(const struct out *o, const struct job_detail *d)
     }
     if (b.len > 0) {
         puts("payload:");
-        print_lines(o, b.data);
+        print_lines(b.data);
     }
     buf_free(&b);
     if (*d->result) {
         puts("result:");
-        print_lines(o, d->result);
+        print_lines(d->result);
     }
 }
 
 static void
-print_attempts(const struct out *o, const struct rowset *attempts)
+print_attempts(const struct rowset *attempts)
 {
     const struct attempt_row *rows = attempts->rows;
 
@@ -209,9 +209,9 @@ print_attempts(const struct out *o, const struct rowset *attempts)
                    fmt_date_time(rows[i].ended_ms, false).s,
                    fmt_duration(timed ? rows[i].ended_ms - rows[i].started_ms : FIELD_NULL).s,
                    rows[i].node, rows[i].outcome, rows[i].error);
-        out_line(o, line.data, line.len);
+        out_line(line.data, line.len);
         buf_free(&line);
-        print_lines(o, rows[i].trace);
+        print_lines(rows[i].trace);
     }
 }
 
@@ -244,8 +244,8 @@ run_job(struct cli *c, const void *options)
             print_json(&out, rows[0].rows, &rows[1]);
         } else {
             out_sideways(&out, rows[0].rows);
-            print_payload(&out, rows[0].rows);
-            print_attempts(&out, &rows[1]);
+            print_payload(rows[0].rows);
+            print_attempts(&rows[1]);
         }
     }
     rowset_free(&rows[0]);

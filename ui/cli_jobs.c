@@ -113,6 +113,7 @@ print_all(struct job_pages *j, const struct list_words *w, const struct out_colu
     if (lacks)
         ok = fail(&e, ERR_REFUSED, "%s can't filter by %s", adapter_title(a), lacks);
     out_begin(&j->out, list_form(w), j->queue.source, columns);
+    j->out.formulas = w->exact;
     while (ok && j->more && fflush(stdout) == 0) /* head(1) has had enough: no more pages */
         ok = print_page(j, &e);
     params_done(&j->params);

@@ -68,6 +68,7 @@ list_open(struct cli_queue *q, const struct list_words *w, const struct listing 
     bool ok = cli_ask(q, &l->section, 1, &p, &rows, &e);
     if (ok) {
         out_begin(&out, list_form(w), q->source, l->columns);
+        out.formulas = w->exact;
         out.now_ms = q->now_ms;
         n = keep_rows(l, w, &rows);
         out_rows(&out, rows.rows, n, rows.size);
@@ -430,6 +431,7 @@ run_queues(struct cli *c, const void *options)
         add_times(&rows[3], &rows[1]);
         settle_approx(&rows[1]);
         out_begin(&out, list_form(w), q.source, l.columns);
+        out.formulas = w->exact;
         out.estimates = is_approx;
         out.now_ms = q.now_ms;
         n = keep_rows(&l, w, &rows[1]);
@@ -451,6 +453,7 @@ run_queues(struct cli *c, const void *options)
 #define FORMS                                                                                      \
     {"json", 0, NULL, CLI_FLAG, F(json), "one JSON object a line", 0, 0},                          \
     {"csv", 0, NULL, CLI_FLAG, F(csv), "comma separated, with a header line", 0, 0},               \
+    {"exact", 0, NULL, CLI_FLAG, F(exact), "CSV: no ' before a text that begins like a formula", 0, 0}, \
     {"limit", 'n', "N", CLI_INT, F(limit), "at most so many (100 on a terminal; 0 = all)", 0, INT_MAX}
 static const struct cli_option plain_options[] = {FORMS, {0}};
 static const struct cli_option queue_options[] = {QUEUE, FORMS, {0}};

@@ -9,7 +9,7 @@
 struct list_words {
     const char *queue, *node, *kind, *error;
     struct cli_list states;
-    bool json, csv;
+    bool json, csv, exact;
     int limit; /* -1 = not said, 0 = all */
 };
 

@@ -28,15 +28,21 @@ out_begin(struct out *o, enum out_form form, const char *source, const struct ou
 }
 
 void
-out_line(const struct out *o, const char *s, size_t len)
+out_json(const char *s, size_t len)
+{
+    struct buf safe = {0};
+
+    json_armour(&safe, s, len);
+    buf_str(&safe, "\n");
+    fwrite(safe.data, 1, safe.len, stdout);
+    buf_free(&safe);
+}
+
+void
+out_line(const char *s, size_t len)
 {
     struct buf clean = {0};
 
-    if (!o->terminal) {
-        fwrite(s, 1, len, stdout);
-        putchar('\n');
-        return;
-    }
     text_clean(&clean, s, len, TEXT_LINE, INT_MAX);
     buf_str(&clean, "\n");
     fwrite(clean.data, 1, clean.len, stdout);
@@ -284,7 +290,7 @@ out_sideways(const struct out *o, const void *row)
         if (*text && o->columns[c].title) {
             buf_printf(&b, "%-13s ", o->columns[c].title);
             buf_str(&b, text);
-            out_line(o, b.data, b.len);
+            out_line(b.data, b.len);
         }
         free(text);
         buf_free(&b);
@@ -301,7 +307,7 @@ json_rows(struct out *o, const void *rows, int n, size_t size)
         buf_str(&b, "{");
         out_members(o, (const char *)rows + (size_t)i * size, &b);
         buf_str(&b, "}");
-        out_line(o, b.data, b.len);
+        out_json(b.data, b.len);
     }
     buf_free(&b);
 }
@@ -324,6 +330,18 @@ add_csv(struct buf *b, const char *s, size_t len)
         buf_str(b, "\"");
 }
 
+/* A text that begins like a formula gets a quote before it, which a spreadsheet takes for "text".
+ */
+static void
+add_safe(const struct out *o, const struct out_column *c, const void *row, struct buf *cell)
+{
+    const char *text = is_text(c->kind) ? AT(char *const, row, c) : "";
+
+    if (!o->formulas && *text && strchr("=+-@\t\r", *text))
+        buf_str(cell, "'");
+    add_plain(o, c, row, cell);
+}
+
 static void
 csv_line(struct out *o, const void *row)
 {
@@ -340,10 +358,15 @@ csv_line(struct out *o, const void *row)
         if (!row)
             buf_str(&cell, col->name);
         else if (!is_null(col, row))
-            add_plain(o, col, row, &cell);
+            add_safe(o, col, row, &cell);
         add_csv(&line, cell.data ? cell.data : "", cell.len);
     }
-    out_line(o, line.data, line.len);
+    if (o->terminal) {
+        out_line(line.data, line.len);
+    } else {
+        buf_str(&line, "\n");
+        fwrite(line.data, 1, line.len, stdout);
+    }
     buf_free(&line);
     buf_free(&cell);
 }

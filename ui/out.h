@@ -1,6 +1,7 @@
 /* Rows for the command line: aligned table, JSON (one object a line) or CSV, from one table of
- * columns. For pipes the bytes are exact; for a terminal everything passes model/text. Times are
- * ISO 8601 in UTC in JSON and CSV. */
+ * columns. What is for people passes model/text, also in a pipe, which may end at a terminal. JSON
+ * has only characters that a terminal shows, the others as \uNNNN. CSV in a pipe is to the letter,
+ * but for cells that a spreadsheet would run. Times are ISO 8601 in UTC in JSON and CSV. */
 #ifndef UI_OUT_H
 #define UI_OUT_H
 
@@ -38,8 +39,9 @@ enum { OUT_COLUMNS = 20 };
 struct out {
     enum out_form form;
     bool terminal;
-    const char *source;                 /* the first field of every JSON object */
-    int64_t now_ms;                     /* for ages: the server's clock */
+    bool formulas;      /* CSV: cells that a spreadsheet would run stay as they are */
+    const char *source; /* the first field of every JSON object */
+    int64_t now_ms;     /* for ages: the server's clock */
     bool (*estimates)(const void *row); /* its counts are; NULL = none are */
     const struct out_column *columns;
     int n;
@@ -58,6 +60,8 @@ void out_members(const struct out *o, const void *row, struct buf *b);
 /* One row for people, a line a column that is not null. */
 void out_sideways(const struct out *o, const void *row);
 /* A line to standard output: as it is, or sanitised for a terminal. */
-void out_line(const struct out *o, const char *s, size_t len);
+void out_line(const char *s, size_t len);
+/* A line of JSON. */
+void out_json(const char *s, size_t len);
 
 #endif

@@ -152,6 +152,78 @@ test_lists(void **state)
     PQfinish(conn);
 }
 
+/* What others wrote is text wherever it ends, also in a pipe: ESC, C1 and the signs that turn the
+ * direction of writing never come out as themselves. */
+static void
+test_pipes(void **state)
+{
+    static const char *const raw[] = {"\x1b", "\xc2\x9b", "\xe2\x80\xae"};
+    static const struct {
+        const char *words;
+        bool takes_id;
+    } verbs[] = {
+        {"job ",                       true },
+        {"job --json ",                true },
+        {"jobs --json --state failed", false},
+        {"failures",                   false},
+        {"failures --json",            false},
+        {"requeue --yes --json --id ", true },
+        {"job ",                       true },
+    };
+    PGconn *conn = begin("pipes");
+
+    (void)state;
+    pg_run(conn, "select push('b\xc2\x9b\xe2\x80\xae"
+                 "d', '{\"a\": \"\xc2\x9b[31m\xe2\x80\xae\"}', max_tries => 1)");
+    core_settle(conn);
+    const char *id = pg_value(conn, "select id from queue");
+    pg_run(conn, "select fail('n', array[lease], array[version], array[seq], "
+                 "array[E'\\x1b[2J\xc2\x9b\xe2\x80\xae'], "
+                 "array[E'a\\n\\x1b[2J']) "
+                 "from claim('n', 1)");
+    core_ten_seconds(conn);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        char args[100];
+        snprintf(args, sizeof args, "%s%s", verbs[i].words, verbs[i].takes_id ? id : "");
+        char *out = run(0, args);
+        for (size_t k = 0; k < sizeof raw / sizeof *raw; k++)
+            if (strstr(out, raw[k]))
+                fail_msg("%s: %s", args, out);
+        if (!strcmp(verbs[i].words, "job --json "))
+            has(out, "\"payload\": {\"a\": \"\\u009b[31m\\u202e\"}");
+        free(out);
+    }
+    char *out = run(0, "pause --yes b\xc2\x9b\xe2\x80\xae"
+                       "d");
+    assert_null(strstr(out, raw[1]));
+    assert_null(strstr(out, raw[2]));
+    free(out);
+    PQfinish(conn);
+}
+
+/* A spreadsheet runs what begins like a formula. */
+static void
+test_formulas(void **state)
+{
+    PGconn *conn = begin("formulas");
+
+    (void)state;
+    pg_run(conn, "select push('=1+1', kind => '@SUM(1)'), push('-2+3', kind => '+1')");
+    core_settle(conn);
+    char *out = run(0, "queues --csv");
+    has(out, "\n'=1+1,false,1,");
+    has(out, "\n'-2+3,false,1,");
+    free(out);
+    out = run(0, "jobs --csv");
+    has(out, ",'=1+1,'@SUM(1),ready,");
+    free(out);
+    out = run(0, "jobs --csv --exact");
+    has(out, ",=1+1,@SUM(1),ready,");
+    has(out, ",-2+3,+1,ready,");
+    free(out);
+    PQfinish(conn);
+}
+
 static int64_t
 cpu_us(void)
 {
@@ -626,6 +698,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_many_queues),
         cmocka_unit_test(test_many_jobs),
         cmocka_unit_test(test_exact_bytes),
