@@ -33,6 +33,22 @@ language sql immutable set search_path from current as $$
 $$;
 comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is 'Why there may be no such job; NULL = it may be';
 
+-- A schedule with `unique` pushes under its own key; who could push that key first would keep it from running. cron_push()
+-- writes the run's row before it pushes, without a job or an error, in the same transaction: nothing else looks like that.
+create or replace function cron_key_fault(unique_key text) returns text
+language plpgsql stable set search_path from current as $$
+declare
+    named text := substr($1, 6);
+begin
+    if exists (select from schedule s join cron_run r on r.schedule = s.name
+               where s.name in (named, regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
+                 and r.job is null and r.error is null and not r.pushed and cron_key(s, r.due) = $1) then
+        return null;
+    end if;
+    return 'a unique key that begins with "cron:" is for the jobs of schedules';
+end $$;
+comment on function cron_key_fault(text) is 'Why a job may not have this unique key, which begins with "cron:"; NULL = a schedule pushes it just now';
+
 do $do$ begin execute format($make$
 create or replace function queue_pushed() returns trigger
 language plpgsql security definer as $body$
@@ -55,7 +71,9 @@ begin
         from (select coalesce(%1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null, p.max_tries,
                                              p.lease_timeout, p.run_timeout, p.unique_key, p.concurrency_key),
                               case when pg_catalog.octet_length(p.payload_type) operator(pg_catalog.>) 200
-                                   then 'a payload type has 200 bytes at most' end) as fault
+                                   then 'a payload type has 200 bytes at most' end,
+                              case when p.last_action is null and pg_catalog.starts_with(p.unique_key, 'cron:')
+                                   then %1$I.cron_key_fault(p.unique_key) end) as fault
               from pushed p
               where p.queue operator(pg_catalog.=) '' or p.priority operator(pg_catalog.<) 0 or p.priority operator(pg_catalog.>) 9
                  or pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.>) 200

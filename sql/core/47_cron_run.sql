@@ -31,7 +31,7 @@ begin
     exception when others then
         cron_push.pushed := false;
         cron_push.error := left(sqlerrm, 1000);
-        raise log 'queuetop: schedule %: %', s.name, sqlerrm;
+        raise log 'queuetop: schedule %: %', to_json(s.name), to_json(sqlerrm);
     end;
     update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error where r.schedule = s.name and r.due = $2;
     update schedule x set last_run = $2, last_job = coalesce(cron_push.job, x.last_job),
@@ -57,7 +57,7 @@ begin
             due := cron_next(s.cron, s.tz, due);
         end loop;
         if due <= at and coalesce(s.last_run < first - interval '1 s', true) and s.last_run is distinct from first then
-            raise log 'queuetop: schedule % is behind since %: all missed runs follow, % a step', s.name, first, most;
+            raise log 'queuetop: schedule % is behind since %: all missed runs follow, % a step', to_json(s.name), first, most;
         end if;
     else
         due := cron_last(s.cron, s.tz, due, at);
@@ -69,7 +69,7 @@ begin
             insert into cron_run (schedule, due, error) values (s.name, first, 'missed: no scheduler was there' || case
                 when n = 1 then '; the latest run made up for it' when due > first then ', up to ' || to_char(due at time zone s.tz, 'YYYY-MM-DD HH24:MI:SS')
                 else '' end) on conflict do nothing;
-            raise log 'queuetop: schedule %: the times from % on were missed, % made up for', s.name, first,
+            raise log 'queuetop: schedule %: the times from % on were missed, % made up for', to_json(s.name), first,
                 case n when 0 then 'none is' else 'the latest is' end;
         end if;
         due := cron_next(s.cron, s.tz, at);
@@ -77,7 +77,7 @@ begin
     update schedule x set next_run = due where x.name = s.name;
     return n;
 exception when others then -- the line can't be followed any more: its zone is gone, say
-    raise log 'queuetop: schedule % stands still: %', s.name, sqlerrm;
+    raise log 'queuetop: schedule % stands still: %', to_json(s.name), to_json(sqlerrm);
     update schedule x set next_run = null, error = left('stands still: ' || sqlerrm, 1000), error_at = clock_timestamp() where x.name = s.name;
     return 0;
 end $$;

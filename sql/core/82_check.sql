@@ -151,7 +151,7 @@ begin
         where c.fold = f.fold and c.error_key is null and not exists (select from queue_config q where q.queue = c.queue)
         on conflict do nothing returning queue
     loop
-        raise log 'queuetop: queue %: its row in queue_config was gone; it has the standard settings now', lost;
+        raise log 'queuetop: queue %: it had no row in queue_config; it has the standard settings now', to_json(lost);
         perform wake(lost);
     end loop;
     if not f.rolled then

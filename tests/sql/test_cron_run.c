@@ -29,6 +29,51 @@ add(PGconn *c, const char *name, const char *settings, const char *next)
     "select coalesce(string_agg(schedule || ' ' || to_char(due, 'HH24:MI') || case when " \
     "pushed then '' else ' ' || error end, ',' order by schedule, due), '') from cron_run"
 
+/* A pusher who has its key first would keep a schedule from running. */
+static void
+keys_of_schedules_are_theirs(void **state)
+{
+    PGconn *c = fresh("cron_keys"), *w = core_join("cron_keys");
+    static const char *const tries[] = {
+        "insert into queues.queue (queue, unique_key) values ('q', 'cron:a')",
+        "insert into queues.queue (queue, unique_key) values ('q', null), ('q', 'cron:b:c')",
+        "select queues.push('q', unique_key => 'cron:a')",
+        "select queues.push_bytes('q', 'x', unique_key => 'cron:a')",
+        "select queues.push_text('q', 'x', unique_key => 'cron:a')",
+        "select * from queues.push_many(null, array['q'], unique_keys => array['cron:none'])"};
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"0 10 * * *\", \"unique\": true}", "2026-01-01 10:00");
+    add(c, "b:c", "{\"cron\": \"0 10 * * *\"}", "2026-01-01 10:00");
+    pg_run(w, "set role queues_worker");
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++)
+        assert_string_equal(pg_try(w, "%s", tries[i]), "23514");
+    pg_run(w, "select queues.push('q', unique_key => 'cron')");
+    PQclear(PQexec(w, "copy queues.queue (queue, unique_key) from stdin"));
+    assert_int_equal(PQputCopyData(w, "q\tcron:a\n", 9), 1);
+    assert_int_equal(PQputCopyEnd(w, NULL), 1);
+    PGresult *r = PQgetResult(w);
+    assert_string_equal(PQresultErrorField(r, PG_DIAG_SQLSTATE), "23514");
+    PQclear(r);
+    assert_null(PQgetResult(w));
+    pg_run(c, "select cron_due('2026-01-01 10:00'); select schedule_run(" ACT(1) ", 'b:c')");
+    expect(c, "a 10:00,b:c 10:00,b:c",
+           "select string_agg(schedule || case when due <"
+           " '2026-02-01' then to_char(due, ' HH24:MI') else '' end,"
+           " ',' order by schedule, due) from cron_run where pushed");
+    /* a finished one is brought back by an operator, key and all */
+    core_settle(c);
+    pg_run(c, "select discard(" ACT(2) ", 1, array(select id from queue where unique_key ="
+                                       " 'cron:a'))");
+    expect(c, "1",
+           "select count(*) from requeue(" ACT(3) ", 1, array(select id from history where"
+                                                  " unique_key = 'cron:a')) where state ="
+                                                  " 'ready'");
+    core_check(c);
+    PQfinish(w);
+    PQfinish(c);
+}
+
 static void
 each_time_is_pushed_once(void **state)
 {
@@ -372,6 +417,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_time_is_pushed_once),
+        cmocka_unit_test(keys_of_schedules_are_theirs),
         cmocka_unit_test(two_schedulers_and_a_death_push_once),
         cmocka_unit_test(a_crowd_pushes_each_time_once),
         cmocka_unit_test(missed_times_by_catch_up),
