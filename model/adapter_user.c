@@ -1,7 +1,7 @@
 /*
  * Adapters of the user's own: files in $XDG_CONFIG_HOME/queuetop/adapters, and one that is named.
- * Their SQL runs with the user's rights, so nobody else may have written it: files and folder must
- * belong to the user (or root) and be writable by nobody else.
+ * Their SQL runs with the user's rights, so nobody else may have written it: a file, however it was
+ * named, and the folder must belong to the user (or root) and be writable by nobody else.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { SIZE_MOST = 1 << 20, FILES_MOST = 40 };
 
 /* The mode and the owner of what is open. */
 static bool
-check_owner(int fd, const char *path, mode_t others, struct err *e)
+check_owner(int fd, const char *path, struct err *e)
 {
     struct stat st;
 
@@ -25,7 +25,7 @@ check_owner(int fd, const char *path, mode_t others, struct err *e)
         return fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return fail(e, ERR_DENIED, "%s belongs to another user: not read", path);
-    if (st.st_mode & others)
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
         return fail(e, ERR_DENIED, "%s can be written by others: not read (chmod go-w)", path);
     return true;
 }
@@ -47,9 +47,8 @@ read_all(int fd, const char *path, struct buf *out, struct err *e)
     return true;
 }
 
-/* others: the bits of the mode that are refused. */
 static struct adapter_file *
-open_file(const char *path, mode_t others, struct err *e)
+open_file(const char *path, struct err *e)
 {
     struct adapter_file *f = NULL;
     struct buf text = {0};
@@ -60,7 +59,7 @@ open_file(const char *path, mode_t others, struct err *e)
         return NULL;
     }
     buf_str(&text, "");
-    if (check_owner(fd, path, others, e) && read_all(fd, path, &text, e))
+    if (check_owner(fd, path, e) && read_all(fd, path, &text, e))
         f = adapter_file_read(path, text.data, e);
     close(fd);
     buf_free(&text);
@@ -74,7 +73,7 @@ open_file(const char *path, mode_t others, struct err *e)
 struct adapter_file *
 adapter_file_open(const char *path, struct err *e)
 {
-    return open_file(path, S_IWOTH, e);
+    return open_file(path, e);
 }
 
 static char *
@@ -100,7 +99,7 @@ static void
 add_own(struct adapter *a, const char *path)
 {
     struct err e = {0};
-    struct adapter_file *f = open_file(path, S_IWGRP | S_IWOTH, &e);
+    struct adapter_file *f = open_file(path, &e);
 
     if (f && has_name(a, sections_header(&f->text, "adapter"))) {
         fail(&e, ERR_DATA, "%s: an adapter \"%s\" is there already: not read", path,
@@ -139,7 +138,7 @@ adapter_add_own(struct adapter *a)
         return;
     }
     int n = 0;
-    if (check_owner(fd, folder, S_IWGRP | S_IWOTH, &e))
+    if (check_owner(fd, folder, &e))
         n = scandir(folder, &names, is_sql, alphasort);
     if (n < 0)
         fail(&e, ERR_SYS, "%s: %s", folder, strerror(errno));

@@ -251,7 +251,9 @@ reads_the_own_folder(void **state)
     CHECK(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
     chmod(file, 0620);
     CHECK(5, NULL, "mine.sql can be written by others: not read", "queues \"%s\"", to);
+    CHECK(3, NULL, "can be written by others: not read", "queues --adapter %s \"%s\"", file, to);
     chmod(file, 0600);
+    CHECK(0, "\"failed\":", NULL, "queues --json --adapter %s \"%s\"", file, to);
     chmod(deep, 0777);
     check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
     chmod(deep, 0700);
