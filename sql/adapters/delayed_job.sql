@@ -11,7 +11,7 @@
 
 -- name: detect
 select n.nspname::text as schema
-from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'delayed_jobs'
+from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'delayed_jobs' and c.relkind in ('r', 'p')
 where (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
        and a.attname in ('handler', 'locked_by', 'locked_at', 'failed_at', 'run_at', 'last_error', 'attempts', 'queue')) = 8
 order by 1

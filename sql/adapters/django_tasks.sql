@@ -11,7 +11,7 @@
 
 -- name: detect
 select n.nspname::text as schema
-from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'django_tasks_database_dbtaskresult'
+from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'django_tasks_database_dbtaskresult' and c.relkind in ('r', 'p')
 where (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
        and a.attname in ('status', 'run_after', 'worker_ids', 'args_kwargs', 'task_path', 'exception_class_path', 'traceback')) = 7
 order by 1

@@ -17,8 +17,8 @@ select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
               where c.relnamespace = n.oid and c.relname = 'good_jobs' and c.relkind in ('r', 'p') and a.attname = 'locked_by_id')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes' and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings' and c.relkind in ('r', 'p'))
 order by 1
 
 -- name: version

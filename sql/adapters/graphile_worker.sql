@@ -15,7 +15,7 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = '_private_jobs' and a.attname = 'job_queue_id')
+              where c.relnamespace = n.oid and c.relname = '_private_jobs' and c.relkind in ('r', 'p') and a.attname = 'job_queue_id')
   and exists (select from pg_proc p where p.pronamespace = n.oid and p.proname = 'force_unlock_workers')
 order by 1
 

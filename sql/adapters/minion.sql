@@ -15,9 +15,9 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and a.attname = 'lax')
+              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and c.relkind in ('r', 'p') and a.attname = 'lax')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_workers' and a.attname = 'inbox')
+              where c.relnamespace = n.oid and c.relname = 'minion_workers' and c.relkind in ('r', 'p') and a.attname = 'inbox')
 order by 1
 
 -- name: version

@@ -14,9 +14,9 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'meta' and a.attname = 'min_protocol')
+              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p') and a.attname = 'min_protocol')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'work_queue' and a.attname = 'started_seqs')
+              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p') and a.attname = 'started_seqs')
 order by 1
 
 -- name: version

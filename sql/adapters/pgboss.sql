@@ -17,11 +17,11 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'job' and a.attname = 'keep_until')
+              where c.relnamespace = n.oid and c.relname = 'job' and c.relkind in ('r', 'p') and a.attname = 'keep_until')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue' and a.attname = 'dead_letter')
+              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p') and a.attname = 'dead_letter')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'version' and a.attname = 'version')
+              where c.relnamespace = n.oid and c.relname = 'version' and c.relkind in ('r', 'p') and a.attname = 'version')
 order by 1
 
 -- name: version

@@ -20,7 +20,7 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'meta' and a.attname = 'is_unlogged')
+              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p') and a.attname = 'is_unlogged')
   and exists (select from pg_proc p where p.pronamespace = n.oid and p.proname = 'set_vt')
 order by 1
 

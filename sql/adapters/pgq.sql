@@ -16,9 +16,9 @@ select n.nspname::text as schema
 from pg_namespace n
 where n.nspname = 'pgq'
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'retry_queue' and a.attname = 'ev_retry_after')
+              where c.relnamespace = n.oid and c.relname = 'retry_queue' and c.relkind in ('r', 'p') and a.attname = 'ev_retry_after')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'subscription' and a.attname = 'sub_last_tick')
+              where c.relnamespace = n.oid and c.relname = 'subscription' and c.relkind in ('r', 'p') and a.attname = 'sub_last_tick')
 
 -- name: version
 -- loaded as a script it knows no number: the newest function says it

@@ -16,9 +16,9 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and a.attname = 'abort_requested')
+              where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and c.relkind in ('r', 'p') and a.attname = 'abort_requested')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_workers' and a.attname = 'last_heartbeat')
+              where c.relnamespace = n.oid and c.relname = 'procrastinate_workers' and c.relkind in ('r', 'p') and a.attname = 'last_heartbeat')
 order by 1
 
 -- name: version

@@ -15,9 +15,9 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'que_jobs' and a.attname = 'expired_at')
+              where c.relnamespace = n.oid and c.relname = 'que_jobs' and c.relkind in ('r', 'p') and a.attname = 'expired_at')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'que_lockers' and a.attname = 'ruby_pid')
+              where c.relnamespace = n.oid and c.relname = 'que_lockers' and c.relkind in ('r', 'p') and a.attname = 'ruby_pid')
 order by 1
 
 -- name: version

@@ -16,9 +16,9 @@ select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
               where c.relnamespace = n.oid and c.relname = 'river_job' and c.relkind in ('r', 'p') and a.attname = 'unique_states')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'river_queue' and c.relkind = 'r')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'river_queue' and c.relkind in ('r', 'p'))
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'river_migration' and a.attname = 'line')
+              where c.relnamespace = n.oid and c.relname = 'river_migration' and c.relkind in ('r', 'p') and a.attname = 'line')
 order by 1
 
 -- name: version

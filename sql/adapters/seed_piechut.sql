@@ -28,7 +28,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue' and a.attname = 'tenant_id' and not a.attisdropped)
+              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p') and a.attname = 'tenant_id' and not a.attisdropped)
 order by 1
 
 -- name: queues

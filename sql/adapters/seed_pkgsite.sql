@@ -18,7 +18,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and a.attname in ('leased_until', 'priority') and not a.attisdropped)
+              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p') and a.attname in ('leased_until', 'priority') and not a.attisdropped)
 order by 1
 
 -- name: queues

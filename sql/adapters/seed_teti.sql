@@ -21,7 +21,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'status'
               join pg_catalog.pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-              where c.relnamespace = n.oid and c.relname = 'tasks'
+              where c.relnamespace = n.oid and c.relname = 'tasks' and c.relkind in ('r', 'p')
                 and pg_catalog.pg_get_expr(d.adbin, d.adrelid) like '''pending''%')
 order by 1
 

@@ -14,9 +14,9 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_jobs' and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_claimed_executions')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_processes')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_recurring_tasks')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_claimed_executions' and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_processes' and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_recurring_tasks' and c.relkind in ('r', 'p'))
 order by 1
 
 -- name: version
