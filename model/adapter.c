@@ -116,6 +116,7 @@ binding_free(struct binding *b)
 {
     for (int i = 0; i < SEC_COUNT; i++)
         free(b->sql[i]);
+    adapter_place_done(&b->place);
     free(b->schema);
     free(b->search_path);
     free(b);
@@ -145,8 +146,8 @@ adapter_free(struct adapter *a)
     for (int i = 0; i < a->nfiles; i++)
         adapter_file_free(a->files[i]);
     for (int i = 0; i < a->nfound; i++)
-        free(a->schemas[i]);
-    free(a->schemas);
+        adapter_place_done(&a->places[i]);
+    free(a->places);
     free(a->found);
     free(a->files);
     free(a);
@@ -205,6 +206,7 @@ adapter_use(struct adapter *a, const char *schema, struct err *e)
         b = xcalloc(1, sizeof *b);
         b->file = a->file;
         b->schema = xstrdup(schema);
+        b->place = adapter_place(a->file, schema);
         bool ok = bind_path(a, schema, &b->search_path, e);
         for (int i = 0; ok && i < SEC_COUNT; i++)
             if (a->file->bound[i].section)
@@ -400,6 +402,7 @@ adapter_settings(const struct adapter *a, struct db_call *call)
 {
     call->timezone = adapter_header(a, "timezone");
     call->search_path = a->now ? a->now->search_path : NULL;
+    call->guard = a->now && a->now->is_guarded ? &a->now->guard.db : NULL;
 }
 
 char *

@@ -12,6 +12,7 @@
 #include "model/err.h"
 #include "model/params.h"
 #include "model/record.h"
+#include "model/trust.h"
 
 enum section_id {
     SEC_DETECT,
@@ -130,16 +131,31 @@ int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
 /* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
  * be asked again. False when none is left. */
 bool adapter_spoil(struct adapter *a, int i, const struct err *why);
-/* Becomes what the answers lead to, bound to its schema. wish: a schema, NULL = none. The native
- * queue comes first, in its default schema before others. False with a sentence for the user. */
-bool adapter_choose(struct adapter *a, struct result *const *detected, const char *wish,
-                    const char *database, struct err *e) __attribute__((warn_unused_result));
+/* The answers become the list of what is there, as yet without owners. wish: a schema that comes
+ * first, NULL = none. Gives how many there are. */
+int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
+/* Who owns number i of them? storage lives until db_ask. */
+struct db_stmt adapter_owners(const struct adapter *a, int i,
+                              struct db_param storage[static OWNERS_PARAMS]);
+/* Becomes what the answers to that lead to, bound to its schema. The native queue comes first, in
+ * its default schema before others; what belongs to a stranger (model/trust.h) is never chosen.
+ * False with a sentence for the user: ERR_DENIED = only strangers' systems fit. Takes the answers
+ * over. */
+struct adapter_wish {
+    const char *schema; /* NULL = any */
+    const char *database;
+    const char *server;        /* of trust_server */
+    const struct trust *trust; /* NULL = nothing was said */
+};
+bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+                    struct err *e) __attribute__((warn_unused_result));
 /* False with a sentence when others could have been meant as well: for verbs, that don't guess. */
 bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
                       struct err *e) __attribute__((warn_unused_result));
 struct adapter_found {
     const char *adapter, *title, *schema;
     bool chosen;
+    const struct owners *owners; /* with strangers: it is not opened */
 };
 /* What the last choice found, the best first; NULL = no more. Valid until the next choice. */
 const struct adapter_found *adapter_found(const struct adapter *a, int i);
@@ -194,7 +210,8 @@ bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
  * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
-/* What the header asks for in every transaction: time zone, search path. Borrowed from a. */
+/* What every transaction begins with: the guard against strangers (model/trust.h), the header's
+ * time zone and search path. Borrowed. */
 void adapter_settings(const struct adapter *a, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);

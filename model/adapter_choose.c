@@ -56,14 +56,23 @@ adapter_spoil(struct adapter *a, int i, const struct err *why)
 static void
 add_found(struct adapter *a, const struct adapter_file *f, const char *schema)
 {
-    size_t n = (size_t)a->nfound + 1;
+    if (a->nfound == ADAPTERS_MAX) {
+        adapter_complain(a, "more queue systems are here than are looked at: --schema opens one");
+        return;
+    }
+    a->places[a->nfound] = adapter_place(f, schema);
+    struct place *p = &a->places[a->nfound];
+    a->found[a->nfound++] = (struct adapter_found){name_of(f), sections_header(&f->text, "title"),
+                                                   p->name, false, &p->owners};
+}
 
-    a->found = xreallocarray(a->found, n, sizeof *a->found);
-    a->schemas = xreallocarray(a->schemas, n, sizeof(char *));
-    a->schemas[a->nfound] = xstrdup(schema);
-    a->found[a->nfound] = (struct adapter_found){name_of(f), sections_header(&f->text, "title"),
-                                                 a->schemas[a->nfound], false};
-    a->nfound++;
+static bool
+is_found(const struct adapter *a, const struct adapter_file *f, const char *schema)
+{
+    for (int i = 0; i < a->nfound; i++)
+        if (a->places[i].file == f && !strcmp(a->places[i].name, schema))
+            return true;
+    return false;
 }
 
 /* The default schema of a system before its others. */
@@ -74,21 +83,40 @@ add_answer(struct adapter *a, const struct adapter_file *f, const struct result 
 
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < result_rows(r); i++)
-            if ((strcmp(result_text(r, i, 0), usual) == 0) == (pass == 0))
+            if ((strcmp(result_text(r, i, 0), usual) == 0) == (pass == 0) &&
+                !is_found(a, f, result_text(r, i, 0)))
                 add_found(a, f, result_text(r, i, 0));
 }
 
+/* What was wished for must not fall behind the limit. */
 static void
-take_answers(struct adapter *a, struct result *const *detected)
+add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r, const char *wish)
 {
-    int n = 0;
+    for (int i = 0; wish && i < result_rows(r); i++)
+        if (!strcmp(result_text(r, i, 0), wish))
+            add_found(a, f, wish);
+}
 
+int
+adapter_take(struct adapter *a, struct result *const *detected, const char *wish)
+{
+    if (!a->places) {
+        a->places = xcalloc(ADAPTERS_MAX, sizeof *a->places);
+        a->found = xcalloc(ADAPTERS_MAX, sizeof *a->found);
+    }
     for (int i = 0; i < a->nfound; i++)
-        free(a->schemas[i]);
+        adapter_place_done(&a->places[i]);
     a->nfound = 0;
-    for (int i = 0; i < a->nfiles; i++)
-        if (!a->files[i]->is_out && n < ADAPTERS_MAX && detected[n++])
-            add_answer(a, a->files[i], detected[n - 1]);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0, n = 0; i < a->nfiles; i++) {
+            if (a->files[i]->is_out || n == ADAPTERS_MAX || !detected[n++])
+                continue;
+            if (pass == 0)
+                add_wish(a, a->files[i], detected[n - 1], wish);
+            else
+                add_answer(a, a->files[i], detected[n - 1]);
+        }
+    return a->nfound;
 }
 
 const struct adapter_found *
@@ -99,15 +127,24 @@ adapter_found(const struct adapter *a, int i)
 
 /* --- the choice ------------------------------------------------------------------------------ */
 
-static void
-list_found(const struct adapter *a, struct buf *out)
+static bool
+may_open(const struct adapter *a, int i)
 {
-    for (int i = 0; i < a->nfound && i < 10; i++)
+    return a->places[i].owners.n == 0;
+}
+
+static void
+list_found(const struct adapter *a, bool strangers, struct buf *out)
+{
+    for (int i = 0; i < a->nfound && i < 10; i++) {
+        if (!strangers && !may_open(a, i))
+            continue;
         if (a->nfiles > 1)
-            buf_printf(out, "%s%s in schema %s", i ? ", " : "", a->found[i].adapter,
+            buf_printf(out, "%s%s in schema %s", out->len ? ", " : "", a->found[i].adapter,
                        a->found[i].schema);
         else
-            buf_printf(out, "%s%s", i ? ", " : "", a->found[i].schema);
+            buf_printf(out, "%s%s", out->len ? ", " : "", a->found[i].schema);
+    }
 }
 
 static bool
@@ -136,41 +173,78 @@ fail_to_choose(const struct adapter *a, const char *want, const char *database, 
 {
     struct buf found = {0};
 
-    list_found(a, &found);
+    list_found(a, true, &found);
     fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want, database,
          found.data);
     buf_free(&found);
     return false;
 }
 
-/* The place of the best in found; -1 = none. A system that was asked for alone needs a clear one.
- */
+static bool
+fits(const struct adapter *a, int i, const char *wish)
+{
+    return a->places[i].owners.is_there && (!wish || !strcmp(a->found[i].schema, wish));
+}
+
+/* The place of the best in found that is, or is no stranger's; -1 = none. A system that was asked
+ * for alone needs a clear one. */
 static int
-best(const struct adapter *a, const char *wish)
+best(const struct adapter *a, const char *wish, bool strangers)
 {
     const char *usual = sections_header(&a->files[0]->text, "schema");
+    int first = -1, n = 0;
 
     for (int i = 0; i < a->nfound; i++)
-        if (!wish || !strcmp(a->found[i].schema, wish))
-            return !wish && a->nfiles == 1 && a->nfound > 1 && strcmp(a->schemas[i], usual) != 0
-                       ? -1
-                       : i;
-    return -1;
+        if (fits(a, i, wish) && may_open(a, i) == !strangers) {
+            first = first < 0 ? i : first;
+            n++;
+        }
+    if (first < 0 || wish || a->nfiles > 1 || n == 1)
+        return first;
+    return strcmp(a->found[first].schema, usual) == 0 || strangers ? first : -1;
+}
+
+static bool
+judge_all(struct adapter *a, struct result **owners, const struct adapter_wish *wish, struct err *e)
+{
+    bool ok = true;
+
+    for (int i = 0; i < a->nfound; i++) {
+        struct result *r = owners[i];
+        owners[i] = NULL;
+        owners_done(&a->places[i].owners);
+        if (ok)
+            ok = owners_judge(r, wish->trust, wish->server, &a->places[i].owners, e);
+        else
+            result_free(r);
+    }
+    return ok;
 }
 
 bool
-adapter_choose(struct adapter *a, struct result *const *detected, const char *wish,
-               const char *database, struct err *e)
+adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+               struct err *e)
 {
-    take_answers(a, detected);
-    int at = best(a, wish);
+    if (!judge_all(a, owners, wish, e))
+        return false;
+    int at = best(a, wish->schema, false), closed = best(a, wish->schema, true);
+    if (at < 0 && closed >= 0) {
+        owners_fail(&a->places[closed].owners, a->found[closed].adapter, a->found[closed].schema,
+                    e);
+        a->found[closed].chosen = true;
+        return false;
+    }
     if (at < 0 && a->nfound == 0)
-        return fail_to_find(a, wish, database, e);
+        return fail_to_find(a, wish->schema, wish->database, e);
     if (at < 0)
-        return fail_to_choose(a, wish ? wish : sections_header(&a->files[0]->text, "schema"),
-                              database, e);
+        return fail_to_choose(
+            a, wish->schema ? wish->schema : sections_header(&a->files[0]->text, "schema"),
+            wish->database, e);
     a->found[at].chosen = true;
-    return adapter_become_named(a, a->found[at].adapter) && adapter_use(a, a->schemas[at], e);
+    if (!adapter_become_named(a, a->found[at].adapter) || !adapter_use(a, a->found[at].schema, e))
+        return false;
+    adapter_guard(a, &a->places[at].owners);
+    return true;
 }
 
 bool
@@ -180,12 +254,12 @@ adapter_is_clear(const struct adapter *a, const char *wish, const char *database
     int fit = 0;
 
     for (int i = 0; i < a->nfound; i++)
-        fit += !wish || !strcmp(a->found[i].schema, wish);
+        fit += fits(a, i, wish) && may_open(a, i);
     bool usual = (a->nfiles == 1 || is_native(adapter_name(a))) &&
                  (wish || !strcmp(adapter_schema(a), adapter_default_schema(a)));
     if (fit <= 1 || usual)
         return true;
-    list_found(a, &found);
+    list_found(a, false, &found);
     fail(e, ERR_USAGE, "more than one queue in database %s (%s): say --adapter NAME or --schema S",
          database, found.data);
     buf_free(&found);

@@ -1,13 +1,14 @@
 /* The inside of adapters, for their own files only: adapter_read.c (one file, checked),
  * adapter_states.c (normalised and raw states), adapter_choose.c (which of them a database has),
- * adapter_version.c (what may be done with it), adapter_user.c (files of the user's own),
- * adapter.c (what it is bound to). */
+ * adapter_owners.c (who owns what its text touches), adapter_version.c (what may be done with it),
+ * adapter_user.c (files of the user's own), adapter.c (what it is bound to). */
 #ifndef MODEL_ADAPTER_PARTS_H
 #define MODEL_ADAPTER_PARTS_H
 
 #include "model/adapter.h"
 #include "model/mem.h"
 #include "model/sections.h"
+#include "model/trust.h"
 
 enum { CONSOLE_SECTIONS = 6 };
 
@@ -33,12 +34,23 @@ struct adapter_file { /* one file, read and checked */
     char *detect;           /* the text of DETECT */
     bool is_out;            /* its DETECT failed on this connection */
     char *tables;           /* header "tables" as an array literal; NULL = none */
+    char *touched[3];       /* what its text can touch: tables, patterns, functions */
     struct raw_states *raw; /* translated so far: text that was bound stays */
+};
+
+struct place {             /* a schema where a system was found, taken apart */
+    char *name;            /* as it was found: "schema" or "schema/prefix" */
+    char *schema, *prefix; /* prefix "" = none */
+    const struct adapter_file *file;
+    struct owners owners;
 };
 
 struct binding { /* a file for one schema; kept until the end, statements may be under way */
     const struct adapter_file *file;
     char *schema;
+    struct place place; /* without name; of what was found there */
+    struct guard guard;
+    bool is_guarded;
     char *search_path; /* of the header; NULL = none */
     char *sql[SEC_COUNT];
     struct binding *next;
@@ -56,7 +68,7 @@ struct adapter {
     struct binding *now;       /* NULL = bound to no schema yet */
     struct binding *all;
     struct adapter_found *found;
-    char **schemas; /* what found points to */
+    struct place *places; /* what found points to */
     int nfound;
     struct kept *complaints, *verdicts;
     bool trusts;           /* --trust-version */
@@ -79,6 +91,14 @@ struct adapter_file *adapter_file_open(const char *path, struct err *e)
 struct adapter_file *adapter_file_read(const char *file_name, const char *text, struct err *e)
     __attribute__((warn_unused_result));
 void adapter_file_free(struct adapter_file *f);
+
+/* Fills f->touched from the text and the header. */
+void adapter_find_touched(struct adapter_file *f);
+/* Where a file was found: schema and prefix apart. */
+struct place adapter_place(const struct adapter_file *f, const char *name);
+void adapter_place_done(struct place *p);
+/* The owners that were found for what it is bound to; the transactions are guarded from now on. */
+void adapter_guard(struct adapter *a, const struct owners *owners);
 
 /* What is wrong with the header "states", NULL = nothing. */
 const char *adapter_check_states(const char *header);

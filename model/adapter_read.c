@@ -195,10 +195,10 @@ repeats(const char *key)
 static bool
 check_header(const struct adapter_file *f, const char *file, struct err *e)
 {
-    static const char *const known[] = {
-        "adapter",     "title",  "format", "schema",          "id-type",
-        "min-version", "states", "prefix", "tested-versions", "timezone",
-        "search-path", "tables", "note",   "lacks",           NULL};
+    static const char *const known[] = {"adapter",         "title",       "format",      "schema",
+                                        "id-type",         "min-version", "states",      "prefix",
+                                        "tested-versions", "timezone",    "search-path", "tables",
+                                        "touches",         "note",        "lacks",       NULL};
     static const char *const wanted[] = {"adapter", "title", "format", "schema"};
 
     for (int i = 0; i < f->text.nheader; i++) {
@@ -421,6 +421,7 @@ adapter_file_read(const char *file_name, const char *text, struct err *e)
         add_console_sections(f, e) &&
         sections_bind(f->bound[SEC_DETECT].section, sections_header(&f->text, "schema"), &f->detect,
                       e)) {
+        adapter_find_touched(f);
         f->silence = xasprintf("%s does not tell", sections_header(&f->text, "title"));
         return f;
     }
@@ -446,6 +447,8 @@ adapter_file_free(struct adapter_file *f)
         free(f->raw->raw);
         free(f->raw);
     }
+    for (int i = 0; i < 3; i++)
+        free(f->touched[i]);
     free(f->tables);
     free(f->origin);
     free(f->silence);

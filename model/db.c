@@ -121,6 +121,34 @@ arm_wait_timer(struct db *db)
         db->wait_timer = loop_at(db->loop, at, on_wait_timer, db);
 }
 
+static void
+gate_reply(void *ctx, struct db_reply *reply)
+{
+    struct db *db = ctx;
+    struct err e = reply->err;
+
+    if (db->is_dead || e.kind == ERR_CONN || e.kind == ERR_AUTH)
+        return; /* the connection is gone: what waits hears of that */
+    db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, db_take(reply, 0), &e);
+    if (!db->is_past_gate)
+        db_broken(db, &e);
+}
+
+/* The first call on a connection is the gate's, where there is one. */
+static void
+send_next(struct db *db)
+{
+    if (!db->gate || db->is_past_gate) {
+        pipeline_send(db, calls_take(&db->queue));
+        return;
+    }
+    struct call *c = call_new(
+        db, &(struct db_call){.stmts = &db->gate->stmt, .n = 1, .search_path = "pg_catalog"});
+    c->fn = gate_reply;
+    c->ctx = db;
+    pipeline_send(db, c);
+}
+
 /* Looks at what waits, and does the one thing that the state allows. */
 static void
 pump(struct db *db)
@@ -139,7 +167,7 @@ pump(struct db *db)
         return;
     }
     if (db->state == DB_READY && !db->is_cancelling)
-        pipeline_send(db, calls_take(&db->queue));
+        send_next(db);
     else if (db->state == DB_OFF)
         connect_start(db);
     if (!db->is_dead)
@@ -172,7 +200,7 @@ db_kick(struct db *db)
 void
 db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx)
 {
-    struct call *c = call_new(call);
+    struct call *c = call_new(db, call);
 
     assert(call->n > 0 && !(call->bare && (call->script || call->dry)));
     c->fn = fn;
@@ -246,6 +274,7 @@ close_connection(struct db *db)
     db->conn = NULL;
     pipeline_forget(db);
     db->is_own = false;
+    db->is_past_gate = false;
     db->is_cancelling = false;
     db->serial++;
 }
@@ -265,7 +294,8 @@ static void
 after_failure(struct db *db, bool was_connected, struct calls *all)
 {
     db->tries++;
-    if (db->last_err.kind == ERR_AUTH || db->last_err.kind == ERR_USAGE)
+    if (db->last_err.kind == ERR_AUTH || db->last_err.kind == ERR_USAGE ||
+        db->last_err.kind == ERR_DENIED)
         db->is_stopped = true;
     if (db->is_stopped || db->once) {
         calls_expire(&db->queue, all, -1);
@@ -362,6 +392,7 @@ db_new(struct loop *l, const struct db_options *o)
     db->drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
     db->read_only = o->read_only;
     db->once = o->once;
+    db->gate = o->gate;
     db->random = (uint64_t)clock_us() * 2654435761U + (uint64_t)getpid() + 1;
     db->flight.failed_step = -1;
     calls_init(&db->queue);

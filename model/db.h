@@ -34,13 +34,14 @@ struct db_options {
     const char *dbname;   /* -d, or NULL; may itself be a conninfo */
     const char *app_name; /* application_name */
     const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = untouched */
-    int statement_timeout_ms; /* 0 = none */
-    int lock_timeout_ms;      /* 0 = none */
-    int stall_warn_ms;        /* silence while busy: cancel; 0 = 3000, -1 = never */
-    int stall_drop_ms;        /* silence while busy: drop the socket; 0 = 8000, -1 = never */
-    bool read_only;           /* BEGIN READ ONLY in every call, one snapshot for all statements */
-    bool once;                /* no reconnecting by itself: the first failure is the answer to all
-                                 that waits; a later call connects anew (verbs) */
+    int statement_timeout_ms;   /* 0 = none */
+    int lock_timeout_ms;        /* 0 = none */
+    int stall_warn_ms;          /* silence while busy: cancel; 0 = 3000, -1 = never */
+    int stall_drop_ms;          /* silence while busy: drop the socket; 0 = 8000, -1 = never */
+    bool read_only;             /* BEGIN READ ONLY in every call, one snapshot for all statements */
+    bool once;                  /* no reconnecting by itself: the first failure is the answer to all
+                                   that waits; a later call connects anew (verbs) */
+    const struct db_gate *gate; /* asked first on each new connection, or NULL; borrowed */
 };
 
 struct db_param {
@@ -55,6 +56,21 @@ struct db_stmt {
     const struct db_param *params; /* copied when asked */
 };
 
+/* What stands at the other end may be another one after each connect. The gate is one statement, in
+ * a transaction of its own before anything else; when `passes` says no (its error, usually
+ * ERR_DENIED), all that waits is answered with that error and the connection stops for good. */
+struct db_gate {
+    struct db_stmt stmt;
+    bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */
+    void *ctx;
+};
+
+/* Runs first in the transaction of a call; its error 22P02 says that nothing else may run there:
+ * the reply is ERR_DENIED with `is_guarded` then. */
+struct db_guard {
+    struct db_stmt looks, changes; /* of a read-only connection, of any other */
+};
+
 struct db_call {
     const struct db_stmt *stmts;
     int n;
@@ -67,12 +83,15 @@ struct db_call {
     int statement_timeout_ms; /* 0 = the connection's; a longer one lengthens the stall limits */
     const char *timezone; /* for this transaction; NULL = the login's; borrowed until the reply */
     const char *search_path; /* quoted as SET takes it; NULL = the connection's; borrowed too */
+    const struct db_guard *guard; /* NULL = none; not for bare calls and scripts */
+    bool looks_hard;              /* the guard of changes, also where only something is read */
 };
 
 struct db_reply {
-    struct err err; /* kind ERR_NONE = every statement ran and COMMIT was confirmed */
-    int failed_at;  /* index of the statement that failed, -1 = none or not a statement's */
-    bool in_doubt;  /* the connection broke after COMMIT was sent: it may have happened */
+    struct err err;  /* kind ERR_NONE = every statement ran and COMMIT was confirmed */
+    int failed_at;   /* index of the statement that failed, -1 = none or not a statement's */
+    bool in_doubt;   /* the connection broke after COMMIT was sent: it may have happened */
+    bool is_guarded; /* the guard stopped it: no statement ran */
     struct result **results; /* one a statement (NULL where it did not run); freed after the
                                 callback unless taken with db_take */
     int n;

@@ -102,29 +102,43 @@ param_size(const struct db_param *p)
     return p->binary ? p->len : (int64_t)strlen(p->value) + 1;
 }
 
+/* What is sent: the statements, and behind them the guard where there is one. */
+static const struct db_stmt *
+stmt_of(const struct db *db, const struct db_call *what, int i)
+{
+    if (i < what->n)
+        return &what->stmts[i];
+    return db->read_only && !what->looks_hard ? &what->guard->looks : &what->guard->changes;
+}
+
 /* Our own copies of statements and parameters: 4 allocations a call, however many there are. */
 struct call *
-call_new(const struct db_call *what)
+call_new(const struct db *db, const struct db_call *what)
 {
     struct call *c = xcalloc(1, sizeof *c);
     size_t nparams = 0, size = 0;
 
-    for (int i = 0; i < what->n; i++) {
-        assert(what->stmts[i].sql && what->stmts[i].nparams <= PARAMS_MAX);
-        nparams += (size_t)what->stmts[i].nparams;
-        for (int j = 0; j < what->stmts[i].nparams; j++)
-            size += (size_t)param_size(&what->stmts[i].params[j]);
+    c->has_guard = what->guard && !what->bare && !what->script;
+    c->has_path = c->has_guard && what->search_path;
+    int n = what->n + c->has_guard;
+    for (int i = 0; i < n; i++) {
+        const struct db_stmt *s = stmt_of(db, what, i);
+        assert(s->sql && s->nparams <= PARAMS_MAX);
+        nparams += (size_t)s->nparams;
+        for (int j = 0; j < s->nparams; j++)
+            size += (size_t)param_size(&s->params[j]);
     }
-    c->stmts = xcalloc((size_t)what->n, sizeof *c->stmts);
+    c->stmts = xcalloc((size_t)n, sizeof *c->stmts);
     c->params = xcalloc(nparams, sizeof *c->params);
     c->bytes = xmalloc(size);
     struct db_param *p = c->params;
     char *at = c->bytes;
-    for (int i = 0; i < what->n; i++) {
-        c->stmts[i] = what->stmts[i];
+    for (int i = 0; i < n; i++) {
+        c->stmts[i] = *stmt_of(db, what, i);
+        const struct db_param *from = c->stmts[i].params;
         c->stmts[i].params = p;
-        for (int j = 0; j < what->stmts[i].nparams; j++, p++) {
-            *p = what->stmts[i].params[j];
+        for (int j = 0; j < c->stmts[i].nparams; j++, p++) {
+            *p = from[j];
             size_t len = (size_t)param_size(p);
             p->value = p->value ? memcpy(at, p->value, len) : NULL;
             at += len;
@@ -132,6 +146,7 @@ call_new(const struct db_call *what)
     }
     c->what = *what;
     c->what.stmts = c->stmts;
+    c->what.guard = NULL;
     c->reply = (struct db_reply){.failed_at = -1, .n = what->n};
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     c->reply.results = xcalloc((size_t)what->n, sizeof *c->reply.results);

@@ -14,7 +14,7 @@
 #include "model/log.h"
 #include "model/mem.h"
 
-enum { FIRST_STATEMENT = 2, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
+enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* Settings end with the transaction, so a pooler's next client never sees them. The schema is
  * quoted by the server, a whole path by whoever asks; pg_catalog is searched first by itself. jit:
@@ -34,19 +34,22 @@ enum { FIRST_STATEMENT = 2, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
     " pg_catalog.set_config('DateStyle', 'ISO', true),"                          \
     " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                 \
     " pg_catalog.set_config('bytea_output', 'hex', true)"
+/* A guard is asked in pg_catalog; only then the path of the call counts. */
+static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
+                               "$1::pg_catalog.text, ', pg_temp'), true)";
 static const char settings_sql[] = SETTINGS;
 static const char timezone_sql[] = SETTINGS ", pg_catalog.set_config('TimeZone', $6, true)";
 
 static int
 first_statement(const struct call *c)
 {
-    return c->what.bare ? 0 : FIRST_STATEMENT;
+    return c->what.bare ? 0 : GUARD_STEP + c->has_guard + c->has_path;
 }
 
 static int
 commit_step(const struct call *c)
 {
-    return c->what.bare ? c->what.n : FIRST_STATEMENT + c->what.n;
+    return first_statement(c) + c->what.n;
 }
 
 /* The statement of a step, -1 = the step is ours. */
@@ -122,12 +125,24 @@ send_settings(struct db *db, const struct call *c)
     snprintf(statement, sizeof statement, "%d", timeout_of(db, c));
     snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
     const struct db_param params[] = {
-        {.value = db->schema}, {.value = statement},           {.value = lock},
-        {.value = "10000"},    {.value = c->what.search_path}, {.value = c->what.timezone},
+        {.value = db->schema},
+        {.value = statement},
+        {.value = lock},
+        {.value = "10000"},
+        {.value = c->has_path ? "pg_catalog" : c->what.search_path},
+        {.value = c->what.timezone},
     };
     bool zone = c->what.timezone != NULL;
     return send_statement(
         db, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
+}
+
+static bool
+send_path(struct db *db, const struct call *c)
+{
+    const struct db_param path = {.value = c->what.search_path};
+
+    return send_statement(db, &(struct db_stmt){path_sql, 1, &path});
 }
 
 static bool
@@ -143,6 +158,10 @@ send_step(struct db *db, const struct call *c, int step)
         return send_statement(db, &c->stmts[i]);
     if (step == commit_step(c))
         return send_plain(db, c->what.dry ? "rollback" : "commit");
+    if (step == GUARD_STEP)
+        return send_statement(db, &c->stmts[c->what.n]);
+    if (step == PATH_STEP)
+        return send_path(db, c);
     if (step == 0)
         return send_plain(db, db->read_only
                                   ? "begin transaction isolation level repeatable read read only"
@@ -298,6 +317,13 @@ take_error(struct db *db, const PGresult *res)
     err_of_result(&reply->err, res);
     if (reply->err.kind != ERR_CONN)
         reply->failed_at = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
+    if (f->call->has_guard && f->step == GUARD_STEP && !strcmp(reply->err.sqlstate, "22P02")) {
+        log_line(LOG_INFO, "connection: the guard says: %s", reply->err.text);
+        reply->is_guarded = true;
+        fail(
+            &reply->err, ERR_DENIED,
+            "something that would be read or changed here has got another owner: nothing was done");
+    }
 }
 
 static void

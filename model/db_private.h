@@ -20,10 +20,12 @@ enum { DEFAULT_WARN_MS = 3000, DEFAULT_DROP_MS = 8000, CONNECT_MS = 10000 };
 
 struct call {
     struct call *next;
-    struct db_call what; /* statements and parameters are our own copies, the SQL is borrowed */
-    struct db_stmt *stmts;
+    struct db_call what;   /* statements and parameters are our own copies, the SQL is borrowed */
+    struct db_stmt *stmts; /* behind the last one the guard's, where there is one */
     struct db_param *params;
-    char *bytes; /* the parameters' values */
+    bool has_guard;
+    bool has_path; /* search_path is set behind the guard */
+    char *bytes;   /* the parameters' values */
     int wait_ms;
     int64_t give_up_ms; /* when not connected until then; -1 = never */
     int64_t sent_us;
@@ -107,7 +109,9 @@ struct db {
     int serial; /* of the connection attempt: late answers of helper threads are known by it */
     int watch, timer, kick_timer, wait_timer, tls_timer;
     int tls_wait_ms;
-    bool is_own;        /* the session is nobody else's (db_own_session) */
+    const struct db_gate *gate; /* or NULL */
+    bool is_past_gate;          /* it let us through on this connection */
+    bool is_own;                /* the session is nobody else's (db_own_session) */
     char *parsed;       /* then the text of the server's unnamed statement; NULL = not known */
     bool is_cancelling; /* a cancel request for this connection is on its way */
     struct attempt attempt;
@@ -138,7 +142,7 @@ void db_broken(struct db *db, const struct err *why);
 struct offload *db_offload(struct db *db);
 
 /* db_calls.c */
-struct call *call_new(const struct db_call *what); /* copies it */
+struct call *call_new(const struct db *db, const struct db_call *what); /* copies it */
 void call_free(struct call *c);
 void call_answer(struct call *c); /* runs the reply, frees the call; db may be gone afterwards */
 void calls_init(struct calls *q);

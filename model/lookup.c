@@ -46,7 +46,9 @@ lookup_new(struct db *watcher, const struct adapter *a, enum section_id s, const
     l->fn = fn;
     l->ctx = ctx;
     l->asking = true;
-    db_ask(watcher, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, WAIT_MS, came, l);
+    struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
+    adapter_settings(a, &call);
+    db_ask(watcher, &call, WAIT_MS, came, l);
     return l;
 }
 

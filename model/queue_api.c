@@ -17,6 +17,7 @@
 #include "model/queue.h"
 #include "model/queue_parts.h"
 #include "model/sections.h"
+#include "model/trust.h"
 #include "model/worker.h"
 
 enum { AHEAD = 500 };
@@ -113,6 +114,8 @@ struct queuetop_worker {
     struct loop *loop;
     struct db *db;
     struct worker *worker;
+    struct trust *trust;
+    struct schema_gate gate;
     char *schema, *node, **queues;
     int nqueues;
     int event_fd, watch;
@@ -170,8 +173,12 @@ queuetop_worker_new(const struct queuetop_options *o, struct queuetop_error *e)
     w->queues = xcalloc((size_t)w->nqueues + 1, sizeof *w->queues);
     for (int i = 0; i < w->nqueues; i++)
         w->queues[i] = xstrdup(o->queues[i]);
+    w->trust = trust_new();
+    trust_names(w->trust, o->trust_owner);
+    schema_gate_init(&w->gate, w->schema, w->trust);
     w->db = db_new(w->loop, &(struct db_options){.conninfo = o->conninfo ? o->conninfo : "",
-                                                 .app_name = "queuetop worker"});
+                                                 .app_name = "queuetop worker",
+                                                 .gate = &w->gate.db});
     struct worker_options all = options_of(w, o);
     if (!o->fn)
         fail(&own, ERR_USAGE, "a worker needs a function");
@@ -215,6 +222,8 @@ queuetop_worker_free(struct queuetop_worker *w)
     for (int i = 0; i < w->nqueues; i++)
         free(w->queues[i]);
     free(w->queues);
+    schema_gate_done(&w->gate);
+    trust_free(w->trust);
     free(w->schema);
     free(w->node);
     free(w);

@@ -42,7 +42,8 @@ struct queuetop_push queuetop_job(const char *queue, const char *payload);
 /* Pushes one job on your connection, in the transaction that is open there (or one of its own), and
  * waits for the answer. 1 = pushed; 0 = an unfinished job with this unique key was there; -1 = *e
  * says why not (the transaction is aborted then, as after any error of the server). id: 37 bytes
- * for the job's uuid, or NULL. schema: where the queue is installed, NULL = "queues". */
+ * for the job's uuid, or NULL. schema: where the queue is installed, NULL = "queues". Its function
+ * is called with the rights of your login, whoever owns it: name a schema whose owner you trust. */
 int queuetop_push(struct pg_conn *conn, const char *schema, const struct queuetop_push *job,
                   char *id, struct queuetop_error *e);
 
@@ -79,6 +80,9 @@ void queuetop_finish(struct queuetop_run *run, enum queuetop_outcome outcome);
 struct queuetop_options {
     const char *conninfo;      /* as for libpq; NULL = its environment */
     const char *schema;        /* NULL = "queues" */
+    const char *trust_owner;   /* roles, between commas, that may own the schema and what is in it
+                                  beside the login, its roles, the database's owner and superusers;
+                                  NULL = none. Code of another owner is never run */
     const char *node;          /* this process's name; NULL = host-pid-random */
     const char *const *queues; /* NULL = all */
     int nqueues;

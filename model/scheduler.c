@@ -122,7 +122,7 @@ on_error(struct scheduler *s, const struct err *e)
         return;
     }
     complain(s, e);
-    if (e->kind == ERR_AUTH)
+    if (e->kind == ERR_AUTH || e->kind == ERR_DENIED)
         db_retry_now(s->db); /* it let us in before: perhaps the password is being changed */
     again_in(s, RETRY_MS);
 }

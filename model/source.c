@@ -19,6 +19,7 @@ struct source {
     struct recorder *recorder; /* or NULL */
     struct replay *replay;     /* or NULL; owns the store then */
     bool read_only, trusts;
+    struct trust *trust; /* or NULL; shared with the other sources of the place */
     int interval_ms;
     int moves; /* of the store, when the actor was last used */
 };
@@ -63,6 +64,7 @@ make_store(struct source *s, const struct source_options *o, struct err *e)
     }
     s->interval_ms = o->interval_ms ? o->interval_ms : 1000;
     s->store = store_new(s->loop, s->watcher, s->adapter, o->schema, s->interval_ms);
+    store_trust(s->store, s->trust);
     if (o->record)
         s->recorder = recorder_new(o->record, s->store, place, s, e);
     return !o->record || s->recorder;
@@ -83,6 +85,7 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->dbname = copy(o->dbname);
     s->wish = copy(o->adapter);
     s->trusts = o->trust_version;
+    s->trust = o->trust;
     s->name = xstrdup("");
     s->read_only = o->read_only;
     s->adapter = a;
@@ -102,6 +105,7 @@ source_new_beside(const struct source *first, const char *adapter, const char *s
                                .schema = schema,
                                .adapter = first->wish ? first->wish : adapter,
                                .trust_version = first->trusts,
+                               .trust = first->trust,
                                .interval_ms = first->interval_ms,
                                .read_only = first->read_only};
     struct source *s = source_new(first->loop, &o, e);
@@ -151,6 +155,15 @@ source_password(struct source *s, const char *password)
         db_password(s->actor, password);
     db_retry_now(s->watcher);
     store_refresh_all(s->store);
+}
+
+void
+source_trust(struct source *s, const struct owners *shown)
+{
+    if (!s->trust)
+        return;
+    trust_answer(s->trust, shown);
+    store_look_again(s->store);
 }
 
 struct store *

@@ -11,6 +11,7 @@
 #include "model/recorder.h"
 #include "model/replay.h"
 #include "model/store.h"
+#include "model/trust.h"
 
 struct source_options {
     const char *conninfo; /* as db_options; copied, like every text here */
@@ -18,6 +19,7 @@ struct source_options {
     const char *schema;   /* --schema; NULL = found */
     const char *adapter;  /* a name or a file, as adapter_open takes it; NULL = found */
     bool trust_version;   /* --trust-version */
+    struct trust *trust;  /* whom the user trusts there, borrowed; NULL = nothing was said */
     int interval_ms;      /* 0 = 1000 */
     bool read_only;       /* --read-only */
     const char *record;   /* --record FILE */
@@ -34,6 +36,8 @@ struct source *source_new_beside(const struct source *first, const char *adapter
 void source_free(struct source *s);
 /* The password that the user typed when db_needs_password(watcher); copied, wiped at the end. */
 void source_password(struct source *s, const char *password);
+/* The user trusts these strangers, there: it is looked at anew. */
+void source_trust(struct source *s, const struct owners *shown);
 struct store *source_store(struct source *s);
 struct db *source_watcher(struct source *s);
 struct adapter *source_adapter(struct source *s);

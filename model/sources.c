@@ -14,6 +14,7 @@ struct entry {
     int place;              /* of the connection string */
     struct source *source;  /* NULL = nobody has looked yet */
     char *adapter, *schema; /* of one that was found; NULL = the first of its place */
+    char *strange;          /* why it is not opened; NULL = it may be */
     char *name;
 };
 
@@ -78,6 +79,7 @@ sources_free(struct sources *ss)
         source_free(ss->list[i].source);
         free(ss->list[i].adapter);
         free(ss->list[i].schema);
+        free(ss->list[i].strange);
         free(ss->list[i].name);
     }
     free(ss->places);
@@ -144,9 +146,26 @@ place_is_alone(const struct sources *ss, int place, bool host)
     return alone;
 }
 
+/* What a source would be if it were opened; NULL = it is open, or nothing is known. */
+static const struct adapter_found *
+strange_of(const struct entry *x)
+{
+    const struct adapter_found *f;
+
+    if (!x->source || !store_strangers(source_store(x->source)))
+        return NULL;
+    for (int i = 0; (f = adapter_found(source_adapter(x->source), i)) && !f->chosen;)
+        i++;
+    return f;
+}
+
 static const char *
 adapter_of(const struct entry *x)
 {
+    const struct adapter_found *f = strange_of(x);
+
+    if (f)
+        return f->adapter;
     return x->source ? adapter_name(source_adapter(x->source)) : x->adapter;
 }
 
@@ -154,7 +173,10 @@ static const char *
 schema_of(const struct entry *x)
 {
     const char *s = x->source ? adapter_schema(source_adapter(x->source)) : NULL;
+    const struct adapter_found *f = strange_of(x);
 
+    if (f)
+        return f->schema;
     return s ? s : x->schema ? x->schema : "";
 }
 
@@ -232,15 +254,27 @@ sources_at(struct sources *ss, int i, struct err *e)
     return x->source;
 }
 
-static bool
-is_known(const struct sources *ss, int place, const char *adapter, const char *schema)
+static struct entry *
+find_known(struct sources *ss, int place, const char *adapter, const char *schema)
 {
     for (int i = 0; i < ss->n; i++) {
-        const struct entry *x = &ss->list[i];
+        struct entry *x = &ss->list[i];
         if (x->place == place && !strcmp(adapter_of(x), adapter) && !strcmp(schema_of(x), schema))
-            return true;
+            return x;
     }
-    return false;
+    return NULL;
+}
+
+/* True = that is news. */
+static bool
+note_owners(struct entry *x, const struct owners *o)
+{
+    char *now = o->n ? xasprintf("owned by %s", o->names) : NULL;
+    bool same = now && x->strange ? !strcmp(now, x->strange) : now == x->strange;
+
+    free(x->strange);
+    x->strange = now;
+    return !same;
 }
 
 /* The installations in the database of a place, beside the one that its first source shows. */
@@ -252,15 +286,21 @@ take_found(struct sources *ss, int place)
     bool more = false;
 
     for (int i = 0; (f = adapter_found(first, i)); i++) {
-        if (is_known(ss, place, f->adapter, f->schema))
+        struct entry *x = find_known(ss, place, f->adapter, f->schema);
+        if (x) {
+            more |= note_owners(x, f->owners);
+            continue;
+        }
+        if (!f->owners->is_there || f->chosen)
             continue;
         if (ss->n == SOURCES_MAX) {
             ss->left_out++;
             continue;
         }
-        struct entry *x = add_entry(ss, place);
+        x = add_entry(ss, place);
         x->adapter = xstrdup(f->adapter);
         x->schema = xstrdup(f->schema);
+        (void)note_owners(x, f->owners);
         more = true;
     }
     return more;
@@ -331,8 +371,8 @@ sources_show(struct sources *ss, int front, bool all)
     struct err e;
 
     for (int i = 0; all && i < ss->n; i++)
-        if (!sources_at(ss, i, &e))
-            continue; /* its line says so: it stays unseen */
+        if (ss->list[i].strange || !sources_at(ss, i, &e))
+            continue; /* its line says so: it stays unseen, or closed */
     ss->front = front;
     ss->all = all;
     share(ss);
@@ -371,6 +411,16 @@ sources_freeze(struct sources *ss, bool frozen)
 }
 
 void
+sources_trust(struct sources *ss, int i, const struct owners *shown)
+{
+    struct source *first = ss->places[ss->list[i].place].first;
+
+    if (ss->list[i].source && ss->list[i].source != first)
+        source_trust(ss->list[i].source, shown);
+    source_trust(first, shown);
+}
+
+void
 sources_password(struct sources *ss, int i, const char *password)
 {
     for (int k = 0; k < ss->n; k++)
@@ -384,7 +434,8 @@ const char *
 source_state_word(enum source_state s)
 {
     static const char *const words[] = {"not looked at", "connecting", "unreachable",
-                                        "no queue here", "look only",  "open"};
+                                        "no queue here", "not opened", "look only",
+                                        "open"};
 
     return words[s];
 }
@@ -415,6 +466,8 @@ say_state(struct source *s, struct source_line *out)
     out->why = "";
     if (store_state(st) == STORE_MISSING)
         out->state = SOURCE_MISSING;
+    else if (store_state(st) == STORE_STRANGE)
+        out->state = SOURCE_STRANGE;
     else if (!source_replay(s) && e->kind != ERR_NONE && !is_connected(store_db(st)))
         out->state = SOURCE_LOST;
     else if (store_state(st) != STORE_OPEN)
@@ -444,13 +497,17 @@ sources_line(const struct sources *ss, int i, struct source_line *out)
                                 .age_ms = -1,
                                 .ready = FIELD_NULL,
                                 .failed = FIELD_NULL};
-    if (!x->source)
+    if (!x->source) {
+        out->state = x->strange ? SOURCE_STRANGE : SOURCE_UNSEEN;
+        out->why = x->strange ? x->strange : "";
         return;
+    }
     const struct store *st = source_store(x->source);
+    const struct adapter_found *f = strange_of(x);
     if (*schema_of(x)) {
-        out->adapter = adapter_name(source_adapter(x->source));
-        out->title = adapter_title(source_adapter(x->source));
-        out->version = store_version(st);
+        out->adapter = adapter_of(x);
+        out->title = f ? f->title : adapter_title(source_adapter(x->source));
+        out->version = f ? "" : store_version(st);
     }
     say_state(x->source, out);
     out->age_ms = store_age_ms(st, TOPIC_QUEUES);

@@ -41,6 +41,8 @@ void sources_show(struct sources *ss, int front, bool all);
 void sources_set_interval(struct sources *ss, int interval_ms);
 int sources_interval(const struct sources *ss);
 void sources_freeze(struct sources *ss, bool frozen);
+/* The user trusts these strangers in the database of source i. */
+void sources_trust(struct sources *ss, int i, const struct owners *shown);
 /* To the source and to those that came from the same connection string. */
 void sources_password(struct sources *ss, int i, const char *password);
 
@@ -49,6 +51,7 @@ enum source_state {
     SOURCE_CONNECTING, /* no answer yet, and nothing in the way that is known */
     SOURCE_LOST,       /* it can't be reached: `why`; what it told before stands */
     SOURCE_MISSING,    /* no queue is there: `why` */
+    SOURCE_STRANGE,    /* not opened: `why` names its owner */
     SOURCE_LOOK_ONLY,  /* nothing can be done there: `why` */
     SOURCE_OPEN
 };

@@ -49,6 +49,7 @@ struct topic_info {
 enum store_state {
     STORE_CONNECTING, /* no answer yet; store_error says what is in the way, if anything */
     STORE_MISSING,    /* connected, but no queue is installed there: store_error has the sentence */
+    STORE_STRANGE,    /* what is there belongs to a stranger: store_error, store_strangers */
     STORE_OPEN        /* detected and asked; the connection may be lost and come back */
 };
 
@@ -57,10 +58,15 @@ struct store;
  * default of the system, or whichever is found first. */
 struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
                         int interval_ms);
+/* Whom the user trusts (model/trust.h), borrowed; before the loop turns. */
+void store_trust(struct store *s, const struct trust *t);
 void store_free(struct store *s);
 
 uint64_t store_generation(const struct store *s); /* grows with every change worth a redraw */
 enum store_state store_state(const struct store *s);
+/* Of STORE_STRANGE: whose system it is, valid until the next turn; else NULL. */
+const struct owners *store_strangers(const struct store *s);
+void store_look_again(struct store *s);               /* now: the user has answered */
 const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
 const struct server_row *store_server(const struct store *s); /* NULL until known */
 int store_moves(const struct store *s); /* how often another database stood at the address */

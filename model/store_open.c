@@ -139,6 +139,7 @@ tell_adapter(struct store *s)
 }
 
 static void ask_detects(struct store *s, bool again);
+static void ask_owners(struct store *s);
 
 /* A file of the user's own that can't look for its tables is no reason not to open the others. */
 static bool
@@ -178,6 +179,50 @@ note_move(struct store *s, const struct server_row *is)
     }
 }
 
+/* owners: answers, in the order of what was found. */
+static void
+choose(struct store *s, struct result **owners)
+{
+    const struct server_row *is = store_server(s);
+    char *server = trust_server(is->identity, db_host(s->db), db_name(s->db));
+    struct adapter_wish wish = {s->schema, db_name(s->db), server, s->trust};
+    struct err e = {0};
+
+    bool ok = adapter_choose(s->adapter, owners, &wish, &e);
+    free(server);
+    if (!ok) {
+        try_later(s, e.kind == ERR_DENIED ? STORE_STRANGE : STORE_MISSING, &e);
+        return;
+    }
+    s->owners_ms = clock_ms();
+    tell_adapter(s);
+    ask_version(s);
+}
+
+static void
+owners_came(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+
+    if (reply->err.kind == ERR_NONE)
+        choose(s, reply->results);
+    else
+        try_later(s, s->state, &reply->err);
+}
+
+/* Nothing of what was found is touched before it is known whose it is. */
+static void
+ask_owners(struct store *s)
+{
+    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
+    struct db_stmt stmts[ADAPTERS_MAX];
+    int n = 0;
+
+    for (; adapter_found(s->adapter, n); n++)
+        stmts[n] = adapter_owners(s->adapter, n, storage[n]);
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, owners_came, s);
+}
+
 static void
 detected(void *ctx, struct db_reply *reply)
 {
@@ -201,12 +246,10 @@ detected(void *ctx, struct db_reply *reply)
     rowset_free(&s->server);
     s->server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
-    if (!adapter_choose(s->adapter, reply->results, s->schema, db_name(s->db), &e)) {
-        try_later(s, STORE_MISSING, &e);
-        return;
-    }
-    tell_adapter(s);
-    ask_version(s);
+    if (adapter_take(s->adapter, reply->results, s->schema) > 0)
+        ask_owners(s);
+    else
+        choose(s, NULL);
 }
 
 static void
@@ -239,6 +282,30 @@ store_warning(const struct store *s, int i)
     if (hidden && i == 0)
         return role->warning;
     return adapter_complaint(s->adapter, i - hidden);
+}
+
+void
+store_trust(struct store *s, const struct trust *t)
+{
+    s->trust = t;
+}
+
+const struct owners *
+store_strangers(const struct store *s)
+{
+    const struct adapter_found *f;
+
+    for (int i = 0; s->state == STORE_STRANGE && (f = adapter_found(s->adapter, i)); i++)
+        if (f->chosen)
+            return f->owners;
+    return NULL;
+}
+
+void
+store_look_again(struct store *s)
+{
+    if (s->alive)
+        store_look_anew(s);
 }
 
 enum store_state

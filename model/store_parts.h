@@ -85,6 +85,8 @@ struct store {
     struct db *db;
     struct adapter *adapter;
     char *schema; /* asked for; NULL = find one */
+    const struct trust *trust;
+    int64_t owners_ms; /* when who owns all this was last looked at in full */
     int interval_ms;
     bool frozen;
     bool clock_stands; /* QUEUETOP_NOW: ages don't tick */

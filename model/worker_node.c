@@ -34,7 +34,9 @@ worker_make_name(void)
 void
 node_watch(struct worker *w)
 {
-    if (w->is_registered && db_state(w->db) == DB_OFF && db_last_error(w->db)->kind == ERR_AUTH &&
+    enum err_kind why = db_last_error(w->db)->kind;
+
+    if (w->is_registered && db_state(w->db) == DB_OFF && (why == ERR_AUTH || why == ERR_DENIED) &&
         clock_ms() >= w->retry_auth_ms) {
         w->retry_auth_ms = clock_ms() + AUTH_MS;
         db_retry_now(w->db);

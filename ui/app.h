@@ -50,6 +50,7 @@ struct settings;
 struct desk { /* the screens of one source: filters, order and cursors stay with it */
     struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
     bool password_refused;             /* the user closed the password's box */
+    bool asked_trust;                  /* whether its owner is trusted was asked */
     bool warned;                       /* what its source has to warn of was said */
     int moves;                         /* of its server, seen last */
     int recovery;                      /* of its server, seen last: 1 no, 2 yes, 0 unknown */

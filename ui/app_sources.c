@@ -96,6 +96,19 @@ ask_password(struct app *a)
         }
 }
 
+/* A system of a stranger: asked once, of the source on the screen. */
+static void
+ask_trust(struct app *a)
+{
+    struct desk *d = &a->desks[a->at];
+
+    if (a->nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
+        store_state(a->store) != STORE_STRANGE)
+        return;
+    d->asked_trust = true;
+    box_trust(a, a->at);
+}
+
 static void
 tell_new(struct app *a)
 {
@@ -126,6 +139,7 @@ app_watch_sources(struct app *a)
     }
     tell_new(a);
     ask_password(a);
+    ask_trust(a);
 }
 
 /* --- what the frame says ---------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ void box_progress(struct app *a);
 /* --- the password that the server wants (ui/box_password.c) --- */
 void box_password(struct app *a, int source);
 
+/* --- the question before a stranger's queue is opened (ui/box_trust.c) --- */
+void box_trust(struct app *a, int source);
+
 /* --- the menu of sources (ui/box_source.c) --- */
 void box_sources(struct app *a);
 

@@ -21,6 +21,7 @@
 #include "model/text.h"
 #include "ui/cli_help.h"
 #include "ui/cli_parts.h"
+#include "ui/cli_trust.h"
 
 enum { OPTIONS_MAX = 64, WORDS_AT_ONCE = 16 };
 
@@ -304,6 +305,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
     c->wish = o->schema;
     c->adapter = o->adapter;
     c->trust_version = o->trust_version;
+    c->trust_owners = o->trust_owners;
     c->log_file = o->log_file;
     c->read_only = o->read_only;
     if (!*c->schema || strlen(c->schema) > 63)
@@ -334,13 +336,24 @@ cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help, stru
     return check_words(c, e);
 }
 
+static const struct db_gate *
+gate_of(struct cli *c)
+{
+    if (!c->gate) {
+        c->gate = arena_alloc(c->mem, sizeof *c->gate);
+        schema_gate_init(c->gate, c->schema, cli_trust(c));
+    }
+    return &c->gate->db;
+}
+
 void
-cli_db_options(const struct cli *c, struct db_options *o)
+cli_db_options(struct cli *c, struct db_options *o)
 {
     *o = (struct db_options){.conninfo = c->conninfo ? c->conninfo : "",
                              .dbname = c->dbname,
                              .app_name = "queuetop",
                              .schema = c->schema,
+                             .gate = gate_of(c),
                              .read_only = c->read_only};
 }
 
@@ -377,6 +390,9 @@ cli_main(int argc, char **argv)
         code = c.verb->run(&c, options);
         if (c.db)
             db_free(c.db);
+        if (c.gate)
+            schema_gate_done(c.gate);
+        trust_free(c.trust);
         loop_free(c.loop);
         int flushed = cli_flush(&c);
         if (code == CLI_DONE)

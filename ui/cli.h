@@ -72,11 +72,14 @@ struct cli {
     const char *dbname;                 /* -d */
     struct cli_list conninfos, dbnames; /* all of them: more than one for the console only */
     const char *schema;                 /* --schema, default "queues": of the native queue */
-    const char *wish;     /* --schema; NULL = not given: the adapter's, or the one that is found */
-    const char *adapter;  /* --adapter, a name or a file; NULL = whichever the database has */
-    bool trust_version;   /* --trust-version */
-    const char *log_file; /* --log, already open */
-    bool read_only;       /* --read-only */
+    const char *wish;    /* --schema; NULL = not given: the adapter's, or the one that is found */
+    const char *adapter; /* --adapter, a name or a file; NULL = whichever the database has */
+    bool trust_version;  /* --trust-version */
+    struct cli_list trust_owners; /* --trust-owner, as they were given */
+    struct trust *trust;          /* see cli_trust; freed after run */
+    struct schema_gate *gate;     /* of cli_db_options */
+    const char *log_file;         /* --log, already open */
+    bool read_only;               /* --read-only */
     const struct cli_verb *verb;
     char **words; /* what is neither option nor CONNINFO */
     int nwords;
@@ -99,8 +102,10 @@ bool cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help,
 /* The connection, made at the first call. once = true: the first failure to connect is the answer
  * (short verbs); false: reconnects for ever (work, schedule). --read-only holds for both. */
 struct db *cli_db(struct cli *c, bool once);
-/* Connection options as cli_db would use them, for those who want several connections. */
-void cli_db_options(const struct cli *c, struct db_options *o);
+/* Connection options as cli_db would use them, for those who want several connections. Such a
+ * connection is for the queue in --schema: its owner must be one that is trusted (model/trust.h).
+ */
+void cli_db_options(struct cli *c, struct db_options *o);
 
 /* "queuetop VERB: text" on standard error, sanitised; gives the exit code for the error. */
 int cli_fail(const struct cli *c, const struct err *e);

@@ -286,6 +286,8 @@ check_there(struct cli *c, const char *name)
                            say_finding, &r, &e);
         cli_close(&q);
     }
+    c->gate = own.gate; /* what the copy has made is freed with the command line */
+    c->trust = own.trust;
     if (ok)
         return end_check(c, &r);
     int code = cli_fail(c, &e);

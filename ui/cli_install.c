@@ -18,6 +18,7 @@
 #include "model/rows.h"
 #include "model/text.h"
 #include "model/uninstall.h"
+#include "ui/cli_trust.h"
 #include "ui/verbs.h"
 
 static void
@@ -85,6 +86,28 @@ struct install_words {
     bool dry_run, adopt;
 };
 
+/* To read the tables that are taken over, to lock and to rename them runs code of their owner. */
+static bool
+may_adopt(struct cli *c, const char *from, struct err *e)
+{
+    static const struct touched tables = {"{queue,work_queue}", "{}", "{}", "", false};
+    struct db_param storage[OWNERS_PARAMS];
+    struct db_stmt stmt = owners_ask(from, &tables, storage);
+    struct db_call call = {.stmts = &stmt, .n = 1, .search_path = "pg_catalog"};
+    struct db_reply reply;
+    struct owners o = {.n = 0};
+
+    bool ok = db_do(cli_db(c, true), c->loop, &call, &reply, e) &&
+              owners_judge(db_take(&reply, 0), cli_trust(c), "", &o, e);
+    db_reply_done(&reply);
+    if (ok && o.n > 0) {
+        owners_fail(&o, "the queue to take over", from, e);
+        ok = false;
+    }
+    owners_done(&o);
+    return ok;
+}
+
 static int
 install(struct cli *c, const struct install_words *w, bool migrate)
 {
@@ -103,7 +126,8 @@ install(struct cli *c, const struct install_words *w, bool migrate)
     if (!w->adopt && (w->adopt_from || w->adopt_zone || w->adopt_states))
         return cli_usage(c, "--adopt-from, --adopt-zone and --adopt-states go with --adopt");
     end_by_the_loop(c);
-    if (!install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
+    if ((w->adopt_from && !may_adopt(c, w->adopt_from, &e)) ||
+        !install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
         bool no_schema = !strcmp(e.sqlstate, "3F000") && !migrate;
         fflush(stdout);
         if (no_schema)

@@ -10,6 +10,7 @@
 
 #include "model/mem.h"
 #include "model/rows.h"
+#include "ui/cli_trust.h"
 
 enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 4 };
 
@@ -20,6 +21,7 @@ connect_to(struct cli *c, bool acts)
 
     cli_db_options(c, &o);
     o.schema = "pg_catalog"; /* adapters name their schema */
+    o.gate = NULL;           /* and know their owners */
     o.once = true;
     o.read_only = !acts;
     o.statement_timeout_ms = LOOK_TIMEOUT_MS;
@@ -48,6 +50,52 @@ ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
     }
 }
 
+/* Which database this is, for answers of the console's question; a server without libxml can't say.
+ */
+static char *
+ask_server(struct cli_queue *q)
+{
+    char *server = NULL;
+
+    for (int named = 1; named >= 0 && !server; named--) {
+        const struct db_param param = {.value = named ? "t" : "f"};
+        struct db_stmt stmt = {.sql = console_sql("server"), .nparams = 1, .params = &param};
+        struct db_reply reply;
+        struct err e;
+        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e)) {
+            int col = result_col(reply.results[0], "identity");
+            server =
+                trust_server(result_text(reply.results[0], 0, col), db_host(q->db), db_name(q->db));
+        }
+        db_reply_done(&reply);
+    }
+    return server ? server : xstrdup("");
+}
+
+/* Nothing of what was found is touched before it is known whose it is. */
+static bool
+choose(struct cli_queue *q, int n, struct err *e)
+{
+    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
+    struct db_stmt stmts[ADAPTERS_MAX];
+    struct db_reply reply = {.n = 0};
+    char *server = n > 0 ? ask_server(q) : xstrdup("");
+    struct adapter_wish wish = {q->cli->wish, db_name(q->db), server, cli_trust(q->cli)};
+
+    for (int i = 0; i < n; i++)
+        stmts[i] = adapter_owners(q->adapter, i, storage[i]);
+    bool ok =
+        n == 0 || db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e);
+    if (ok && !adapter_choose(q->adapter, reply.results, &wish, e)) {
+        ok = false;
+        if (e->kind == ERR_DATA)
+            e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
+    }
+    db_reply_done(&reply);
+    free(server);
+    return ok;
+}
+
 static bool
 detect(struct cli_queue *q, struct err *e)
 {
@@ -56,11 +104,9 @@ detect(struct cli_queue *q, struct err *e)
 
     bool ok = ask_detects(q, &reply, e);
     if (ok) {
-        ok = adapter_choose(q->adapter, reply.results, c->wish, db_name(q->db), e);
-        if (!ok)
-            e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
-        ok = ok && adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
         q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
+        ok = choose(q, adapter_take(q->adapter, reply.results, c->wish), e) &&
+             adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
     }
     db_reply_done(&reply);
     return ok;
@@ -98,6 +144,12 @@ warn(struct cli_queue *q)
         cli_say(q->cli, "%s", adapter_complaint(q->adapter, i));
     if (role && *role->warning)
         cli_say(q->cli, "%s", role->warning);
+    const struct adapter_found *f;
+    bool is_one = q->cli->wish || q->cli->adapter || !adapter_schema(q->adapter);
+    for (int i = 0; !is_one && (f = adapter_found(q->adapter, i)); i++)
+        if (f->owners->n > 0)
+            cli_say(q->cli, "%s in schema %s is not opened: owned by %s", f->adapter, f->schema,
+                    f->owners->names);
 }
 
 bool

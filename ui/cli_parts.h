@@ -7,7 +7,7 @@
 #include "ui/cli.h"
 
 struct cli_common {
-    struct cli_list dbnames;
+    struct cli_list dbnames, trust_owners;
     const char *schema, *adapter, *log_file;
     bool read_only, trust_version, help, version;
 };

@@ -10,6 +10,7 @@
 #include "model/clock.h"
 #include "model/mem.h"
 #include "model/source.h"
+#include "ui/cli_trust.h"
 #include "ui/fmt.h"
 #include "ui/verbs.h"
 
@@ -93,6 +94,7 @@ run_recorder(struct cli *c, const void *opts)
                                 .schema = c->wish,
                                 .adapter = c->adapter,
                                 .trust_version = c->trust_version,
+                                .trust = cli_trust(c),
                                 .interval_ms = (int)o->interval_ms,
                                 .read_only = true,
                                 .record = c->words[0]};

@@ -10,6 +10,7 @@
 #include "model/log.h"
 #include "model/sources.h"
 #include "ui/app.h"
+#include "ui/cli_trust.h"
 #include "ui/demo.h"
 #include "ui/plain.h"
 #include "ui/settings.h"
@@ -18,6 +19,7 @@
 struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *record, *replay, *at;
+    const char *trust_owner; /* of the file; read anew for each place, by cli_trust_new */
     bool ascii, clipboard, production, utc, mouse, plain, demo, help_keys;
 };
 
@@ -57,6 +59,7 @@ static const struct setting file_keys[] = {
     {"clipboard", SET_FLAG, O(clipboard), NULL},
     {"mouse", SET_FLAG, O(mouse), NULL},
     {"production", SET_FLAG, O(production), NULL},
+    {"trust_owner", SET_TEXT, O(trust_owner), NULL},
     {0},
 };
 /* clang-format on */
@@ -159,15 +162,23 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
     return ok ? code : cli_fail(c, &e);
 }
 
-/* One for each connection string, or for each -d. What is recorded or shown again is one. */
-static struct sources *
-open_sources(const struct cli *c, const struct console_options *o, struct err *e)
+static int
+places(const struct cli *c, const struct console_options *o)
 {
     int n = c->conninfos.n > c->dbnames.n ? c->conninfos.n : c->dbnames.n;
+
+    return o->replay || n < 1 ? 1 : n;
+}
+
+/* One for each connection string, or for each -d. What is recorded or shown again is one. */
+static struct sources *
+open_sources(const struct cli *c, const struct console_options *o, struct trust **trusts,
+             struct err *e)
+{
+    int n = places(c, o);
     struct source_options *each = arena_alloc(c->mem, sizeof *each * (size_t)(n + 1));
 
-    n = o->replay || n < 1 ? 1 : n;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         each[i] = (struct source_options){
             .conninfo = c->conninfos.n > 1 ? c->conninfos.items[i] : c->conninfo,
             .dbname = c->dbnames.n > 1 ? c->dbnames.items[i] : c->dbname,
@@ -179,6 +190,9 @@ open_sources(const struct cli *c, const struct console_options *o, struct err *e
             .record = i == 0 ? o->record : NULL,
             .replay = o->replay,
         };
+        trusts[i] = cli_trust_new(c, each[i].conninfo, each[i].dbname);
+        each[i].trust = trusts[i];
+    }
     return sources_new(c->loop, each, n, e);
 }
 
@@ -193,13 +207,19 @@ open_console(struct cli *c, const struct console_options *o, struct settings *ke
     if (!term_open(&t, &to, &e))
         return cli_fail(c, &e);
     log_quiet(true);
-    struct sources *ss = open_sources(c, o, &e);
-    if (!ss) {
+    struct trust **trusts = arena_alloc(c->mem, sizeof *trusts * (size_t)places(c, o));
+    struct sources *ss = open_sources(c, o, trusts, &e);
+    int code = CLI_DONE;
+    if (ss) {
+        code = run_app(c, t, ss, o, kept);
+    } else {
         term_close(t);
         log_quiet(false);
-        return cli_fail(c, &e);
+        code = cli_fail(c, &e);
     }
-    return run_app(c, t, ss, o, kept);
+    for (int i = 0; i < places(c, o); i++)
+        trust_free(trusts[i]);
+    return code;
 }
 
 static int

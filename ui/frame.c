@@ -121,7 +121,9 @@ say_state(const struct app *a, struct buf *out)
         return true;
     }
     if (store_state(a->store) != STORE_OPEN) {
-        buf_str(out, store_state(a->store) == STORE_MISSING ? "no queue here" : "connecting");
+        buf_str(out, store_state(a->store) == STORE_MISSING   ? "no queue here"
+                     : store_state(a->store) == STORE_STRANGE ? "not opened"
+                                                              : "connecting");
         return false;
     }
     if (store_is_frozen(a->store)) {
@@ -189,6 +191,8 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
                    srv->server_version);
         buf_printf(&p[PART_USER].text, "%s%s%s", srv->user, rr && *rr->role ? ":" : "",
                    rr ? rr->role : "");
+        if (srv->is_superuser == 1 && !app_replays(a))
+            buf_printf(&p[PART_USER].text, "  %s superuser", grid_ascii(a->grid) ? "!" : "▲");
     }
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);

@@ -168,7 +168,7 @@ void
 on_reconnect(struct app *a, int arg)
 {
     (void)arg;
-    a->desks[a->at].password_refused = false;
+    a->desks[a->at].password_refused = a->desks[a->at].asked_trust = false;
     db_retry_now(source_watcher(a->source));
     store_refresh_all(a->store);
     app_say(a, SAY_INFO, "asked the server again");

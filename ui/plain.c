@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { WORDS_MAX = 64 };
+enum { WORDS_MAX = 64, OWNERS_MOST = 20 };
 
 static const char intro[] =
     "Lines instead of screens: type a verb, for example\n"
@@ -71,6 +71,10 @@ add_common(const struct cli *c, const char **argv)
         argv[n++] = "--trust-version";
     if (c->read_only)
         argv[n++] = "--read-only";
+    for (int i = 0; i < c->trust_owners.n && i < OWNERS_MOST; i++) {
+        argv[n++] = "--trust-owner";
+        argv[n++] = c->trust_owners.items[i];
+    }
     return n;
 }
 
@@ -104,7 +108,7 @@ run_verb(const struct cli *c, char *const *argv)
 static int
 run_line(const struct cli *c, const char *line)
 {
-    const char *argv[WORDS_MAX + 10];
+    const char *argv[WORDS_MAX + 10 + 2 * OWNERS_MOST];
     char *copy = xstrdup(line), *at = copy, *word;
     int n = add_common(c, argv), first = n, code;
     bool bad = false;

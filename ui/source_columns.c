@@ -24,6 +24,7 @@ source_state_role(enum source_state s)
     case SOURCE_OPEN:
         return ROLE_GOOD;
     case SOURCE_LOOK_ONLY:
+    case SOURCE_STRANGE:
         return ROLE_WARN;
     case SOURCE_LOST:
     case SOURCE_MISSING:
@@ -38,7 +39,7 @@ source_state_role(enum source_state s)
 static const char *
 state_mark(enum source_state s)
 {
-    static const char *const marks[] = {"·", "…", "×", "×", "▲", "●"};
+    static const char *const marks[] = {"·", "…", "×", "×", "▲", "▲", "●"};
 
     return marks[s];
 }
@@ -128,7 +129,7 @@ static const struct column columns[] = {
     {"system", "SYSTEM", "The queue system, and its version", K_CUSTOM, F(system), 10, 26, 4,
      &system_special},
     {"schema", "SCHEMA", "Where it is installed", K_NOTE, F(line.schema), 7, 16, 6, NULL},
-    {"state", "STATE", "open, look only, unreachable", K_CUSTOM, F(line.state), 13, 15, 0,
+    {"state", "STATE", "open, look only, not opened, unreachable", K_CUSTOM, F(line.state), 13, 15, 0,
      &state_special},
     {"ready", "READY", "Jobs that wait for a worker", K_CUSTOM, F(line.ready), 7, 8, 2, &ready_special},
     {"failed", "FAIL", "Jobs that failed for good", K_CUSTOM, F(line.failed), 6, 7, 3, &failed_special},

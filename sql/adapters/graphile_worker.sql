@@ -2,6 +2,7 @@
 -- title: Graphile Worker (Node.js)
 -- format: 2
 -- schema: graphile_worker
+-- touches: *
 -- id-type: bigint
 -- tested-versions: 18-20
 -- min-version: 18

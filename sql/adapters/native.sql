@@ -2,6 +2,7 @@
 -- title: queuetop's own queue
 -- format: 2
 -- schema: queues
+-- touches: *
 -- id-type: uuid
 -- note: The format, by this example. Header lines, then sections; a section is ONE statement. `-- params:` names
 -- note: its parameters in the order of $1, $2, ... from the vocabulary of model/params.h; a value that was not

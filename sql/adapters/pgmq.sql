@@ -2,6 +2,7 @@
 -- title: pgmq (message queue extension)
 -- format: 2
 -- schema: pgmq
+-- touches: *
 -- id-type: text
 -- tested-versions: 1.5
 -- min-version: 1.5

@@ -2,6 +2,7 @@
 -- title: PgQ
 -- format: 2
 -- schema: pgq
+-- touches: *
 -- id-type: text
 -- tested-versions: 3.5
 -- min-version: 3.2

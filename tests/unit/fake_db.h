@@ -177,6 +177,22 @@ fake_table(const char *names, ...)
     return result_wrap((struct pg_result *)res);
 }
 
+#define FAKE_OWNERS "role name known creates object place place_owner place_acl me superuser"
+#define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|f"
+
+/* Who owns what was found: nobody but the given ones, a row of FAKE_OWNERS for each place. */
+static inline void
+fake_owners(struct db *db, const char *row)
+{
+    struct result *tables[FAKE_STMTS];
+    const struct fake_call *c = &db->call[db->next];
+
+    assert_true(db->next < db->n && strstr(c->sql[0], "memberships"));
+    for (int i = 0; i < c->n; i++)
+        tables[i] = fake_table(FAKE_OWNERS, row, NULL);
+    fake_answer(db, tables);
+}
+
 const struct err *
 db_last_error(const struct db *db)
 {

@@ -314,6 +314,30 @@ schemas(const char *const *list)
     return r;
 }
 
+/* All is the login's own; in a schema "evil..." it is mallory's. */
+static struct result *
+owner(const char *schema)
+{
+    static const char *const names[] = {"role",  "name", "known",       "creates",   "object",
+                                        "place", "me",   "place_owner", "place_acl", "superuser"};
+    bool evil = !strncmp(schema, "evil", 4);
+    const char *row[] = {evil ? "66" : "10",
+                         evil ? "mallory" : "app",
+                         evil ? "f" : "t",
+                         "f",
+                         "view v",
+                         "2200",
+                         "10",
+                         "10",
+                         NULL,
+                         "f"};
+    struct result *r = result_new(names, 10);
+
+    for (int i = 0; i < 10; i++)
+        result_put(r, 0, i, row[i], row[i] ? (int)strlen(row[i]) : 0);
+    return r;
+}
+
 struct answer {
     const char *adapter;
     const char *const *schemas;
@@ -340,7 +364,11 @@ choose(struct adapter *a, const struct answer *answers, const char *wish, struct
         }
         detected[i] = schemas(list);
     }
-    bool ok = adapter_choose(a, detected, wish, "app", e);
+    struct result *owners[ADAPTERS_MAX] = {NULL};
+    int found = adapter_take(a, detected, wish);
+    for (int i = 0; i < found; i++)
+        owners[i] = owner(adapter_found(a, i)->schema);
+    bool ok = adapter_choose(a, owners, &(struct adapter_wish){wish, "app", "1/2", NULL}, e);
     for (int i = 0; i < n; i++)
         result_free(detected[i]);
     return ok;
@@ -425,6 +453,40 @@ test_choice(void **state)
     assert_int_equal(adapter_candidates(a), 1);
     assert_false(choose(a, nothing, NULL, &e));
     assert_string_equal(e.text, "no tables of Minion (Perl) in database app");
+    adapter_free(a);
+}
+
+/* What belongs to a stranger is never chosen by itself, but it is named. */
+static void
+test_strangers(void **state)
+{
+    static const char *const evil[] = {"evil", NULL}, *const two[] = {"evil", "mine", NULL};
+    static const char *const here[] = {"public", NULL};
+    const struct answer only[] =
+        {
+            {"native", evil},
+            {0       }
+    },
+                        beside[] = {{"native", evil}, {"minion", here}, {0}},
+                        both[] = {{"minion", two}, {0}};
+    struct adapter *a = open_all();
+    struct err e;
+
+    (void)state;
+    assert_false(choose(a, only, NULL, &e));
+    assert_int_equal(e.kind, ERR_DENIED);
+    assert_non_null(
+        strstr(e.text, "native in schema evil is not opened: owned by mallory (view v)"));
+    assert_non_null(strstr(e.text, "--trust-owner mallory allows it"));
+    assert_null(adapter_schema(a)); /* no statement of it can be sent */
+    assert_true(choose(a, beside, NULL, &e));
+    is_chosen(a, "minion", "public");
+    assert_int_equal(adapter_found(a, 0)->owners->n, 1);
+    assert_true(adapter_is_clear(a, NULL, "app", &e)); /* a stranger can't stop anybody's verbs */
+    assert_false(choose(a, beside, "evil", &e));
+    assert_int_equal(e.kind, ERR_DENIED);
+    assert_true(choose(a, both, NULL, &e));
+    is_chosen(a, "minion", "mine");
     adapter_free(a);
 }
 
@@ -514,6 +576,7 @@ main(void)
         cmocka_unit_test(test_raw_states),
         cmocka_unit_test(test_settings_of_a_call),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_spoilt),
         cmocka_unit_test(test_versions),
     };

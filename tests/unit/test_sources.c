@@ -18,6 +18,8 @@
 struct fixture {
     struct loop *loop;
     struct sources *ss;
+    struct trust *trust;
+    const char *owner; /* of what is found, a row of FAKE_OWNERS; NULL = the login */
 };
 
 static struct fixture *
@@ -27,8 +29,10 @@ connect_to(void **state, const char *const *conninfos, int n)
     struct source_options o[SOURCES_MAX + 5] = {0};
     struct err e = {0};
 
+    f = (struct fixture){.trust = trust_new()};
     for (int i = 0; i < n; i++)
-        o[i] = (struct source_options){.conninfo = conninfos[i], .interval_ms = 100};
+        o[i] =
+            (struct source_options){.conninfo = conninfos[i], .interval_ms = 100, .trust = f.trust};
     f.loop = loop_new();
     f.ss = sources_new(f.loop, o, n, &e);
     if (!f.ss)
@@ -43,6 +47,7 @@ tear_down(void **state)
     struct fixture *f = *state;
 
     sources_free(f->ss);
+    trust_free(f->trust);
     loop_free(f->loop);
     return 0;
 }
@@ -102,6 +107,8 @@ answer_detects(struct fixture *f, int i, const char *const *systems)
     }
     tables[n] = fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL);
     fake_answer(db_at(f, i), tables);
+    if (*systems)
+        fake_owners(db_at(f, i), f->owner ? f->owner : FAKE_OWNER);
     adapter_free(a);
 }
 
@@ -190,6 +197,7 @@ test_found_beside(void **state)
                                fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL)};
     assert_int_equal(asked(f, 2)->n, 2); /* one candidate: it is known which */
     fake_answer(db_at(f, 2), tables);
+    fake_owners(db_at(f, 2), FAKE_OWNER);
     answer_role(f, 2, "7", "operator|t|~");
     sources_update(f->ss);
     assert_int_equal(sources_n(f->ss), 3);
@@ -282,6 +290,34 @@ test_belongs_together(void **state)
 
 /* --- one of them in a line ------------------------------------------------------------------- */
 
+/* A stranger's system is listed with its owner and left alone, until the user trusts him. */
+static void
+test_strangers(void **state)
+{
+    static const char mallory[] = "666|mallory|f|f|view v|2200|666|~|10|t";
+    static const char *const one[] = {"db1/shop"};
+    static const char *const systems[] = {"river.public", NULL};
+    struct fixture *f = connect_to(state, one, 1);
+    struct source *s = sources_peek(f->ss, 0);
+
+    f->owner = mallory;
+    answer_detects(f, 0, systems);
+    sources_update(f->ss);
+    assert_int_equal(store_state(source_store(s)), STORE_STRANGE);
+    assert_int_equal(db_at(f, 0)->next, db_at(f, 0)->n); /* nothing more is asked */
+    assert_int_equal(sources_n(f->ss), 1);
+    assert_int_equal(line(f, 0).state, SOURCE_STRANGE);
+    assert_string_equal(line(f, 0).adapter, "river");
+    assert_string_equal(line(f, 0).schema, "public");
+    assert_non_null(
+        strstr(line(f, 0).why, "river in schema public is not opened: owned by mallory"));
+    assert_string_equal(store_strangers(source_store(s))->names, "mallory");
+    assert_non_null(source_why_not(s, ACT_REQUEUE));
+    sources_trust(f->ss, 0, store_strangers(source_store(s)));
+    open_one(f, 0, systems);
+    assert_int_equal(line(f, 0).state, SOURCE_OPEN);
+}
+
 static void
 test_states(void **state)
 {
@@ -351,8 +387,8 @@ main(void)
 {
 #define T(test) cmocka_unit_test_teardown(test, tear_down)
     const struct CMUnitTest tests[] = {
-        T(test_names_of_places),  T(test_found_beside), T(test_too_many), T(test_turns),
-        T(test_belongs_together), T(test_states),       T(test_numbers),
+        T(test_names_of_places), T(test_found_beside),     T(test_strangers), T(test_too_many),
+        T(test_turns),           T(test_belongs_together), T(test_states),    T(test_numbers),
     };
 #undef T
 

@@ -65,8 +65,11 @@ detect(struct fixture *f, struct result *schemas)
 {
     struct result *tables[] = {schemas,
                                fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL)};
+    bool found = result_rows(schemas) > 0;
 
     fake_answer(f->db, tables);
+    if (found)
+        fake_owners(f->db, FAKE_OWNER);
 }
 
 static void
@@ -297,6 +300,7 @@ detect_one(struct fixture *f, const char *name)
     }
     tables[n] = fake_table(SERVER, "15.1|bob|app|1763712000000|7|f|f|f", NULL);
     fake_answer(f->db, tables);
+    fake_owners(f->db, FAKE_OWNER);
 }
 
 /* After a reconnection it may be another system: nothing of the old one stays on the screen. */

@@ -1,0 +1,143 @@
+-- Whose code could run when the statements of an adapter read or change its tables in schema $1: one row for each owner
+-- of such an object, and one for each role that may create objects there. model/trust.h has the rule.
+-- The objects are found by their OIDs in the catalogs, from the names that the adapter's text uses:
+--   $2 tables and types, $3 patterns of more tables (like), $4 functions, $5 true = all functions, types and operators
+--   of the schema. That is so too when one of $4 is there: the body of a function may find any of them.
+--   $7 a prefix that names may have.
+-- From there on everything that a statement could run: rules of views, policies, defaults, constraints, triggers,
+-- indexes, partitions, tables behind foreign keys, types of columns with their functions, foreign servers.
+-- $6 NULL = tell. Else these owners are the only ones allowed, and the first other one is an error (22P02): a statement
+-- behind this one in the same transaction does not run.
+-- A superuser counts as a member of every role for pg_has_role(): so memberships are followed here.
+with recursive
+memberships (role) as (
+    select r.oid from pg_catalog.pg_roles r where r.rolname = current_user
+    union
+    select m.roleid from memberships s join pg_catalog.pg_auth_members m on m.member = s.role
+),
+names (name) as (
+    select (start || given)::name from unnest($2::text[]) given, unnest(array['', $7::text]) start
+),
+function_names (name) as (
+    select (start || given)::name from unnest($4::text[]) given, unnest(array['', $7::text]) start
+),
+place as materialized (
+    select n.oid, n.nspname, n.nspowner, n.nspacl, $5::boolean or exists (
+               select from pg_catalog.pg_proc p
+               where p.pronamespace = n.oid and p.proname in (select name from function_names)) as whole
+    from pg_catalog.pg_namespace n where n.nspname = $1::text
+),
+touched (class, id) as (
+    select * from (
+        select 'pg_class'::regclass::oid, c.oid
+        from place join pg_catalog.pg_class c on c.relnamespace = place.oid and c.relname in (select name from names)
+        union all
+        select 'pg_class'::regclass, c.oid
+        from place join pg_catalog.pg_class c on c.relnamespace = place.oid and c.relname like any($3::text[])
+        union all
+        select 'pg_type'::regclass, t.oid
+        from place join pg_catalog.pg_type t on t.typnamespace = place.oid and t.typname in (select name from names)
+        union all
+        select 'pg_proc'::regclass, p.oid
+        from place join pg_catalog.pg_proc p on p.pronamespace = place.oid
+        where p.proname in (select name from function_names)
+        union all
+        select d.classid, d.objid
+        from place
+        join pg_catalog.pg_depend d on d.refclassid = 'pg_namespace'::regclass and d.refobjid = place.oid
+        where place.whole and d.classid in ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass)
+    ) named (class, id)
+    union
+    select reached.class, reached.id
+    from touched t cross join lateral (
+        select d.refclassid, d.refobjid
+        from pg_catalog.pg_depend d
+        where d.classid = t.class and d.objid = t.id and d.deptype <> 'e'
+          and d.refclassid in ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass,
+                               'pg_opclass'::regclass, 'pg_opfamily'::regclass, 'pg_collation'::regclass,
+                               'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass,
+                               'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_attrdef'::regclass,
+                               'pg_policy'::regclass, 'pg_language'::regclass)
+        union all
+        select part.class, part.id
+        from (select 'pg_rewrite'::regclass::oid, r.oid from pg_catalog.pg_rewrite r where r.ev_class = t.id
+              union all
+              select 'pg_policy'::regclass, p.oid from pg_catalog.pg_policy p where p.polrelid = t.id
+              union all
+              select 'pg_attrdef'::regclass, d.oid from pg_catalog.pg_attrdef d where d.adrelid = t.id
+              union all
+              select 'pg_constraint'::regclass, c.oid from pg_catalog.pg_constraint c where c.conrelid = t.id
+              union all
+              select 'pg_class'::regclass, i.indexrelid from pg_catalog.pg_index i where i.indrelid = t.id
+              union all
+              select 'pg_class'::regclass, h.inhrelid from pg_catalog.pg_inherits h where h.inhparent = t.id
+              union all
+              select 'pg_proc'::regclass, g.tgfoid from pg_catalog.pg_trigger g where g.tgrelid = t.id
+              union all
+              select 'pg_class'::regclass, g.tgconstrrelid
+              from pg_catalog.pg_trigger g where g.tgrelid = t.id and g.tgconstrrelid <> 0
+             ) part (class, id)
+        where t.class = 'pg_class'::regclass
+        union all
+        select 'pg_constraint'::regclass, c.oid
+        from pg_catalog.pg_constraint c where t.class = 'pg_type'::regclass and c.contypid = t.id
+    ) reached (class, id)
+),
+owned (owner, rank, class, id) as (
+    select nspowner, 9, 'pg_namespace'::regclass::oid, oid from place
+    union all
+    select c.relowner, case when c.relkind in ('r', 'p', 'v', 'm', 'f') then 0 else 2 end, t.class, t.id
+    from touched t join pg_catalog.pg_class c on c.oid = t.id
+    where t.class = 'pg_class'::regclass
+    union all
+    select p.proowner, 1, t.class, t.id from touched t join pg_catalog.pg_proc p on p.oid = t.id
+    where t.class = 'pg_proc'::regclass
+    union all
+    select y.typowner, 1, t.class, t.id from touched t join pg_catalog.pg_type y on y.oid = t.id
+    where t.class = 'pg_type'::regclass
+    union all
+    select o.oprowner, 1, t.class, t.id from touched t join pg_catalog.pg_operator o on o.oid = t.id
+    where t.class = 'pg_operator'::regclass
+    union all
+    select o.opcowner, 1, t.class, t.id from touched t join pg_catalog.pg_opclass o on o.oid = t.id
+    where t.class = 'pg_opclass'::regclass
+    union all
+    select o.opfowner, 1, t.class, t.id from touched t join pg_catalog.pg_opfamily o on o.oid = t.id
+    where t.class = 'pg_opfamily'::regclass
+    union all
+    select c.collowner, 1, t.class, t.id from touched t join pg_catalog.pg_collation c on c.oid = t.id
+    where t.class = 'pg_collation'::regclass
+    union all
+    select s.srvowner, 1, t.class, t.id from touched t join pg_catalog.pg_foreign_server s on s.oid = t.id
+    where t.class = 'pg_foreign_server'::regclass
+    union all
+    select w.fdwowner, 1, t.class, t.id from touched t join pg_catalog.pg_foreign_data_wrapper w on w.oid = t.id
+    where t.class = 'pg_foreign_data_wrapper'::regclass
+    union all
+    select l.lanowner, 1, t.class, t.id from touched t join pg_catalog.pg_language l on l.oid = t.id
+    where t.class = 'pg_language'::regclass
+),
+roles (role, n, creates, class, id) as (
+    select owner, count(*), false, (array_agg(class order by rank, class, id))[1],
+           (array_agg(id order by rank, class, id))[1]
+    from owned group by owner
+    union all
+    select distinct x.grantee, 0, true, 'pg_namespace'::regclass::oid, place.oid
+    from place cross join lateral pg_catalog.aclexplode(place.nspacl) x
+    where x.privilege_type = 'CREATE'
+)
+select roles.role::bigint as role,
+       coalesce(r.rolname::text, case when roles.role = 0 then 'public' else roles.role::text end) as name,
+       roles.role <> 0 and (coalesce(r.rolsuper, false) or roles.role in (select role from memberships)
+                            or roles.role = d.datdba or r.rolname = 'pg_database_owner') as known,
+       roles.creates, roles.n, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
+       place.oid::bigint as place, place.nspowner::bigint as place_owner, place.nspacl::text as place_acl,
+       me.oid::bigint as me, me.rolsuper as superuser,
+       case when $6::oid[] is not null and not roles.creates and roles.role <> all($6::oid[])
+            then pg_catalog.concat('owner ', r.rolname)::int end as refused
+from roles
+cross join place
+join pg_catalog.pg_database d on d.datname = current_database()
+join pg_catalog.pg_roles me on me.rolname = current_user
+left join pg_catalog.pg_roles r on r.oid = roles.role
+order by known, roles.creates, name

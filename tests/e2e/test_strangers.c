@@ -1,0 +1,307 @@
+/*
+ * Whose code runs in a session of ours, for the user: a queue of a stranger is named and not
+ * opened, by verbs and by the console; one question opens it, once; a third owner who comes later
+ * is asked for anew. Work, push and install call no function of a stranger.
+ * (tests/sql/test_strangers.c has every adapter and every trap.)
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/mem.h"
+#include "tests/harness.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+#include "tests/sql/core.h"
+#include "tests/term.h"
+
+static char folder[200];
+
+static int
+set_up(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(folder, sizeof folder, "%.100s/strangers.%d", tmp ? tmp : "/tmp", (int)getpid());
+    assert_int_equal(mkdir(folder, 0700), 0);
+    (void)setenv("XDG_CONFIG_HOME", folder, 1);
+    (void)setenv("XDG_STATE_HOME", folder, 1);
+    int failed = core_setup(state);
+    PGconn *c = pg_connect(pg_dsn("postgres"));
+    pg_run(c, "create role mallory; create role app; create role eve; create role ops login");
+    PQfinish(c);
+    return failed;
+}
+
+static int
+tear_down(void **state)
+{
+    char *command[] = {xasprintf("%s/queuetop/state", folder),
+                       xasprintf("%s/queuetop/config", folder), xasprintf("%s/queuetop", folder)};
+
+    for (int i = 0; i < 3; i++) {
+        (void)remove(command[i]);
+        free(command[i]);
+    }
+    (void)rmdir(folder);
+    return core_teardown(state);
+}
+
+static void
+check(int code, const char *out, const char *err, const char *line)
+{
+    char *said, *told;
+    int got = proc_run(NULL, &said, &told, "%s", line);
+
+    if (got != code || (out && !strstr(said, out)) || (err && !strstr(told, err)))
+        fail_msg("queuetop %s: %d, not %d\n%s\n--\n%s", line, got, code, said, told);
+    free(said);
+    free(told);
+}
+
+#define CHECK(code, out, err, ...)            \
+    do {                                      \
+        char *line_ = xasprintf(__VA_ARGS__); \
+        check(code, out, err, line_);         \
+        free(line_);                          \
+    } while (0)
+
+/* River's tables belong to app; in a schema of his own mallory has a view that runs his function.
+ */
+static PGconn *
+shop(const char *name)
+{
+    PGconn *c = pg_fixture(name, "river");
+
+    pg_run(c, "reset all; alter table river_job owner to app; alter table river_queue owner to app;"
+              "grant select on all tables in schema public to ops;"
+              "create table public.ran (who text); create schema trap authorization mallory;"
+              "grant insert on public.ran to mallory; set role mallory;"
+              "create function trap.boom() returns text language plpgsql as $f$ begin "
+              "raise exception 'mallory was here'; end $f$;"
+              "create table trap.tasks (id serial primary key, status varchar default 'pending', "
+              "payload jsonb, "
+              "created_at timestamptz, updated_at timestamptz, trap text generated always as "
+              "('x') stored);"
+              "alter table trap.tasks enable row level security;"
+              "create policy p on trap.tasks using (trap.boom() is not null); reset role");
+    return c;
+}
+
+/* --- verbs ---------------------------------------------------------------------------------------
+ */
+
+static void
+write_config(const char *text)
+{
+    char *dir = xasprintf("%s/queuetop", folder), *file = xasprintf("%s/config", dir);
+
+    mkdir(dir, 0700);
+    FILE *f = fopen(file, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    free(file);
+    free(dir);
+}
+
+static void
+test_verbs(void **state)
+{
+    static const char *const verbs[] = {
+        "queues", "jobs", "failures", "nodes", "adapter check river", "requeue --yes --id 1"};
+    PGconn *c = shop("verbs");
+    char *to = xstrdup(pg_dsn("verbs"));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        CHECK(3, NULL,
+              "river in schema public is not opened: owned by app (table public.river_job). Code "
+              "of that "
+              "owner would "
+              "run with the rights of this login, a superuser; --trust-owner app allows it",
+              "%s \"%s\"", verbs[i], to);
+    CHECK(0, "default", "seed_teti in schema trap is not opened: owned by mallory",
+          "queues --trust-owner app \"%s\"", to);
+    CHECK(3, NULL, "seed_teti in schema trap is not opened: owned by mallory",
+          "queues --trust-owner app --schema trap \"%s\"", to);
+    CHECK(3, NULL, "owned by app", "queues --trust-owner public,mallory --schema public \"%s\"",
+          to);
+    CHECK(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"", to);
+    write_config("[other]\ntrust_owner = app\n");
+    CHECK(3, NULL, "owned by app", "queues --schema public \"%s\"", to);
+    write_config("[verbs]\ntrust_owner = eve, app\n");
+    CHECK(0, "default", NULL, "queues \"%s\"", to);
+    write_config("");
+    char *tape = xasprintf("%s/tape", folder);
+    struct proc p;
+    proc_queuetop(&p, NULL, "record %s \"%s\"", tape, to);
+    proc_want(&p, "owned by app");
+    kill(p.pid, SIGTERM);
+    assert_int_equal(proc_wait(&p), 3);
+    proc_done(&p);
+    unlink(tape);
+    free(tape);
+    pg_run(c, "grant app to ops"); /* a member's own */
+    CHECK(0, "default", NULL, "queues \"%s user=ops\"", to);
+    pg_run(c, "revoke app from ops; alter database verbs owner to app");
+    CHECK(0, "default", NULL, "queues \"%s\"", to);
+    free(to);
+    PQfinish(c);
+}
+
+/* --- the console ---------------------------------------------------------------------------------
+ */
+
+static void
+start(struct vt *vt, const char *dsn)
+{
+    const char *argv[] = {getenv("QUEUETOP"), dsn, NULL};
+
+    char config[240], kept[240];
+    const char *env[] = {config, kept, NULL};
+
+    snprintf(config, sizeof config, "XDG_CONFIG_HOME=%s", folder);
+    snprintf(kept, sizeof kept, "XDG_STATE_HOME=%s", folder);
+    vt_spawn(vt, 24, 80, argv, env);
+}
+
+static void
+quit(struct vt *vt)
+{
+    vt_keys(vt, "q");
+    assert_int_equal(vt_exit_status(vt), 0);
+    vt_done(vt);
+}
+
+static void
+test_console(void **state)
+{
+    PGconn *c = shop("console");
+    char *to = xstrdup(pg_dsn("console"));
+    struct vt vt;
+
+    (void)state;
+    start(&vt, to);
+    vt_want(&vt, "Trust this owner?");
+    vt_want(&vt, "owned by app");
+    vt_want(&vt, "a superuser");
+    vt_keys(&vt, "enter"); /* the default is no */
+    vt_want(&vt, "not opened: owned by app; :reconnect asks again");
+    vt_want_row(&vt, 0, "superuser");
+    vt_keys(&vt, "S");
+    vt_want(&vt, "river");
+    vt_want(&vt, "seed_teti");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "seed_teti");
+    vt_keys(&vt, ":");
+    vt_type(&vt, "reconnect");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "Trust this owner?");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "default");
+    quit(&vt);
+    start(&vt, to); /* the answer is remembered */
+    vt_want(&vt, "default");
+    vt_gone(&vt, "Trust this owner?");
+    vt_keys(&vt, "S j enter");
+    vt_want(&vt, "owned by mallory"); /* and not for him */
+    vt_want(&vt, "Trust this owner?");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "not opened");
+    quit(&vt);
+    CHECK(0, "default", NULL, "queues \"%s\"", to); /* verbs know it too */
+    CHECK(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"",
+          to); /* for that login only */
+    pg_run(c, "create type public.his as enum ('x'); alter type public.his owner to eve;"
+              "alter table river_job add column his public.his");
+    start(&vt, to); /* a third owner */
+    vt_want(&vt, "owned by eve");
+    vt_keys(&vt, "esc");
+    quit(&vt);
+    CHECK(3, NULL, "river in schema public is not opened: owned by eve",
+          "queues --schema public \"%s\"", to);
+    free(to);
+    PQfinish(c);
+}
+
+/* --- a schema that the user names
+ * ------------------------------------------------------------------ */
+
+/* Mallory was first: a schema with our functions' names. */
+static void
+test_native(void **state)
+{
+    static const char *const verbs[] = {"push mail", "work --drain", "schedule", "install",
+                                        "queues"};
+    PGconn *c = pg_connect(pg_newdb("native"));
+    char *to = xstrdup(pg_dsn("native"));
+
+    (void)state;
+    pg_run(c, "create table public.ran (who text); grant insert on public.ran to mallory;"
+              "create schema queues authorization mallory; set role mallory;"
+              "create table queues.meta (version int, min_protocol int);"
+              "create table queues.work_queue (started_seqs bigint[]);"
+              "create function queues.push(anyarray) returns void language sql as "
+              "'insert into public.ran values (current_user)'; reset role");
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        CHECK(3, NULL, "in schema queues is not opened: owned by mallory", "%s \"%s\"%s", verbs[i],
+              to, strncmp(verbs[i], "work", 4) ? "" : " -- true");
+    assert_int_equal(pg_int(c, "select count(*) from public.ran"), 0);
+    free(to);
+    PQfinish(c);
+}
+
+/* To take over a queue reads its tables, and renames them. */
+static void
+test_adopted(void **state)
+{
+    PGconn *c = pg_connect(pg_newdb("adopted"));
+    char *to = xstrdup(pg_dsn("adopted"));
+
+    (void)state;
+    pg_run(c,
+           "create schema old authorization mallory; set role mallory;"
+           "create table old.queue (id uuid); create table old.work_queue (id uuid); reset role");
+    CHECK(3, NULL, "the queue to take over in schema old is not opened: owned by mallory",
+          "install --adopt --adopt-from old \"%s\"", to);
+    assert_int_equal(pg_int(c, "select count(*) from pg_namespace where nspname = 'queues'"), 0);
+    free(to);
+    PQfinish(c);
+}
+
+/* What app installed works for app, for his members and for whom trusts him. */
+static void
+test_installed(void **state)
+{
+    PGconn *c = pg_connect(pg_newdb("installed"));
+    char *to = xstrdup(pg_dsn("installed"));
+
+    (void)state;
+    pg_run(c, "alter role app login; grant create on database installed to app; grant app to ops");
+    CHECK(0, NULL, NULL, "install \"%s user=app\"", to);
+    CHECK(0, NULL, NULL, "push mail \"%s user=app\"", to);
+    CHECK(0, NULL, NULL, "push mail \"%s user=ops\"", to);
+    CHECK(3, NULL, "owned by app", "push mail \"%s\"", to);
+    CHECK(0, NULL, NULL, "push --trust-owner app mail \"%s\"", to);
+    CHECK(3, NULL, "owned by app", "work --drain \"%s\" -- true", to);
+    CHECK(0, NULL, NULL, "work --drain --trust-owner app \"%s\" -- true", to);
+    pg_run(c, "revoke app from ops");
+    free(to);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verbs),     cmocka_unit_test(test_console),
+        cmocka_unit_test(test_native),    cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_installed),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

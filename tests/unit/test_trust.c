@@ -1,0 +1,171 @@
+/*
+ * Whom the user trusts, in words: names, answers kept from run to run, and for whom they hold. That
+ * nobody else's code runs is tested on a server (tests/e2e/test_strangers.c).
+ */
+#include "model/trust.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/rows.h"
+#include "tests/harness.h"
+
+static const char *const columns[] = {"role",  "name", "known",       "creates",   "object",
+                                      "place", "me",   "place_owner", "place_acl", "superuser"};
+
+struct owner_of {
+    const char *role, *name, *known, *creates, *me;
+};
+
+static struct owners
+judged(const struct owner_of *rows, int n, const struct trust *t, const char *server)
+{
+    struct result *r = result_new(columns, 10);
+    struct owners o;
+    struct err e;
+
+    for (int i = 0; i < n; i++) {
+        const char *cells[] = {rows[i].role, rows[i].name, rows[i].known, rows[i].creates,
+                               "table t",    "2200",       rows[i].me,    "10",
+                               NULL,         "f"};
+        for (int k = 0; k < 10; k++)
+            result_put(r, i, k, cells[k], cells[k] ? (int)strlen(cells[k]) : 0);
+    }
+    assert_true(owners_judge(r, t, server, &o, &e));
+    return o;
+}
+
+static const struct owner_of both[] = {
+    {"16390", "app",        "f", "f", "20"},
+    {"16391", "mallory, x", "f", "f", "20"},
+    {"10",    "postgres",   "t", "f", "20"},
+    {"0",     "public",     "f", "t", "20"},
+};
+
+static void
+test_names(void **state)
+{
+    struct trust *t = trust_new();
+
+    (void)state;
+    struct owners o = judged(both, 4, NULL, "7/1");
+    assert_string_equal(o.names, "app, mallory, x");
+    assert_string_equal(o.allowed, "{10}");
+    assert_true(o.is_open);
+    owners_done(&o);
+    trust_names(t, " app ,public,");
+    o = judged(both, 4, t, "7/1");
+    assert_int_equal(o.n, 1);
+    assert_string_equal(o.strangers[0].name, "mallory, x");
+    assert_string_equal(o.allowed, "{16390,10}");
+    assert_true(o.is_open); /* "public" is no role: nobody can trust everybody by it */
+    owners_done(&o);
+    o = judged(both, 0, t, "7/1");
+    assert_false(o.is_there);
+    owners_done(&o);
+    trust_free(t);
+}
+
+/* An answer holds for the owner by its OID and name, for the login and for the database. */
+static void
+test_answers(void **state)
+{
+    struct trust *t = trust_new(), *later = trust_new();
+    struct owner_of same[] = {both[1]}, renamed[] = {both[1]}, made_anew[] = {both[1]},
+                    other_login[] = {both[1]};
+
+    (void)state;
+    struct owners o = judged(same, 1, t, "7/1");
+    trust_answer(t, &o);
+    trust_answer(t, &o);
+    owners_done(&o);
+    assert_string_equal(trust_line(t), "7/1 20 16391 mallory%2C%20x");
+    trust_recall(later, trust_line(t));
+    renamed[0].name = "eve";
+    made_anew[0].role = "16999";
+    other_login[0].me = "10";
+    const struct {
+        const struct owner_of *row;
+        const char *server;
+        int strangers;
+    } tries[] = {
+        {same,        "7/1", 0},
+        {same,        "7/2", 1},
+        {same,        "8/1", 1},
+        {renamed,     "7/1", 1},
+        {made_anew,   "7/1", 1},
+        {other_login, "7/1", 1},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        o = judged(tries[i].row, 1, later, tries[i].server);
+        assert_int_equal(o.n, tries[i].strangers);
+        owners_done(&o);
+    }
+    trust_free(t);
+    trust_free(later);
+}
+
+/* What was shown is trusted, none that came later. */
+static void
+test_a_third(void **state)
+{
+    struct trust *t = trust_new();
+
+    (void)state;
+    struct owners o = judged(both, 1, t, "7/1"), copy;
+    owners_copy(&copy, &o);
+    owners_done(&o);
+    trust_answer(t, &copy);
+    owners_done(&copy);
+    o = judged(both, 4, t, "7/1");
+    assert_int_equal(o.n, 1);
+    assert_string_equal(o.names, "mallory, x");
+    owners_done(&o);
+    trust_free(t);
+}
+
+static void
+test_server(void **state)
+{
+    char *name = trust_server("<row><system_identifier>7312</system_identifier></row>\n/16384",
+                              "db1", "shop");
+
+    (void)state;
+    assert_string_equal(name, "7312/16384");
+    free(name);
+    name = trust_server("", "db1:6432", "shop");
+    assert_string_equal(name, "db1:6432/shop");
+    free(name);
+}
+
+/* A line that grows for ever, or that somebody wrote, harms nobody. */
+static void
+test_many(void **state)
+{
+    struct trust *t = trust_new();
+    char line[64];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        snprintf(line, sizeof line, "7/1 20 %d app", i);
+        trust_recall(t, line);
+    }
+    trust_recall(t, ",, ,\x01 x,");
+    assert_true(strlen(trust_line(t)) < 200 * 20);
+    assert_null(strstr(trust_line(t), " 20 1 app"));
+    assert_non_null(strstr(trust_line(t), " 20 999 app"));
+    trust_free(t);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_a_third), cmocka_unit_test(test_server),
+        cmocka_unit_test(test_many),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
