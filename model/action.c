@@ -78,7 +78,7 @@ action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_f
     struct db_call own = *call;
 
     a->calls++;
-    adapter_settings(a->adapter, &own);
+    adapter_settings(a->adapter, true, &own);
     db_ask(a->db, &own, wait_ms, fn, a);
 }
 

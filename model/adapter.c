@@ -398,10 +398,10 @@ adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
 }
 
 void
-adapter_settings(const struct adapter *a, struct db_call *call)
+adapter_settings(const struct adapter *a, bool acts, struct db_call *call)
 {
     call->timezone = adapter_header(a, "timezone");
-    call->search_path = a->now ? a->now->search_path : NULL;
+    call->search_path = acts && a->now ? a->now->search_path : NULL;
     call->guard = a->now && a->now->is_guarded ? &a->now->guard.db : NULL;
 }
 

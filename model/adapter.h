@@ -211,8 +211,9 @@ bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
 /* What every transaction begins with: the guard against strangers (model/trust.h), the header's
- * time zone and search path. Borrowed. */
-void adapter_settings(const struct adapter *a, struct db_call *call);
+ * time zone, and for acts its search path, which the system's own functions and triggers need. What
+ * only reads runs in pg_catalog. Borrowed. */
+void adapter_settings(const struct adapter *a, bool acts, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);
 

@@ -152,7 +152,7 @@ check_ask(struct check *c, enum section_id s, struct result **out, struct err *e
     struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
     struct db_reply reply;
 
-    adapter_settings(c->a, &call);
+    adapter_settings(c->a, section_kinds[s].acts, &call);
     *out = NULL;
     if (db_do(c->db, c->loop, &call, &reply, e))
         *out = db_take(&reply, 0);

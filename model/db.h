@@ -33,7 +33,7 @@ struct db_options {
     const char *conninfo; /* keywords, URI, or "" for libpq's environment; copied */
     const char *dbname;   /* -d, or NULL; may itself be a conninfo */
     const char *app_name; /* application_name */
-    const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = untouched */
+    const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = pg_catalog */
     int statement_timeout_ms;   /* 0 = none */
     int lock_timeout_ms;        /* 0 = none */
     int stall_warn_ms;          /* silence while busy: cancel; 0 = 3000, -1 = never */
@@ -75,7 +75,8 @@ struct db_call {
     const struct db_stmt *stmts;
     int n;
     bool bare; /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
-                  and no settings; search_path is then the caller's business (qualified names) */
+                  and no settings. It runs in the login's search_path, so it must name the schema of
+                  each function, type and operator (a session's SET would outlive it in a pooler) */
     bool script; /* each stmts[i] without parameters may be a script of many statements, sent by the
                     simple protocol inside the surrounding transaction; one round trip each; its
                     result is that of the script's last statement. Scripts must not end it. */

@@ -16,23 +16,24 @@
 
 enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
-/* Settings end with the transaction, so a pooler's next client never sees them. The schema is
- * quoted by the server, a whole path by whoever asks; pg_catalog is searched first by itself. jit:
- * our plans are wide, our statements short. The last ones are what our statements are written for,
- * whatever the database or the login has set. */
-#define SETTINGS                                                                 \
-    "select pg_catalog.set_config('search_path', case when $5::text is not null" \
-    " then pg_catalog.concat($5::text, ', pg_temp') when $1::text is null"       \
-    " then pg_catalog.current_setting('search_path')"                            \
-    " else pg_catalog.format('%I, pg_temp', $1::text) end, true),"               \
-    " pg_catalog.set_config('statement_timeout', $2, true),"                     \
-    " pg_catalog.set_config('lock_timeout', $3, true),"                          \
-    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"   \
-    " pg_catalog.set_config('jit', 'off', true),"                                \
-    " pg_catalog.set_config('standard_conforming_strings', 'on', true),"         \
-    " pg_catalog.set_config('transform_null_equals', 'off', true),"              \
-    " pg_catalog.set_config('DateStyle', 'ISO', true),"                          \
-    " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                 \
+/* Settings end with the transaction, so a pooler's next client never sees them. search_path: that
+ * of the call, or the connection's schema, or nothing but pg_catalog; never the login's, because
+ * with it the owner of any schema could say what our operators mean. Temporary objects come last.
+ * The schema is quoted by the server, a whole path by whoever asks. This statement itself runs in
+ * the login's path: it names all that it uses. jit: our plans are wide, our statements short. The
+ * last ones are what our statements are written for, whatever the database or the login has set. */
+#define SETTINGS                                                                           \
+    "select pg_catalog.set_config('search_path', case"                                     \
+    " when $5::pg_catalog.text is not null then pg_catalog.concat($5::pg_catalog.text,"    \
+    " ', pg_temp') else pg_catalog.format('%I, pg_temp', $1::pg_catalog.text) end, true)," \
+    " pg_catalog.set_config('statement_timeout', $2, true),"                               \
+    " pg_catalog.set_config('lock_timeout', $3, true),"                                    \
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"             \
+    " pg_catalog.set_config('jit', 'off', true),"                                          \
+    " pg_catalog.set_config('standard_conforming_strings', 'on', true),"                   \
+    " pg_catalog.set_config('transform_null_equals', 'off', true),"                        \
+    " pg_catalog.set_config('DateStyle', 'ISO', true),"                                    \
+    " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                           \
     " pg_catalog.set_config('bytea_output', 'hex', true)"
 /* A guard is asked in pg_catalog; only then the path of the call counts. */
 static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
@@ -125,7 +126,7 @@ send_settings(struct db *db, const struct call *c)
     snprintf(statement, sizeof statement, "%d", timeout_of(db, c));
     snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
     const struct db_param params[] = {
-        {.value = db->schema},
+        {.value = db->schema ? db->schema : "pg_catalog"},
         {.value = statement},
         {.value = lock},
         {.value = "10000"},

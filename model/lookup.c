@@ -47,7 +47,7 @@ lookup_new(struct db *watcher, const struct adapter *a, enum section_id s, const
     l->ctx = ctx;
     l->asking = true;
     struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
-    adapter_settings(a, &call);
+    adapter_settings(a, false, &call);
     db_ask(watcher, &call, WAIT_MS, came, l);
     return l;
 }

@@ -273,7 +273,7 @@ ask_topics(struct store *s, const bool *set)
             add_topic(s, ask, st, (enum topic)t);
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = st->list, .n = st->n};
-    adapter_settings(s->adapter, &call);
+    adapter_settings(s->adapter, false, &call);
     call.looks_hard = looks_hard(s);
     call.statement_timeout_ms = own_timeout_ms(s, ask->parts[0].topic);
     db_ask(s->db, &call, -1, answer, ask);

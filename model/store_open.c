@@ -119,7 +119,7 @@ ask_version(struct store *s)
     n++;
     stmts[n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = stmts, .n = n};
-    adapter_settings(s->adapter, &call);
+    adapter_settings(s->adapter, false, &call);
     db_ask(s->db, &call, -1, opened, s);
 }
 

@@ -124,7 +124,7 @@ ask_role(struct cli_queue *q, struct err *e)
 
     if (has_version)
         stmts[1] = adapter_bind(q->adapter, SEC_VERSION, NULL, none[1]);
-    adapter_settings(q->adapter, &call);
+    adapter_settings(q->adapter, false, &call);
     bool ok = db_do(q->db, q->cli->loop, &call, &reply, e) &&
               record_decode(&record_role, db_take(&reply, 0), &q->role, e);
     bool told = ok && has_version && result_rows(reply.results[1]) > 0;
@@ -243,7 +243,7 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
             stmts[asked++] = adapter_bind(q->adapter, sections[i], p, storage[i]);
     stmts[asked] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = stmts, .n = asked + 1};
-    adapter_settings(q->adapter, &call);
+    adapter_settings(q->adapter, false, &call);
     bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
     if (ok) {
         read_clock(q, &reply);

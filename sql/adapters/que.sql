@@ -5,7 +5,6 @@
 -- id-type: bigint
 -- tested-versions: 5-7
 -- min-version: 5
--- search-path: {schema}
 -- tables: que_jobs que_lockers
 -- note: A job runs as long as its worker's session holds an advisory lock on the job's number; no lock here is taken away from
 -- note: a session. To free what a worker holds, end its session (terminate): everything that session holds goes with it.

@@ -1,2 +1,2 @@
 -- Whether a scheduling step would find something, between steps.
-select {schema}.is_new()::int::text as state
+select {schema}.is_new()::int::pg_catalog.text as state

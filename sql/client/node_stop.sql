@@ -1,2 +1,2 @@
 -- The worker process has answered for all its jobs and ends.
-select null::text as state from {schema}.node_stop($1::text, $2::uuid)
+select null::pg_catalog.text as state from {schema}.node_stop($1, $2)

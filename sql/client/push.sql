@@ -1,5 +1,4 @@
 -- Pushes many jobs; arrays in parallel. $17: sent again after a lost answer, or an id of the caller's own.
-select n, id::text, pushed
-from {schema}.push_many($1::uuid[], $2::text[], $3::text[], $4::int[], $5::text[]::timestamptz[], $6::interval[],
-                        $7::text[], $8::int[], $9::interval[], $10::interval[], $11::text[], $12::bytea[], $13::text[],
-                        $17::boolean, $14::text[]::timestamptz[], $15::interval[], $16::text[])
+select n, id::pg_catalog.text, pushed
+from {schema}.push_many($1, $2, $3, $4, $5::pg_catalog.text[]::pg_catalog.timestamptz[], $6, $7, $8, $9, $10, $11, $12,
+                        $13, $17, $14::pg_catalog.text[]::pg_catalog.timestamptz[], $15, $16)

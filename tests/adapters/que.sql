@@ -42,7 +42,7 @@ create function que_state_notify() returns trigger language plpgsql as $$
 declare
     was text := 'nonexistent';
     is_now text := 'nonexistent';
-    j que_jobs := old;
+    j public.que_jobs := old;
 begin
     if tg_op <> 'INSERT' then was := public.que_determine_job_state(old); end if;
     if tg_op <> 'DELETE' then is_now := public.que_determine_job_state(new); j := new; end if;

@@ -35,6 +35,10 @@ test_one_call(void **state)
     assert_string_equal(db_name(db), "postgres");
     assert_string_equal(db_host(db), "local");
     db_free(db);
+    db = open_db(f, NULL, (struct db_options){0}); /* the login's path is never ours */
+    get(f, db, "select current_setting('search_path')", &h);
+    assert_string_equal(h.text, "pg_catalog, pg_temp");
+    db_free(db);
 }
 
 /* A call's own time zone and search path: for the watcher and the actor, for that call only. */
@@ -124,7 +128,7 @@ static void
 test_dry_and_read_only(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, NULL, (struct db_options){0});
+    struct db *db = open_db(f, NULL, (struct db_options){.schema = "public"});
     struct db *reader = open_db(f, NULL, (struct db_options){.read_only = true});
     const struct db_stmt make = {.sql = "create table dry_table()"}, look = {.sql = "select 1"};
     struct db_reply r;
@@ -133,7 +137,7 @@ test_dry_and_read_only(void **state)
 
     assert_true(db_do(db, f->loop, &(struct db_call){.stmts = &make, .n = 1, .dry = true}, &r, &e));
     db_reply_done(&r);
-    get(f, db, "select to_regclass('dry_table') is null", &h);
+    get(f, db, "select to_regclass('public.dry_table') is null", &h);
     assert_string_equal(h.text, "t");
     get(f, reader, "create table t()", &h);
     assert_int_equal(h.err.kind, ERR_DENIED);
@@ -159,7 +163,8 @@ static void
 test_script(void **state)
 {
     struct fixture *f = *state;
-    struct db *db = open_db(f, NULL, (struct db_options){.statement_timeout_ms = 1000});
+    struct db *db =
+        open_db(f, NULL, (struct db_options){.schema = "public", .statement_timeout_ms = 1000});
     const struct db_param p = {.value = "x'y"};
     static const char made[] =
         "create table script_table(a int); insert into script_table values (1), (2);"

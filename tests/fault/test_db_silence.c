@@ -78,7 +78,7 @@ locked_table(void **state)
 
     pg_run(other, "create table held()");
     pg_run(other, "begin; lock table held");
-    get(f, db, "select count(*) from held", &h);
+    get(f, db, "select count(*) from public.held", &h);
     assert_int_equal(h.err.kind, ERR_TIMEOUT);
     assert_string_equal(h.err.sqlstate, "55P03");
     pg_run(other, "commit; drop table held");

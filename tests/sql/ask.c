@@ -35,7 +35,7 @@ ask_begin(PGconn *conn, const struct adapter *a, bool read_only)
 {
     struct db_call call = {0};
 
-    adapter_settings(a, &call);
+    adapter_settings(a, !read_only, &call);
     pg_run(conn, "begin %s", read_only ? "read only" : "");
     pg_run(conn,
            "set local search_path = %s, pg_temp; set local jit = off; set local lock_timeout = %d;"

@@ -94,7 +94,7 @@ ask(struct victim *v, enum section_id s, const struct params *p, struct db_reply
     struct db_stmt stmt = adapter_bind(v->adapter, s, p, storage);
     struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
 
-    adapter_settings(v->adapter, &call);
+    adapter_settings(v->adapter, section_kinds[s].acts, &call);
     return db_do(v->db, v->loop, &call, reply, e);
 }
 

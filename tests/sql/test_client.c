@@ -115,6 +115,51 @@ the_worker_role_may_run_them(void **state)
     pg_run(conn, "reset role");
 }
 
+/* Traps in a schema that the session searches first: exact operators where pg_catalog has none, a
+ * function and a type of a common name. No statement may see them. */
+static void
+the_path_of_the_session_says_nothing(void **state)
+{
+    (void)state;
+    pg_run(conn,
+           "create schema ev; create function ev.trap() returns text language plpgsql as $$ begin"
+           " raise 'trapped' using errcode = 'QTRAP'; end $$; create domain ev.text as"
+           " pg_catalog.text check (ev.trap() is null); create domain ev.uuid as pg_catalog.uuid"
+           " check (ev.trap() is null); create function ev.now() returns timestamptz language sql"
+           " as 'select ev.trap()::pg_catalog.text::timestamptz'; create function ev.times(numeric,"
+           " int) returns numeric language sql as 'select ev.trap()::pg_catalog.text::numeric';"
+           " create operator ev.* (leftarg = numeric, rightarg = int, function = ev.times);"
+           " create function ev.times(double precision, int) returns numeric language sql as"
+           " 'select ev.trap()::pg_catalog.text::numeric'; create operator ev.* (leftarg = double"
+           " precision, rightarg = int, function = ev.times); create function "
+           "ev.array_to_string(bigint[], text) returns pg_catalog.text language"
+           " sql as 'select ev.trap()'; create function ev.set_config(pg_catalog.text,"
+           " pg_catalog.text, boolean) returns pg_catalog.text language sql as 'select ev.trap()';"
+           " set search_path = ev, pg_catalog");
+    assert_string_equal(pg_try(conn, "select '1'::text"), "QTRAP"); /* they work */
+    assert_string_equal(pg_try(conn, "select extract(epoch from pg_catalog.now()) * 1000"),
+                        "QTRAP");
+    for (int i = 0; i < sql_client_n; i++) {
+        const char *values[20] = {NULL};
+        char *sql = bound(sql_client[i].name, sql_client[i].text);
+        if (!strncmp(sql_client[i].name, "claim", 5)) {
+            pg_run(conn,
+                   "select \"My \"\"Queue\"\"\".push('q'), \"My \"\"Queue\"\"\".schedule('s')");
+            values[0] = "n";
+            values[1] = "1";
+        }
+        PGresult *r = PQexecParams(conn, sql, expected[i].params, NULL, values, NULL, NULL, 0);
+        const char *code = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+        if (code && !strcmp(code, "QTRAP"))
+            fail_msg("%s: %s", expected[i].name, PQerrorMessage(conn));
+        if (values[0])
+            assert_int_equal(PQntuples(r), 1);
+        PQclear(r);
+        free(sql);
+    }
+    pg_run(conn, "reset search_path");
+}
+
 static int
 set_up(void **state)
 {
@@ -140,6 +185,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_statement_is_what_the_code_expects),
         cmocka_unit_test(the_worker_role_may_run_them),
+        cmocka_unit_test(the_path_of_the_session_says_nothing),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

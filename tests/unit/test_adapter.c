@@ -224,7 +224,7 @@ test_raw_states(void **state)
     assert_string_equal(first, "{\"available\",\"later\",\"aborted\"}");
     assert_string_equal(adapter_header(a, "schema"), "public");
     struct db_call call = {.n = 1};
-    adapter_settings(a, &call);
+    adapter_settings(a, true, &call);
     assert_null(call.timezone);
     assert_null(call.search_path);
     assert_null(adapter_header(a, "id-type"));
@@ -294,7 +294,10 @@ test_settings_of_a_call(void **state)
     if (!a)
         fail_msg("%s", e.text);
     assert_true(adapter_use(a, "My \"Q\"", &e));
-    adapter_settings(a, &call);
+    adapter_settings(a, false, &call);
+    assert_string_equal(call.timezone, "UTC");
+    assert_null(call.search_path); /* what only reads is not led by it */
+    adapter_settings(a, true, &call);
     assert_string_equal(call.timezone, "UTC");
     assert_string_equal(call.search_path, "\"My \"\"Q\"\"\", public");
     adapter_free(a);
