@@ -99,7 +99,8 @@ create table if not exists work_queue (
     started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
-create unique index if not exists work_queue_queue on work_queue (queue, lease);
+-- Of expressions: who looks for leases by number finds no other index than the key's, whatever the planner believes.
+create index if not exists work_queue_queue on work_queue ((queue || ''), (lease + 0));
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
 comment on table work_queue is 'Leases: one row is one lease on a chunk of one queue''s jobs. Rows without lock_key are free and come into being '

@@ -49,11 +49,12 @@ comment on function scheduler_hold(text) is 'no = another scheduler is active; o
 
 -- Living leases, however many dead rows lie around: from the mark on, and the listed older ones with the parts that
 -- were split off them (base + 1 to base + 99).
+-- The mark is a value and the older ones are read one by one, so that no plan can begin with all leases.
 create or replace view live as
-select w.* from (select mark from mark order by n desc limit 1) m, work_queue w where w.lease >= m.mark
+select w.* from work_queue w where w.lease >= (select mark from mark order by n desc limit 1)
 union all
-select w.* from (select mark, older from mark order by n desc limit 1) m, unnest(m.older) o, work_queue w
-where w.lease between o and o + 99;
+select w.* from unnest((select older from mark order by n desc limit 1)) o
+cross join lateral (select w.* from work_queue w where w.lease between o and o + 99 offset 0) w;
 comment on view live is 'All rows of work_queue, read without wading through dead ones';
 
 create or replace function mark_leases() returns void
@@ -70,7 +71,7 @@ $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
 create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out queues text[])
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
@@ -79,15 +80,15 @@ begin
         where state in ('scheduled', 'retry') and run_after >= least(t.after, lowest) and run_after <= now()
         order by run_after limit 1000
     ), l as materialized (
-        select q.id, q.queue, q.priority, q.state from queue q join c using (id)
-        where q.state in ('scheduled', 'retry') and q.run_after <= now()
+        select q.id, q.queue, q.priority, q.state from queue q
+        where q.id = any(array(select id from c)) and q.state in ('scheduled', 'retry') and q.run_after <= now()
         order by q.run_after, q.seq for update of q skip locked
     ), k as materialized ( -- numbers in the order of l: an update joins in any order
         select id, queue, priority, state, nextval('job_seq') as new_seq from l
     ), u as (
         update queue q set state = case when q.concurrency_key is null then 'ready' else 'blocked' end::job_state, seq = l.new_seq,
                changed = now(), run_after = null
-        from k l where q.id = l.id returning l.queue, l.priority, l.state, q.seq, q.state as becomes
+        from k l where q.id = any(array(select id from k)) and q.id = l.id returning l.queue, l.priority, l.state, q.seq, q.state as becomes
     ), d as (
         insert into delta (queue, priority, ready, blocked, scheduled, retry) -- no min_seq: under this lock nothing is late
         select queue, priority, count(*) filter (where becomes = 'ready'), count(*) filter (where becomes = 'blocked'), -count(*) filter (where state = 'scheduled'),

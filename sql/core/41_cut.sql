@@ -8,7 +8,7 @@
 create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],
     out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[])
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin

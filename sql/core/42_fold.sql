@@ -1,7 +1,7 @@
 -- Folding deltas into counters, cleaning up behind it, and the partitions of the days to come.
 
 create or replace function fold_now() returns boolean
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -68,7 +68,7 @@ comment on function fold_now() is 'Sums the deltas since the last fold into new 
     'snapshot it stores is the one it read with; its own deltas are left for the next (readers add them: fold.xid)';
 
 create or replace function must_fold() returns boolean
-language sql stable set search_path from current set enable_seqscan = off as $$
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
     select (f.at < clock_timestamp() - greatest(500, 20 * f.ms) * interval '1 ms' or f.at > clock_timestamp() + interval '1 s')
         and (exists (select from delta where xid >= pg_snapshot_xmax(f.snapshot))
              or exists (select from delta where xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)))
@@ -78,7 +78,7 @@ comment on function must_fold() is 'Whether the last fold is half a second old (
 
 
 create or replace function fold_groups(made bigint) returns void
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -109,7 +109,7 @@ end $$;
 comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest is one group *';
 
 create or replace function measure_chunks(made bigint, shrink boolean) returns void
-language sql set search_path from current set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off as $$
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set enable_mergejoin = off as $$
     insert into cursor (queue, seq, high, low, chunk)
     select c.queue, c.seq, c.high, c.low, m.chunk
     from (select queue, greatest(1, least(100, round(1000.0 * (n.completed - coalesce(o.completed, 0))
@@ -127,7 +127,7 @@ comment on function measure_chunks(bigint, boolean) is 'A lease should be about 
     'last kept fold, 10 s at most. Without shrink it only grows where it is much too small: a backlog of short jobs should not wait for that';
 
 create or replace function sweep(made bigint) returns void
-language plpgsql set search_path from current set enable_seqscan = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

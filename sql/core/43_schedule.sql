@@ -323,7 +323,7 @@ comment on function step_again(timestamptz) is 'For schedule(): ms until then, a
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

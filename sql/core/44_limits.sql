@@ -46,7 +46,7 @@ insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity
 
 create or replace function bucket_levels(t tick, only_queues text[])
 returns table (queue text, n bigint, at timestamptz, level float8, rate float8, seqs bigint[], changed boolean)
-language sql stable set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
     with clock as materialized ( -- not now(): who waited for the scheduler lock would put the time of the last look back
         select clock_timestamp() as time
     ), c as materialized (
@@ -108,7 +108,7 @@ comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and w
 
 create or replace function cut_limited(t tick, only_queues text[], out jobs int, out free_jobs int, out free_before int, out first bigint,
     out more boolean, out wait_ms int)
-language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
@@ -242,7 +242,8 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     ), s as materialized (
         select z.id, z.queue, z.priority, nextval('job_seq') as seq from (select * from j order by j.rank, j.seq limit 1000) z
     ), u as (
-        update queue q set state = 'ready', seq = s.seq, changed = now() from s where q.id = s.id returning q.queue, q.priority
+        update queue q set state = 'ready', seq = s.seq, changed = now() from s
+        where q.id = any(array(select id from s)) and q.id = s.id returning q.queue, q.priority
     ), d as ( -- no min_seq: under this lock nothing is late
         insert into delta (queue, priority, ready, blocked) select queue, priority, count(*), -count(*) from u group by 1, 2)
     select count(*)::int, array_agg(distinct queue) from u
@@ -278,7 +279,7 @@ end $$;
 comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, from where the last step ended';
 
 create or replace function expire(most int, out n int, out queues text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     ids    uuid[];
@@ -312,7 +313,7 @@ begin
         where f.lease is null or f.lease = any(leases)
     ), w as materialized (
         select w.lease, array(select s from unnest(w.seqs) s where s not in (select v.seq from v where v.lease = w.lease) order by s) as seqs
-        from work_queue w where w.lease in (select v.lease from v)
+        from work_queue w where w.lease = any(array(select v.lease from v))
     ), wd as (
         delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
     ), wu as (
@@ -344,7 +345,7 @@ comment on function expire(int) is 'Jobs whose time is over (expires_at) go to h
     'in free leases; what runs is left alone, what failed stays';
 
 create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[], out wait_ms int)
-language plpgsql set search_path from current set enable_seqscan = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     last  lane;

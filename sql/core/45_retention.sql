@@ -26,7 +26,7 @@ comment on function drop_days() is 'Drops the days of history and attempt that e
     'nobody longer than 50 ms; true = a day is in use and has to be tried again';
 
 create or replace function trim_history("limit" int) returns int
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
     n int;
 begin

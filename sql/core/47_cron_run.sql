@@ -85,7 +85,7 @@ comment on function cron_fire(schedule, timestamptz, int) is 'Pushes what a sche
     'in time: a new scheduler takes some seconds to take over';
 
 create or replace function cron_due(at timestamptz default now()) returns timestamptz
-language plpgsql set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
     s    schedule;
     room int := 100;

@@ -145,7 +145,7 @@ comment on function take_new(tick, text, int, interval, text[], boolean) is 'The
     'claims them at once. step = not that simple, the whole step must be made. Under the scheduler lock';
 
 create or replace function is_new() returns boolean
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 declare
     t tick;
@@ -330,7 +330,7 @@ comment on function take_place(interval) is 'The scheduler, in which nothing was
     'that waits behind is woken to take it';
 
 create or replace function is_late() returns boolean
-language sql stable set search_path from current set enable_seqscan = off as $$
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
     select slot_waits(0) and exists (
         select from delta d where d.xid >= pg_snapshot_xmax(t.snapshot) and d.min_seq is not null and d.error_key is null
         and d.at < clock_timestamp() - interval '250 ms')
@@ -341,7 +341,7 @@ comment on function is_late() is 'Somebody waits to be woken by a push, and yet 
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
     listening boolean default false)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean, late boolean)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);

@@ -18,11 +18,11 @@ begin
     if cardinality(queues) = 1 then
         return array(
             select w.lease from work_queue w
-            where w.queue = queues[1] and w.lock_key is null and w.lease <> all(but)
-              and w.lease >= coalesce((select low from cursor r where r.queue = queues[1] order by r.n desc limit 1), 0)
+            where w.queue || '' = queues[1] and w.lock_key is null and w.lease <> all(but)
+              and w.lease + 0 >= coalesce((select low from cursor r where r.queue = queues[1] order by r.n desc limit 1), 0)
               and not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
                                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
-            order by w.lease limit find_free.n for update skip locked);
+            order by w.lease + 0 limit find_free.n for update skip locked);
     end if;
     for round in 1 .. 5 loop
         with c as materialized (
@@ -30,14 +30,14 @@ begin
             from (select distinct unnest(queues) as queue) q
             cross join lateral (
                 select w.lease from work_queue w
-                where w.queue = q.queue and w.lock_key is null and w.lease <> all(but)
-                  and w.lease >= coalesce((select low from cursor r where r.queue = q.queue order by r.n desc limit 1), 0)
-                order by w.lease limit 16 + find_free.n) w
+                where w.queue || '' = q.queue and w.lock_key is null and w.lease <> all(but)
+                  and w.lease + 0 >= coalesce((select low from cursor r where r.queue = q.queue order by r.n desc limit 1), 0)
+                order by w.lease + 0 limit 16 + find_free.n) w
             where not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
                                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
             order by w.lease
         ), l as (
-            select w.lease from work_queue w join c on c.lease = w.lease where w.lock_key is null
+            select w.lease from work_queue w where w.lease = any(array(select lease from c)) and w.lock_key is null
             order by w.lease limit find_free.n for update of w skip locked)
         select array_agg(lease), (select count(*) from c) into r, m from l;
         exit when r is not null or m = 0;

@@ -33,7 +33,7 @@ language sql set search_path from current as $$
                max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then q.tries + 1 else q.max_tries end,
                cancel_asked = null
         from o join s using (id) left join queue_config c on c.queue = o.queue
-        where q.id = o.id
+        where q.id = any(ids) and q.id = o.id
         returning q.id, q.queue, q.priority, q.seq, q.state, q.run_after, o.state as was, o.error_key
     ), d as (
         insert into delta (queue, priority, error_key, ready, blocked, failed, retry, scheduled, min_seq, max_seq, min_after)
@@ -119,7 +119,7 @@ comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues j
 create or replace function requeue(action uuid, batch int, ids uuid[], reset boolean default false, reason text default null,
     spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -136,7 +136,7 @@ comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'Thes
 
 create or replace function requeue_find(ids uuid[], queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
 returns table (id uuid, cursor text)
-language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
     at jsonb := coalesce($7, '["q", "", 0]')::jsonb;
@@ -166,7 +166,7 @@ create or replace function requeue_preview(ids uuid[] default null, queue text d
     kind text default null, error text default null, before timestamptz default null, reset boolean default false,
     spread interval default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_sort = off set jit = off
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
@@ -186,7 +186,7 @@ begin
                         when h.id is null then 'no such job' when not h.kept then 'its payload was not kept'
                         else 'as a new job' end as why
             from (select distinct unnest($1) as id) i
-            left join queue q on q.id = i.id
+            left join lateral (select * from queue q where q.id = i.id offset 0) q on true
             left join lateral (select * from history h where h.id = i.id and q.id is null order by h.finished desc limit 1) h on true
             cross join lateral (select exists (select from queue o where o.queue = coalesce(q.queue, h.queue) and o.id <> i.id
                 and o.unique_key = coalesce(q.unique_key, h.unique_key) and o.state <> 'failed'
@@ -233,7 +233,7 @@ create or replace function requeue_where(action uuid, batch int, queue text, sta
     error text default null, before timestamptz default null, "limit" int default 1000, after text default null,
     expected bigint default null, reset boolean default false, reason text default null, spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     states text[] := coalesce($4, '{failed}');

@@ -36,7 +36,7 @@ comment on function act_becomes(text, job_state, boolean, boolean, smallint, int
 create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text, before timestamptz,
     wanted int default null, at timestamptz default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set enable_sort = off
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set enable_sort = off
     set enable_mergejoin = off set plan_cache_mode = force_custom_plan as $$ -- a million rows make few groups
 #variable_conflict use_column
 begin
@@ -47,7 +47,7 @@ begin
                                             then 'finished' else 'no such job' end
                                          when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text else b.why end
         from (select distinct unnest($2) as id) i
-        left join queue q on q.id = i.id
+        left join lateral (select * from queue q where q.id = i.id offset 0) q on true
         left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null
                            and q.seq = any(w.seqs) limit 1) r on true
         left join lateral act_becomes($1, q.state, coalesce(r.runs, false), q.cancel_asked is not null, q.priority, $8, q.run_after, $9) b
@@ -79,7 +79,7 @@ comment on function act_preview(text, uuid[], text, text[], text, text, timestam
 
 create or replace function act_find(action uuid, queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
 returns table (id uuid, cursor text)
-language plpgsql stable set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
     at jsonb := coalesce($7, '["o", "", 0]')::jsonb;
@@ -147,7 +147,7 @@ language sql set search_path from current as $$
         select * from jsonb_to_recordset($2) as w (id uuid, state job_state, priority smallint, tries smallint, max_tries smallint,
                                                    run_after timestamptz, changed timestamptz)
     ), o as materialized (
-        select q.id, q.priority, q.state, q.seq from queue q join w using (id)
+        select q.id, q.priority, q.state, q.seq from queue q where q.id = any(array(select id from w))
     ), s as materialized ( -- they keep their order; nobody holds a token of the new numbers
         select id, nextval('job_seq') as seq from (select id from o order by seq) z
     ), u as (
@@ -155,7 +155,7 @@ language sql set search_path from current as $$
                changed = w.changed, last_action = action,
                state = case when w.state = 'ready' and o.state <> 'ready' and q.concurrency_key is not null then 'blocked' else w.state end
         from o join s using (id) join w using (id)
-        where q.id = o.id
+        where q.id = any(array(select id from w)) and q.id = o.id
         returning q.id, q.queue, q.priority, q.state, q.seq, q.run_after, q.error_key, o.priority as was_priority, o.state as was
     ), d as (
         insert into delta (queue, priority, error_key, ready, blocked, scheduled, retry, failed, min_seq, max_seq, min_after)

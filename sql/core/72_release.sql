@@ -14,7 +14,7 @@ comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL =
 
 create or replace function release_preview(node text, expired_only boolean default true, fail boolean default false, count boolean default true)
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current set enable_seqscan = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
     select z.state, count(*), z.why from (
         select case when $2 and w.lock_timeout >= now() then null when q.cancel_asked is not null then 'cancelled' when $3 then 'failed'
                     when counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'failed' else 'ready' end as state,
@@ -23,7 +23,10 @@ language sql stable security definer set search_path from current set enable_seq
                     when $3 then null when counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'last try'
                     when counted then 'counts as a try' when $4 then 'had not started' end as why
         from live w
-        join queue q on q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = any(w.seqs)
+        cross join lateral ranges(w.seqs, w.scattered) r
+        cross join lateral (
+            select * from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
+            and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
         cross join lateral (select $4 and (w.all_started or q.seq = any(w.started_seqs)) is true as counted) c
         where w.lock_key = $1) z
     group by 1, 3 order by 2 desc
@@ -33,7 +36,7 @@ comment on function release_preview(text, boolean, boolean, boolean) is 'What re
 create or replace function release(action uuid, batch int, node text, expired_only boolean default true, fail boolean default false,
     count boolean default true, force boolean default false, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     alive  text;
@@ -85,14 +88,15 @@ language sql stable set search_path from current as $$
     union all
     select w.lease, cardinality(w.seqs), i.id, w.lock_timeout
     from (select distinct unnest($1) as id) i
-    left join queue q on q.id = i.id and q.state = 'ready'
-    left join live w on w.queue = q.queue and w.lock_key is not null and ($2 is null or w.lock_key = $2) and q.seq = any(w.seqs)
+    left join lateral (select * from queue q where q.id = i.id and q.state = 'ready' offset 0) q on true
+    left join lateral (select * from live w where w.queue = q.queue and w.lock_key is not null and ($2 is null or w.lock_key = $2)
+                       and q.seq = any(w.seqs) offset 0) w on true
 $$;
 comment on function extend_find(uuid[], text) is 'The leases of a node, or of jobs (lease NULL: the job is in none)';
 
 create or replace function extend_preview(ids uuid[] default null, node text default null, by interval default '5 min')
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current set enable_seqscan = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
     select case when f.lease is null then null else 'running' end, count(distinct coalesce(f.lease::text, f.job::text)),
            case when f.lease is null then 'in no lease' when f.until >= now() + $3 then 'holds longer already'
                 when f.jobs = 1 then 'lease of 1 job' else format('lease of %s jobs', f.jobs) end
@@ -102,7 +106,7 @@ comment on function extend_preview(uuid[], text, interval) is 'What extend_lease
 
 create or replace function extend_leases(action uuid, batch int, ids uuid[], node text, by interval, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     rows   jsonb;
@@ -119,7 +123,7 @@ begin
             select * from extend_find($3, $4)
         ), o as materialized (
             select w.lease, w.lock_timeout from work_queue w
-            where w.lease in (select lease from f) and w.lock_key is not null and ($4 is null or w.lock_key = $4) order by w.lease for update
+            where w.lease = any(array(select lease from f)) and w.lock_key is not null and ($4 is null or w.lock_key = $4) order by w.lease for update
         ), u as (
             update work_queue w set lock_timeout = greatest(w.lock_timeout, now() + $5) from o where w.lease = o.lease
             returning w.lease, cardinality(w.seqs) as jobs

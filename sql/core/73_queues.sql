@@ -33,7 +33,7 @@ comment on function pause_preview(text, boolean) is 'What pause would do now; th
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     rows jsonb;
@@ -60,7 +60,7 @@ comment on function pause(uuid, text, text) is 'No job of the queue is handed ou
 
 create or replace function resume(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     was jsonb;
@@ -223,7 +223,7 @@ comment on function set_queue_preview(text, jsonb) is 'What set_queue would chan
 
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     s   jsonb;
@@ -266,7 +266,7 @@ comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
     if act_begin($1, 1, 'drain', null, $2, '{}', $3, null) then

@@ -19,10 +19,10 @@ begin
         select q.*, q.id = any(runs) as runs from i join queue q using (id) where q.state <> 'ready' or ready
     ), asked as (
         update queue q set cancel_asked = now(), last_action = action from o
-        where q.id = o.id and o.runs and verb = 'cancel' and o.cancel_asked is null returning q.id
+        where q.id = any(ids) and q.id = o.id and o.runs and verb = 'cancel' and o.cancel_asked is null returning q.id
     ), gone as (
         delete from queue q using o
-        where q.id = o.id and not o.runs and (verb <> 'cancel' or o.state <> 'failed')
+        where q.id = any(ids) and q.id = o.id and not o.runs and (verb <> 'cancel' or o.state <> 'failed')
         returning q.*
     ), h as (
         insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
@@ -73,19 +73,19 @@ comment on function remove_act(uuid, int, text, uuid[], text) is 'remove_jobs as
 
 create or replace function cancel(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'cancel', $3, $4) $$;
 comment on function cancel(uuid, int, uuid[], text) is 'Waiting jobs end as cancelled; running ones are asked to: their workers learn it with the next extend';
 
 create or replace function discard(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'discard', $3, $4) $$;
 comment on function discard(uuid, int, uuid[], text) is 'Failed or waiting jobs go to history as they are, payload and all: undo brings them back';
 
 create or replace function delete_jobs(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'delete', $3, $4) $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Jobs that do not run are gone for good';
 
@@ -117,21 +117,21 @@ comment on function remove_where(uuid, int, text, text, text[], text, text, time
 create or replace function cancel_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'cancel', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function cancel_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'cancel() for all that match, as requeue_where does it';
 
 create or replace function discard_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'discard', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function discard_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'discard() for all that match, as requeue_where does it';
 
 create or replace function delete_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'delete', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function delete_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'delete_jobs() for all that match, as requeue_where does it';
 
@@ -196,7 +196,7 @@ comment on function purge_days(text[], timestamptz) is 'Drops whole days of hist
 
 create or replace function purge_some(part text, queue text, states text[], before timestamptz, block bigint, since timestamptz, "limit" int,
     out rows jsonb, out n bigint, out until timestamptz)
-language plpgsql set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 begin
     execute format($x$
         with v as materialized (

@@ -75,7 +75,7 @@ comment on function change_where(uuid, int, text, text, text[], text, text, time
 
 create or replace function set_priority(action uuid, batch int, ids uuid[], priority int, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -93,7 +93,7 @@ create or replace function set_priority_where(action uuid, batch int, queue text
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, priority int default null,
     reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -110,7 +110,7 @@ comment on function set_priority_where(uuid, int, text, text[], text, text, time
 
 create or replace function set_time(action uuid, batch int, ids uuid[], at timestamptz default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -128,7 +128,7 @@ create or replace function set_time_where(action uuid, batch int, queue text, st
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, at timestamptz default null,
     reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;

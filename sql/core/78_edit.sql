@@ -102,7 +102,7 @@ comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another 
 
 create or replace function edit_job(action uuid, batch int, ids uuid[], version text, payload text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -119,7 +119,7 @@ comment on function edit_job(uuid, int, uuid[], text, text, text) is 'Another pa
     'a text';
 
 create or replace function edit_preview(ids uuid[], version text, payload text) returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
     l record;
 begin

@@ -40,7 +40,7 @@ language sql stable set search_path from current as $$
     cross join lateral jsonb_to_recordset(b.before) e (id uuid, state job_state, priority smallint, tries smallint, max_tries smallint,
                                                        run_after timestamptz, changed timestamptz)
     join lateral jsonb_to_recordset(b.rows) r (id uuid, state text) on r.id = e.id and r.state is not null -- not what it left alone
-    left join queue q on q.id = e.id
+    left join lateral (select * from queue q where q.id = e.id offset 0) q on true
     cross join lateral (select case
         when q.id is null then 'finished or gone by now'
         when $1.verb <> 'priority' and q.last_action is distinct from $1.action then 'changed by another action since'
@@ -56,7 +56,7 @@ create or replace function undo_again(a audit, batch int) returns table (id uuid
 language sql stable set search_path from current as $$
     select n.id, case when no is null then 'withdrawn' end, no
     from audit_batch b cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid)
-    left join queue q on q.id = n.new
+    left join lateral (select * from queue q where q.id = n.new offset 0) q on true
     cross join lateral (select case
         when q.id is null then 'finished or gone by now'
         when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
@@ -81,11 +81,11 @@ language sql stable set search_path from current as $$
     select e.id, case when no is null then e.state || ' again' end, no, e.was
     from e left join h on h.id = e.id
     cross join lateral (select case
-        when exists (select from queue q where q.id = e.id) then 'is back already'
+        when exists (select from queue q where q.id = e.id offset 0) then 'is back already'
         when h.id is null then 'no longer in history'
         when not h.kept then 'its payload was not kept'
         when h.unique_key is not null and e.state <> 'failed' and exists (select from queue q where q.queue = h.queue
-             and q.unique_key = h.unique_key and q.state <> 'failed') then 'a newer job has its unique key' end as no) n
+             and q.unique_key = h.unique_key and q.state <> 'failed' offset 0) then 'a newer job has its unique key' end as no) n
     union all
     select (r ->> 'id')::uuid, null, 'was asked to end while it ran', null
     from audit_batch b cross join lateral jsonb_array_elements(b.rows) r
@@ -130,7 +130,7 @@ $$;
 comment on function undo_schedule(audit) is 'The same for what was done to a schedule';
 
 create or replace function undo_preview(of uuid) returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     a audit := undo_check($1);
@@ -267,7 +267,7 @@ comment on function undo_thing(uuid, audit) is 'Undoes what was done to a queue 
 
 create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     a    audit;

@@ -94,7 +94,7 @@ end $$;
 comment on function check_queue(text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many counts were wrong';
 
 create or replace function check_counts(most bigint default null) returns int
-language plpgsql set search_path from current set enable_seqscan = off set enable_nestloop = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set jit = off as $$
 #variable_conflict use_column
 declare
     begun timestamptz := clock_timestamp();
