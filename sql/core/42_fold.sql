@@ -43,10 +43,14 @@ begin
                select least( -- the next that is uncut, and the first that is cut and free
                    (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority and j.state = 'ready'
                     and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
-                   (select j.changed from work_queue w join queue j on j.queue = s.queue and j.priority = s.priority and j.state = 'ready'
-                        and j.seq = w.seqs[1]
-                    where w.queue = s.queue and w.lease >= c.low and w.lock_key is null and w.priority = s.priority order by w.lease limit 1))
-               from cursor c where c.queue = s.queue order by c.n desc limit 1) end
+                   (select j.changed from ( -- OFFSET 0: one lease first, then its first job
+                        select w.seqs[1] as seq from work_queue w
+                        where w.queue || '' = s.queue and w.lease + 0 >= c.low and w.lock_key is null and w.priority = s.priority
+                        order by w.lease + 0 limit 1 offset 0) w
+                    cross join lateral (
+                        select j.changed from queue j
+                        where j.queue = s.queue and j.priority = s.priority and j.state = 'ready' and j.seq = w.seq offset 0) j))
+               from (select * from cursor c where c.queue = s.queue order by c.n desc limit 1 offset 0) c) end
     from s, h)
     select h.fold, (select count(*) from (select from s limit 2001) z) into made, n from h;
     if made is not null and (big or n <= 2000) then -- with thousands of queues its time counts
@@ -76,6 +80,17 @@ language sql stable set search_path from current set enable_seqscan = off set en
 $$;
 comment on function must_fold() is 'Whether the last fold is half a second old (or older, where folding takes its time) and has not seen all deltas';
 
+create or replace function try_fold() returns boolean
+language plpgsql set search_path from current as $$
+begin
+    return fold_now();
+exception when query_canceled or others then
+    raise log 'queuetop: the counters were not folded, the next try comes in a minute: %', sqlerrm;
+    update fold set ms = 3000 where fold = (select f.fold from fold f order by f.fold desc limit 1);
+    return false;
+end $$;
+comment on function try_fold() is 'fold_now() within a step: where it fails, or takes so long that the client cancels it, the leases that the step '
+    'has cut are kept';
 
 create or replace function fold_groups(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off

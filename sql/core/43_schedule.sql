@@ -418,7 +418,7 @@ begin
         perform wake_workers();
     end if;
     if must_fold() then
-        perform fold_now();
+        perform try_fold();
     end if;
     wait_ms := greatest(0, least(wait_ms, kept.wait_ms, case when due > now() then step_again(due) end, step_again(new.limited_at),
                                  step_again(cron)));

@@ -21,20 +21,30 @@ begin
         group by lease, version, seq
     ), m as materialized (
         select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
-        from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
+        from g cross join lateral (
+            select * from work_queue w where w.lease = g.lease and w.version = g.version and w.lock_key = $1 offset 0) w
     ), r as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s) order by s) as seqs
-        from work_queue w where w.lease in (select lease from m)
+        select w.lease, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from m group by m.lease) g
+        cross join lateral (select w.lease, w.seqs from work_queue w where w.lease = g.lease offset 0) w
     ), wd as (
         delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'
     ), wu as (
         update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
+    ), jobs as materialized ( -- one by one, whatever the planner believes
+        select q.id, m.seq, m.o, m.started, m.history
+        from m cross join lateral (select q.id from queue q where q.queue = m.queue and q.priority = m.priority
+                                   and q.state = 'ready' and q.seq = m.seq offset 0) q
+        where m.inside
+    ), by_seq as materialized ( -- in the order of seq: a job's place is found by halving, where a join would compare each with each
+        select array_agg(seq order by seq) as seqs, array_agg(o order by seq) as o, array_agg(started order by seq) as started,
+               array_agg(history order by seq) as history
+        from jobs
     ), j as (
-        delete from queue q using m
-        where m.inside and q.id = any(array(select q.id from m cross join lateral (select q.id from queue q where q.queue = m.queue
-                      and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq offset 0) q))
-          and q.queue = m.queue and q.priority = m.priority and q.state = 'ready' and q.seq = m.seq
-        returning q.*, m.o, least(now(), greatest($5[m.o], m.started)) as began, m.history
+        delete from queue q using by_seq
+        where q.id = any(array(select id from jobs)) and by_seq.seqs[width_bucket(q.seq, by_seq.seqs)] = q.seq
+        returning q.*, by_seq.o[width_bucket(q.seq, by_seq.seqs)] as o, by_seq.history[width_bucket(q.seq, by_seq.seqs)] as history,
+            least(now(), greatest($5[by_seq.o[width_bucket(q.seq, by_seq.seqs)]], by_seq.started[width_bucket(q.seq, by_seq.seqs)])) as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
@@ -48,9 +58,12 @@ begin
         select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
         from j group by queue, priority
     )
-    select v.seq, case when j.seq is not null then 'done' when m.seq is not null then 'gone' else 'lost' end
-    from unnest($4) with ordinality v (seq, o) -- one said twice is told the same twice
-    left join m on m.seq = v.seq and m.lease = $2[v.o] and m.version = $3[v.o] left join j on j.o = m.o order by v.o;
+    select v.seq, case when done.o[width_bucket(v.first, done.o)] = v.first then 'done'
+                       when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end
+    from (select z.seq, z.o, min(z.o) over (partition by z.lease, z.version, z.seq) as first -- one said twice is told the same twice
+          from unnest($2, $3, $4) with ordinality z (lease, version, seq, o)) v,
+         (select array_agg(m.o order by m.o) as o from m) held, (select array_agg(j.o order by j.o) as o from j) done
+    order by v.o;
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of leases: locks them, then takes out what is done';
 
@@ -344,10 +357,12 @@ begin
         group by lease, version, seq
     ), m as materialized (
         select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, w.max_tries, g.seq = any(w.seqs) as inside
-        from g join work_queue w on w.lease = g.lease and w.version = g.version and w.lock_key = $1
+        from g cross join lateral (
+            select * from work_queue w where w.lease = g.lease and w.version = g.version and w.lock_key = $1 offset 0) w
     ), r as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where not exists (select from m where m.lease = w.lease and m.seq = s) order by s) as seqs
-        from work_queue w where w.lease in (select lease from m)
+        select w.lease, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from m group by m.lease) g
+        cross join lateral (select w.lease, w.seqs from work_queue w where w.lease = g.lease offset 0) w
     ), wd as (
         delete from work_queue w using r where w.lease = r.lease and r.seqs = '{}'
     ), wu as (
@@ -366,14 +381,23 @@ begin
                                    and q.seq = m.seq offset 0) q -- one by one, whatever the planner believes
         left join queue_config c on c.queue = m.queue
         where m.inside
+    ), by_id as materialized ( -- in the order of id: a job's place is found by halving, where a join would compare each with each
+        select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes, array_agg(now_tries order by id) as tries,
+               array_agg(error order by id) as errors, array_agg(due order by id) as due, array_agg(began order by id) as began,
+               array_agg(history order by id) as history
+        from j
     ), u as (
-        update queue q set seq = nextval('job_seq'), state = j.becomes::job_state, changed = now(), tries = j.now_tries,
-               error = j.error, error_key = error_key(j.error), run_after = case when j.becomes = 'retry' then j.due end
-        from j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes <> 'cancelled'
-        returning q.id, q.queue, q.priority, q.state, q.error_key, j.o, q.run_after
+        update queue q
+        set seq = nextval('job_seq'), state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = now(),
+            tries = by_id.tries[width_bucket(q.id, by_id.ids)], error = by_id.errors[width_bucket(q.id, by_id.ids)],
+            error_key = error_key(by_id.errors[width_bucket(q.id, by_id.ids)]),
+            run_after = case when by_id.becomes[width_bucket(q.id, by_id.ids)] = 'retry' then by_id.due[width_bucket(q.id, by_id.ids)] end
+        from by_id where q.id = any(array(select id from j where becomes <> 'cancelled'))
+        returning q.queue, q.state, q.error_key
     ), x as (
-        delete from queue q using j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes = 'cancelled'
-        returning q.*, j.o, j.began, j.history, j.now_tries, j.error as last_error
+        delete from queue q using by_id where q.id = any(array(select id from j where becomes = 'cancelled'))
+        returning q.*, by_id.began[width_bucket(q.id, by_id.ids)] as began, by_id.history[width_bucket(q.id, by_id.ids)] as history,
+            by_id.tries[width_bucket(q.id, by_id.ids)] as now_tries, by_id.errors[width_bucket(q.id, by_id.ids)] as last_error
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept, lease_timeout, run_timeout)
@@ -394,9 +418,16 @@ begin
         union all
         select queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from u where state = 'failed' group by queue, error_key
     )
-    select v.seq, case when j.was is not null then j.becomes when m.seq is not null then 'gone' else 'lost' end, u.run_after
-    from unnest($4) with ordinality v (seq, o)
-    left join m on m.seq = v.seq and m.lease = $2[v.o] and m.version = $3[v.o] left join j on j.o = m.o left join u on u.o = m.o order by v.o;
+    select v.seq, case when ended.o[v.at] = v.first then ended.becomes[v.at]
+                       when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end,
+           case when ended.o[v.at] = v.first and ended.becomes[v.at] = 'retry' then ended.due[v.at] end
+    from (select array_agg(m.o order by m.o) as o from m) held,
+         (select array_agg(j.o order by j.o) as o, array_agg(j.becomes order by j.o) as becomes, array_agg(j.due order by j.o) as due
+          from j) ended,
+         lateral (select z.seq, z.o, z.first, width_bucket(z.first, ended.o) as at
+                  from (select y.seq, y.o, min(y.o) over (partition by y.lease, y.version, y.seq) as first
+                        from unnest($2, $3, $4) with ordinality y (lease, version, seq, o)) z) v
+    order by v.o;
 end $$;
 comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[], text[]) is
     'Jobs went wrong: retry (after the queue''s back-off or retry_in), failed (no tries left, or final), cancelled (an operator had '
