@@ -16,7 +16,8 @@ enum {
     BEAT_MS = 5000,
     BEAT_RETRY_MS = 1000,
     AUTH_MS = 5000,
-    TIDY_MS = 10000 /* then once more: the lost claim may still have been running */
+    SLOTS_MAX = 1000, /* what node_start takes: the scheduler keeps jobs ready for each slot */
+    TIDY_MS = 10000   /* then once more: the lost claim may still have been running */
 };
 
 char *
@@ -103,7 +104,8 @@ node_of(const struct worker *w)
                                .host = w->host,
                                .version = QUEUETOP_VERSION,
                                .pid = (int)getpid(),
-                               .slots = w->o.jobs + w->o.ahead,
+                               .slots = w->o.jobs + w->o.ahead < SLOTS_MAX ? w->o.jobs + w->o.ahead
+                                                                           : SLOTS_MAX,
                                .queues = w->o.queues,
                                .nqueues = w->o.nqueues};
 }

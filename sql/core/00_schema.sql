@@ -52,7 +52,10 @@ create table if not exists setting (
     name  text primary key,
     value text not null,
     note  text not null,
-    constraint setting_limit check (name <> 'payload_limit' or value::bigint >= 1000)
+    constraint setting_limit check (name <> 'payload_limit' or value::bigint >= 1000),
+    -- each step and each answer reads them: what is no number or no time would stop all of them
+    constraint setting_number check (name !~ '_limit$' or value::bigint between 1 and 1000000000),
+    constraint setting_time check (name !~ '^node_|_keep$' or value::interval between interval '1 s' and interval '36500 days')
 );
 comment on table setting is 'Limits and intervals of the whole installation';
 

@@ -193,7 +193,7 @@ begin
     want := case when more and free < t.filled / 8 then least(2 * t.want, greatest(t.want, 100, 2 * ahead)) else t.want end;
     want := least(20000, greatest(want, ahead));
     wait := case when not more then 10 when free_after = 0 then 1
-                 else least(20, greatest(1, (400 * free_after / greatest(1, rate))::int)) end;
+                 else least(20, greatest(1, (400.0 * free_after / greatest(1, rate))::int)) end;
 end $$;
 comment on function pace(tick, int, int, boolean) is 'How much to keep ready (30 to 100 ms of work, up to twice as much where it ran out) and '
     'when to come back (before half of it is gone)';
@@ -249,7 +249,8 @@ begin
     new.free := least(new.free, (select min(lease) from live where lock_key is null)); -- one that somebody freed by hand is found again
     new.mark_at := clock_timestamp() + interval '900 ms'; -- an idle scheduler comes once a second, to the millisecond
     living := now() - setting_interval('node_dead');
-    new.want := greatest(20, new.want * 4 / 5, (select 2 * sum(n.slots) from node n where n.heartbeat > living));
+    new.want := least(20000, greatest(new.want * 4 / 5, -- however many slots the table holds: 20000 as in pace()
+        coalesce((select 2 * sum(greatest(1, least(1000, n.slots))) from node n where n.heartbeat > living), 20)));
     new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
 end $$;
 comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
@@ -318,8 +319,8 @@ comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the nex
 
 create or replace function step_again(at timestamptz) returns int
 language sql volatile as
-$$ select 1 + (1000 * extract(epoch from least($1, now() + interval '1 min') - clock_timestamp()))::int $$;
-comment on function step_again(timestamptz) is 'For schedule(): ms until then, a minute at most: a time far away is no int';
+$$ select 1 + (1000 * extract(epoch from greatest(least($1, now() + interval '1 min'), now()) - clock_timestamp()))::int $$;
+comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a time far away is no int';
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)

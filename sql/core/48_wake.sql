@@ -91,7 +91,7 @@ begin
         select k.queue, k.priority, j.* from k cross join lateral (
             select j.seq, j.lease_timeout, j.run_timeout, j.expires_at from queue j
             where j.queue = k.queue and j.priority = k.priority and j.state = 'ready' and j.seq > k.cut
-            order by j.seq limit take_new.n + 1) j
+            order by j.seq limit take_new.n + 1::bigint) j
         where k.low is not null
     )
     select pg_current_snapshot() as snapshot, (select bool_or(odd_one) from k) or (select bool_or(expires_at <= clock_timestamp()) from j)
@@ -263,8 +263,8 @@ declare
     l      record;
     s      record;
 begin
-    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then -- as claim(): a lease of nobody is free
-        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
+    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' or $3 > interval '365 days' then -- as claim(): a lease of nobody is free
+        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer than 365 days' using errcode = 'QT007';
     end if;
     if direct then
         perform pg_advisory_unlock_all(); -- the session is the worker's own

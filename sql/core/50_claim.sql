@@ -59,7 +59,7 @@ declare
     i     int;
 begin
     while jobs < $2 loop
-        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs)::int);
+        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs))::int;
         if $4 is null then
             select array_agg(z.lease), array_agg(z.size) into more, sizes from (
                 select w.lease, cardinality(w.seqs) as size from work_queue w
@@ -117,8 +117,8 @@ declare
     stepped boolean := false; -- one step for a claim
     at      timestamptz := clock_timestamp(); -- not now(): jobs start here, limits count on it
 begin
-    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' then
-        raise 'a claim names its node (1 to 200 characters), a number of jobs and no timeout that is over' using errcode = 'QT007';
+    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' or $3 > interval '365 days' then
+        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer than 365 days' using errcode = 'QT007';
     end if;
     while $2 > 0 loop
         if $4 is null then

@@ -5,8 +5,8 @@
 
 create or replace function ms(since timestamptz, till timestamptz) returns int
 language sql stable parallel safe as
-$$ select least(1000 * (pg_catalog.date_part('epoch', till) - pg_catalog.date_part('epoch', since)), 2147483647)::int $$;
-comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, as many as an int holds';
+$$ select greatest(0, least(1000 * (pg_catalog.date_part('epoch', till) - pg_catalog.date_part('epoch', since)), 2147483647))::int $$;
+comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, as many as an int holds; none where the clock was set back between them';
 
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[], results bytea[])
 returns table (seq bigint, outcome text)
@@ -347,6 +347,9 @@ declare
     error_limit int := setting_int('error_limit');
     trace_limit int := setting_int('trace_limit');
 begin
+    if interval '365 days' < any($8) then
+        raise 'a retry comes within 365 days, not in %', (select max(r) from unnest($8) r) using errcode = 'QT007';
+    end if;
     if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text then
         perform have_day();
     end if;
@@ -440,6 +443,9 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
+    if $4 > interval '365 days' then
+        raise 'a lease is extended by 365 days at most, not by %', $4 using errcode = 'QT007';
+    end if;
     return query
     with g as materialized (
         select distinct lease, version from unnest($2, $3) v (lease, version)

@@ -29,6 +29,9 @@ begin
     if $6 < m.min_protocol then
         raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker', $6, m.min_protocol
             using errcode = 'QT003';
+    elsif $8 not between 1 and 1000 then
+        raise 'a worker process has 1 to 1000 slots, not %', $8
+            using errcode = 'QT007', hint = 'Slots are the jobs that it works at a time. More than 1000 need more processes.';
     end if;
     perform node_limits($1, $3, $5, $7);
     insert into node as n (lock_key, session, host, pid, version, protocol, queues, slots, backend_pid)
@@ -44,7 +47,7 @@ begin
     end if;
 end $$;
 comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. QT002: a live process of '
-    'another session has the name; QT003: the worker''s protocol is too old. The same session again is a reconnect';
+    'another session has the name; QT003: the worker''s protocol is too old; QT007: slots outside 1 to 1000. The same session again is a reconnect';
 
 create or replace function node_beat(node text, session uuid, out state text)
 language plpgsql security definer set search_path from current as $$

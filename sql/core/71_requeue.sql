@@ -29,8 +29,8 @@ language sql set search_path from current as $$
     ), u as (
         update queue q set state = case when $4 is not null then 'scheduled' when q.concurrency_key is null then 'ready' else 'blocked' end::job_state,
                seq = s.seq, changed = now(), run_after = s.due, last_action = action, expires_at = case when q.expires_at > now() then q.expires_at end,
-               tries = case when reset then 0 else q.tries end,
-               max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then q.tries + 1 else q.max_tries end,
+               tries = case when reset then 0 else least(q.tries, 32766) end, -- the last try fits a smallint
+               max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then least(q.tries, 32766) + 1 else q.max_tries end,
                cancel_asked = null
         from o join s using (id) left join queue_config c on c.queue = o.queue
         where q.id = any(ids) and q.id = o.id

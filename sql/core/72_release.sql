@@ -112,8 +112,8 @@ declare
     rows   jsonb;
     before jsonb;
 begin
-    if ($3 is null) = ($4 is null) and $3 is null or $5 is null or $5 <= interval '0' then
-        raise 'extend needs jobs or a node, and a time to extend by' using errcode = 'QT007';
+    if ($3 is null) = ($4 is null) and $3 is null or $5 is null or $5 <= interval '0' or $5 > interval '365 days' then
+        raise 'extend needs jobs or a node, and a time to extend by, 365 days at most' using errcode = 'QT007';
     end if;
     if act_begin($1, $2, 'extend', null, $4, jsonb_build_object('ids', cardinality($3), 'by', $5), $7, $6) then
         if $6 is not null then

@@ -46,7 +46,7 @@ language sql stable set search_path from current as $$
         when $1.verb <> 'priority' and q.last_action is distinct from $1.action then 'changed by another action since'
         when exists (select from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) then 'running'
         when $1.verb = 'priority' then case when q.priority::text <> $1.params ->> 'priority' then 'has another priority by now' end
-        when q.tries <> case when ($1.params ->> 'reset')::boolean then 0 else e.tries end
+        when q.tries <> case when ($1.params ->> 'reset')::boolean then 0 else least(e.tries, 32766) end
              or q.state not in ('ready', 'blocked', 'scheduled', 'retry') or q.state = 'retry' and $1.verb in ('requeue', 'edit') then 'has run since' end as no) n
     where b.action = $1.action and b.batch = $2
 $$;

@@ -219,7 +219,7 @@ strange_claims(void **state)
     assert_string_equal(pg_try(c, "select * from claim('n', null)"), "QT007");
     assert_string_equal(pg_try(c, "select * from claim('n', 1, '-1 s')"), "QT007");
     assert_string_equal(pg_try(c, "select * from claim('n', 1, '0')"), "QT007");
-    assert_string_equal(pg_try(c, "select * from claim('n', 1, '300000 years')"), "22008");
+    assert_string_equal(pg_try(c, "select * from claim('n', 1, '300000 years')"), "QT007");
     expect(c, "a", "select t.claim('n'';\" -- \xc3\xa9', 1, null, null, null)");
     expect(c, "done", "select t.done('n'';\" -- \xc3\xa9')");
     expect(c, "b", "select t.claim('n', 1)");

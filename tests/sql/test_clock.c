@@ -49,6 +49,32 @@ a_clock_set_back_puts_nothing_off(void **state)
     PQfinish(c);
 }
 
+/* Pushed while the clock was a year ahead: the job waited for no time at all, and is done once. */
+static void
+what_was_pushed_ahead_is_completed(void **state)
+{
+    PGconn *c = core_new("pushed_ahead");
+
+    (void)state;
+    pg_run(
+        c,
+        "select t.push('q', 'a,b,c,d,e,f'); update queue set created = now() + interval '1 year',"
+        " changed = now() + interval '1 year'");
+    core_settle(c);
+    expect(c, "a", "select t.claim('one', 1)");
+    expect(c, "b,c", "select t.claim('lease', 2)");
+    expect(c, "d,e,f", "select t.claim('part', 3)");
+    expect(c, "done", "select t.done('one')");
+    expect(c, "done,done", "select t.done('lease')");
+    expect(c, "done", "select t.done('part', 'e')");
+    expect(c, "retry,retry", "select t.fail('part', 'd,f')");
+    expect(c, "4 0", "select count(*) || ' ' || max(w) from delta, unnest(waits) w");
+    core_ten_seconds(c);
+    core_settle(c);
+    core_check(c);
+    PQfinish(c);
+}
+
 /* The scheduler that was there has gone, and its word reaches an hour ahead. */
 static void
 a_word_from_ahead_is_none(void **state)
@@ -209,6 +235,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_pushed_ahead_is_completed),
         cmocka_unit_test(a_clock_set_back_puts_nothing_off),
         cmocka_unit_test(a_word_from_ahead_is_none),
         cmocka_unit_test(no_waiting_job_falls_behind_the_mark),

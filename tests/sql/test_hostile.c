@@ -67,6 +67,119 @@ times_without_end(void **state)
     PQfinish(c);
 }
 
+/* Slots say how many jobs are kept ready: neither one node nor many of them can make a step fail.
+ */
+static void
+slots_without_bound(void **state)
+{
+    static const char *const wrong[] = {"2147483647", "1001", "0", "-1"};
+    PGconn *c = core_new("hostile_slots");
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char ask[200];
+        snprintf(ask, sizeof ask,
+                 "select node_start('n', gen_random_uuid(), 'h', 1, 'v', 1, null, %s)", wrong[i]);
+        refused(c, ask, "has 1 to 1000 slots, not");
+    }
+    pg_run(c, "select node_start('n' || i, gen_random_uuid(), 'h', 1, 'v', 1, null, 1000)"
+              " from generate_series(1, 30) i");
+    pg_run(c, "insert into node (lock_key, session, slots) select 'm' || n, gen_random_uuid(), n"
+              " from unnest('{2147483647,2147483646,-2147483648}'::int[]) n");
+    pg_run(c, "update node set heartbeat = now() + interval '1 h'; select t.many('q', 'j', 100)");
+    core_settle(c);
+    expect(c, "20000", "select want from tick order by tick desc limit 1");
+    expect(c, "7", "select count(*) from claim('n1', 7)");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* What a worker or an operator may say as a number or a time is refused where it is said. */
+static void
+numbers_without_bound(void **state)
+{
+    static const struct {
+        const char *ask, *text;
+    } wrong[] = {
+        {"select claim('n', 1, '1000000 years')",                                            "longer than 365 days"},
+        {"select claim('n', 1, '366 days')",                                                 "longer than 365 days"},
+        {"select claim_or_wait('n', 1, '366 days')",                                         "longer than 365 days"},
+        {"select extend('n', '{1}'::bigint[], '{1}', '366 days')",                           "365 days at most"    },
+        {"select extend_leases(gen_random_uuid(), 1, null, 'n', '366 days')",                "365 days at most"    },
+        {"select fail('n', '{1}'::bigint[], '{1}', '{1}', '{x}', retry_in => '{366 days}')",
+         "within 365 days"                                                                                         },
+        {"update setting set value = '1000000000 days' where name = 'node_keep'",            "setting_time"        },
+        {"update setting set value = 'soon' where name = 'node_dead'",                       "interval"            },
+        {"update setting set value = '-1' where name = 'error_limit'",                       "setting_number"      },
+    };
+    PGconn *c = core_new("hostile_numbers");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(c, wrong[i].ask, wrong[i].text);
+    pg_run(c,
+           "insert into queue_config (queue, chunk) values ('q', 1); select t.many('q', 'j', 300)");
+    core_settle(c);
+    expect(c, "f", "select count(*) = 0 from claim('n', 2147483647)");
+    pg_run(c, "select t.push('q', 'a')");
+    expect(c, "t", "select bool_and(lease is not null) from claim_or_wait('n', 2147483647)");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* A schedule whose missed runs all follow is months behind: later than an int of milliseconds
+ * tells. */
+static void
+a_schedule_far_behind(void **state)
+{
+    PGconn *c = core_new("hostile_behind");
+
+    (void)state;
+    pg_run(c, "select schedule_set(gen_random_uuid(), 's', '{\"cron\": \"* * * * *\", \"queue\":"
+              " \"q\", \"catch_up\": \"all\"}'); update schedule set next_run = next_run - "
+              "interval '60 days'");
+    expect(c, "t", "select active and wait_ms = 0 from schedule('test')");
+    expect(c, "100", "select count(*) from queue");
+    pg_run(c, "update tick set cron_at = null");
+    expect(c, "t", "select active from schedule('test')");
+    expect(c, "200", "select count(*) from queue");
+    PQfinish(c);
+}
+
+/* As many tries as the column holds: the last one is counted, and a requeue allows one more. */
+static void
+tries_without_end(void **state)
+{
+    PGconn *c = core_new("hostile_tries");
+
+    (void)state;
+    pg_run(c, "select push('q', '{\"name\": \"a\"}', max_tries => 32767), t.push('q', 'b')");
+    pg_run(
+        c,
+        "update queue set tries = 32766 where max_tries is not null; update queue set max_tries = 1"
+        " where max_tries is null");
+    for (int i = 0; i < 2; i++) {
+        core_settle(c);
+        expect(c, "2", "select count(*) from regexp_split_to_table(t.claim('n', 2), ',')");
+        expect(c, "failed,failed", "select t.fail('n', 'a,b')");
+        expect(c, i ? "3" : "1", "select min(tries) from queue");
+        expect(c, "32767", "select max(tries) from queue");
+        pg_run(c, "select requeue(gen_random_uuid(), 1, array(select id from queue))");
+        expect(c, "ready,ready", "select string_agg(state::text, ',') from queue");
+        if (i == 0) { /* a lost lease counts, too */
+            core_settle(c);
+            expect(c, "2", "select count(*) from regexp_split_to_table(t.claim('n', 2), ',')");
+            core_expire(c, "n");
+            core_second(c);
+            core_settle(c);
+            expect(c, "failed,failed", "select string_agg(state::text, ',') from queue");
+            pg_run(c, "select requeue(gen_random_uuid(), 1, array(select id from queue))");
+        }
+    }
+    core_check(c);
+    PQfinish(c);
+}
+
 /* An act on what is not there answers so, as its neighbours do. */
 static void
 schedule_that_is_not(void **state)
@@ -83,8 +196,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(timeouts_that_overflow),
-        cmocka_unit_test(times_without_end),
+        cmocka_unit_test(timeouts_that_overflow), cmocka_unit_test(times_without_end),
+        cmocka_unit_test(slots_without_bound),    cmocka_unit_test(numbers_without_bound),
+        cmocka_unit_test(a_schedule_far_behind),  cmocka_unit_test(tries_without_end),
         cmocka_unit_test(schedule_that_is_not),
     };
 
