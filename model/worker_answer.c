@@ -137,10 +137,14 @@ drop_flying(struct outbox *box)
     box->flying = 0;
 }
 
-/* Is it the content of the call that the server refuses, so that asking again is no use? */
+/* Is it the content of the call that the server refuses, so that asking again is no use? Only a
+ * call that carries nothing but answers can say so (on_both). A check that fails says nothing of
+ * the answers: history has no partition of today, which the scheduler's next step makes. */
 static bool
 is_content(const struct err *e)
 {
+    if (!strcmp(e->sqlstate, "23514"))
+        return false;
     return e->kind == ERR_REFUSED || e->kind == ERR_DATA || !strncmp(e->sqlstate, "22", 2) ||
            !strncmp(e->sqlstate, "23", 2) || !strncmp(e->sqlstate, "54", 2);
 }
@@ -226,16 +230,23 @@ on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
     worker_pump(box->w);
 }
 
-/* Answers and the next jobs in one. */
+/* Answers and the next jobs in one. An error may come from the claim, which makes the scheduler's
+ * step where no scheduler lives: the same answers go again without a claim before any of them is
+ * blamed or waits. */
 static void
 on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
         const struct queue_job *jobs, int njobs)
 {
     struct outbox *box = ctx;
 
-    answers_done(box, e, a, n);
+    if (e->kind != ERR_NONE && e->kind != ERR_CONN) {
+        log_line(LOG_DEBUG, "answers with a claim: %s; sending the answers alone", e->text);
+        box->flying = 0;
+        box->plain = true;
+    } else
+        answers_done(box, e, a, n);
     if (e->kind != ERR_NONE && is_content(e))
-        box->w->is_claiming = false; /* it was about the answers */
+        box->w->is_claiming = false; /* if it was the claim, the next one says so */
     else
         claim_done(box->w, e, jobs, njobs, NULL);
     worker_pump(box->w);
@@ -274,7 +285,9 @@ send_complete(struct outbox *box, int n)
                                       .result = a->result,
                                       .result_len = a->result_len};
     }
-    if (may_claim(box->w) && clock_ms() >= box->w->claim_at_ms && !box->items[0].alone) {
+    bool plain = box->plain || box->items[0].alone;
+    box->plain = false;
+    if (!plain && may_claim(box->w) && clock_ms() >= box->w->claim_at_ms) {
         struct queue_claim claim = claim_of(box->w, clock_ms());
         queue_wait(box->w->queue, 0);
         queue_complete_and_claim(box->w->queue, jobs, n, &claim, on_both, box);

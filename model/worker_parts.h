@@ -71,6 +71,7 @@ struct outbox { /* answers of one kind, oldest first */
     struct answer *items;
     int n, cap;
     int flying; /* the first so many are in the call that is out */
+    bool plain; /* the next call carries no claim: the last one with a claim failed */
     int64_t retry_at_ms, backoff_ms;
 };
 

@@ -40,7 +40,7 @@ begin
         perform from scheduler where term = 0 for update; -- its step makes them, too
         perform add_days();
     end if;
-    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text, false);
+    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false); -- of this schema: a database may have several
 end $$;
 comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer, a lost lease and an operator''s act '
     'must find their place. Answers call it once a day and session';

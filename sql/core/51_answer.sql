@@ -237,7 +237,7 @@ declare
     c record;
     k text[];
 begin
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text then
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text || current_schema() then
         perform have_day();
     end if;
     if $6 is not null then -- inside: a condition with a query in it costs one each time
@@ -350,7 +350,7 @@ begin
     if interval '365 days' < any($8) then
         raise 'a retry comes within 365 days, not in %', (select max(r) from unnest($8) r) using errcode = 'QT007';
     end if;
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text then
+    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text || current_schema() then
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;

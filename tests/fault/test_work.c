@@ -246,6 +246,39 @@ the_second_signal_gives_back_at_once(void **state)
     leave(&p);
 }
 
+/* Where no scheduler lives a claim makes the step. When that step fails the answers with which the
+ * claim went are not to blame: the job that succeeded is completed, and runs once. */
+static void
+a_step_that_fails_fails_no_job(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "bad_step");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo >>started; read line <gate'", p.dsn);
+    wait_started(1);
+    pg_run(p.conn,
+           "create or replace function queues.must_cut(t queues.tick, free int) returns boolean"
+           " language plpgsql as $$ begin raise 'integer out of range' using errcode = '22003'; "
+           "end $$");
+    open_gate();
+    pg_wait(p.conn, "select state::text || tries from queues.history", "completed1", WAIT_MS);
+    proc_want(&w, "claim: integer out of range");
+    check(&p, "select count(*) from queues.queue", "0");
+    check(&p, "select count(*) from queues.attempt", "0");
+    pg_run(p.conn,
+           "create or replace function queues.must_cut(t queues.tick, free int) returns boolean"
+           " language sql stable as $$ select true $$");
+    push(&p, "q");
+    pg_wait(p.conn, "select count(*) from queues.work_queue where lock_key is not null", "0",
+            WAIT_MS);
+    proc_ends(&w);
+    unlink("started");
+    leave(&p);
+}
+
 /* --- leases --- */
 
 /* The command hangs where it runs for the first time. */
@@ -520,6 +553,7 @@ main(void)
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
         cmocka_unit_test(the_second_signal_gives_back_at_once),
+        cmocka_unit_test(a_step_that_fails_fails_no_job),
         cmocka_unit_test(a_lease_lasts_as_long_as_the_command),
         cmocka_unit_test(a_lost_lease_kills_the_command),
         cmocka_unit_test(a_worker_that_slept_kills_its_commands),

@@ -267,6 +267,31 @@ no_partition_of_today(void **state)
     PQfinish(c);
 }
 
+/* One session works for two queues in one database: that it has seen today in one says nothing of
+ * the other. */
+static void
+each_schema_has_its_day(void **state)
+{
+    PGconn *c = new_story("two_schemas", "a,b");
+
+    (void)state;
+    expect(c, "|a", "select t.next('n', null, 1)");
+    expect(c, "|b", "select t.next('n', 'a', 1)");
+    core_load(c, "second");
+    pg_run(c, "set search_path = second; select push('q'); create table second.held as select * "
+              "from claim('n')");
+    pg_run(c, "do $$ declare p regclass; begin for p in select inhrelid::regclass from pg_inherits "
+              "where inhparent in"
+              " ('history'::regclass, 'attempt'::regclass) loop execute format('drop table %%s', "
+              "p); end loop; end $$");
+    expect(
+        c, "done",
+        "select outcome from held, complete('n', array[lease], array[version], array[held.seq])");
+    expect(c, "1", "select count(*) from history");
+    pg_run(c, "reset search_path; set search_path = queues");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -280,6 +305,7 @@ main(void)
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(expired_jobs_are_left_out),
         cmocka_unit_test(no_partition_of_today),
+        cmocka_unit_test(each_schema_has_its_day),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
