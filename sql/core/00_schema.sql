@@ -5,6 +5,17 @@
 --          set_config('queuetop.worker', ROLE, true), set_config('queuetop.operator', ROLE, true);
 -- Nothing is substituted in the text: this script points search_path at the schema, the others use bare
 -- names, and every function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
+--
+-- The order of locks. Every function takes its locks in this order, so no two of them wait for each other:
+--   1. the action: the advisory lock of its uuid (act_begin)
+--   2. rows that it may have to wait for: leases (work_queue) by number; jobs (queue) that are not ready by id; the row of a
+--      queue (queue_config) or of a schedule. A job that is ready belongs to its lease: who has locked the lease has the job
+--   3. the scheduler row (scheduler_lock). What was read before is read again: decisions are made under this lock
+--   4. with the scheduler row held nobody waits for a transaction of anybody else: rows are taken with SKIP LOCKED, or
+--      waited for no longer than 50 or 100 ms (lock_timeout). What is locked is left alone and reported; where that can't be
+--      (a pause, a change of settings) the act fails with 55P03 and changes nothing
+--   5. unique keys: several are inserted in the order (queue, unique_key)
+-- History, attempt, delta and the other books are only appended to.
 
 do $$
 declare

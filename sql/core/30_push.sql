@@ -336,15 +336,18 @@ begin
             null; -- some id is there already: find out which
         end;
     end if;
-    with ins as (
-        insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
-                           run_timeout, lease_timeout, expires_at, concurrency_key)
-        select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
-               tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
+    with g as materialized ( -- numbers in the order given; inserted in that of their keys, so that two with the same keys do not deadlock
+        select nextval('job_seq') as seq, g.*
         from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
                     lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
              g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
                 expires_in, concurrency_key)
+    ), ins as (
+        insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
+                           run_timeout, lease_timeout, expires_at, concurrency_key)
+        select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+               tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
+        from g order by queue, unique_key, id, seq
         on conflict do nothing returning id)
     select coalesce((select array_agg(id) from ins), '{}') into made;
     if again then

@@ -12,6 +12,8 @@ comment on function cron_key(schedule, timestamptz) is 'The unique key of a sche
 create or replace function cron_push(s schedule, due timestamptz, out job uuid, out pushed boolean, out error text)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
+declare
+    wait text := current_setting('lock_timeout');
 begin
     insert into cron_run (schedule, due) values (s.name, $2) on conflict do nothing;
     if not found then
@@ -19,6 +21,7 @@ begin
         return;
     end if;
     begin
+        perform set_config('lock_timeout', '100ms', true); -- the job of the run before may be completed in a transaction that stays open
         if s.body is null then
             select p.id, p.pushed into cron_push.job, cron_push.pushed from push(queue => s.queue, payload => s.payload, kind => s.kind,
                 priority => s.priority, unique_key => cron_key(s, $2), max_tries => s.max_tries) p;
@@ -27,8 +30,12 @@ begin
                 payload_type => s.payload_type, kind => s.kind, priority => s.priority, unique_key => cron_key(s, $2),
                 max_tries => s.max_tries) p;
         end if;
+        perform set_config('lock_timeout', wait, true);
         cron_push.error := case when not cron_push.pushed then 'the job of an earlier run is not finished' end;
-    exception when others then
+    exception when lock_not_available then
+        cron_push.pushed := false;
+        cron_push.error := 'the job of an earlier run is not finished: its worker is just answering for it';
+    when others then
         cron_push.pushed := false;
         cron_push.error := left(sqlerrm, 1000);
         raise log 'queuetop: schedule %: %', to_json(s.name), to_json(sqlerrm);

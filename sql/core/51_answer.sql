@@ -189,6 +189,7 @@ create or replace function complete_leases(node text, leases bigint[], versions 
 language plpgsql as $$
 #variable_conflict use_column
 begin
+    perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
     with g as materialized (
         select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
         from unnest($2, $3, $4, $5, $6) v (lease, version, seq, began, result) group by 1, 2
@@ -449,12 +450,14 @@ begin
     return query
     with g as materialized (
         select distinct lease, version from unnest($2, $3) v (lease, version)
+    ), l as materialized (
+        select w.lease from work_queue w join g on w.lease = g.lease and w.version = g.version and w.lock_key = $1 order by w.lease for update of w
     ), u as (
         update work_queue w
         set lock_timeout = greatest(w.lock_timeout, now() + $4),
             started_seqs = case when $5 is null or w.all_started then w.started_seqs else
                 array(select s from unnest(w.seqs) s where s = any($5) or s = any(coalesce(w.started_seqs, '{}'))) end
-        from g where w.lease = g.lease and w.version = g.version and w.lock_key = $1
+        from l where w.lease = l.lease
         returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs, w.scattered)
     select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
            array(select q.seq from ranges(u.seqs, u.scattered) r cross join lateral (
@@ -475,11 +478,11 @@ declare
     mine bigint[];
     back bigint[];
 begin
-    perform scheduler_lock(true);
     select coalesce(array_agg(lease), '{}') into mine from (
         select w.lease from work_queue w join (select distinct lease, version from unnest($2, $3) v (lease, version)) g
             on w.lease = g.lease and w.version = g.version and w.lock_key = $1
         order by w.lease for update of w) z;
+    perform scheduler_lock(true);
     select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce($4, '{}')) t;
     return query
     select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end

@@ -96,7 +96,13 @@ begin
     rows := coalesce(rows, '[]');
     for r in select i.id, q.id is not null as here, q.state, q.unique_key,
                     q.state = 'ready' and exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
-             from (select unnest(ids) as id except select unnest(done)) i left join queue q on q.id = i.id order by i.id loop
+             from (select unnest(ids) as id except select unnest(done)) i
+             left join lateral (select * from queue q where q.id = i.id offset 0) q on true
+             left join (select distinct on (h.id) h.id, h.queue, h.unique_key from history h
+                        where h.unique_key is not null and h.id = any(array(select unnest(ids) except select unnest(done)
+                                                                            except select o.id from queue o where o.id = any(ids)))
+                        order by h.id) k on k.id = i.id
+             order by coalesce(q.queue, k.queue), coalesce(q.unique_key, k.unique_key), i.id loop
         if not r.here then
             select * into h from requeue_history(action, r.id, spread);
             rows := rows || jsonb_build_object('id', r.id, 'state', case when h.new_id is not null then ready end, 'why', h.why, 'new', h.new_id);

@@ -110,36 +110,93 @@ end $$;
 comment on function act_find(uuid, text, text[], text, text, timestamptz, text, int) is 'Unfinished jobs that a predicate names, in a fixed order from a '
     'cursor on; not those that this action has changed already';
 
-create or replace function uncut_jobs(ids uuid[]) returns uuid[]
+-- Of jobs to leases: the leases are read once, and each number looked for by halving. A join would look through all
+-- leases for each job, or through all jobs for each lease, as the planner believes.
+create or replace function ready_seqs(ids uuid[]) returns bigint[]
+language sql stable set search_path from current as $$
+    select array(select q.seq from (select q.seq, q.state from queue q where q.id = any($1) offset 0) q where q.state = 'ready' order by q.seq)
+$$;
+comment on function ready_seqs(uuid[]) is 'The numbers of those of these jobs that are ready, in order';
+
+create or replace function lock_leases(ids uuid[]) returns bigint[]
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    runs uuid[];
-    free jsonb;
+    seen   bigint[] := '{}';
+    seqs   bigint[];
+    fresh  bigint[];
+    locked bigint[] := '{}';
+    wait   text := current_setting('lock_timeout');
+begin
+    for round in 1 .. 5 loop -- a claim may split a lease meanwhile: the part has a number of its own
+        seqs := ready_seqs(ids);
+        fresh := array(select l.lease from live l where l.lease <> all(seen)
+                       and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0));
+        exit when fresh = '{}';
+        seen := seen || fresh;
+        begin
+            perform set_config('lock_timeout', '50ms', true); -- a claim or an answer of its own transaction is over by then
+            locked := locked || array(select w.lease from work_queue w where w.lease = any(fresh) order by w.lease for update);
+            perform set_config('lock_timeout', wait, true);
+        exception when lock_not_available then
+            locked := locked || array(select w.lease from work_queue w where w.lease = any(fresh) order by w.lease for update skip locked);
+        end;
+    end loop;
+    return locked;
+end $$;
+comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs, but those that somebody else keeps locked: in a transaction that stays '
+    'open, say. Under the scheduler lock';
+
+create or replace function uncut_jobs(ids uuid[], out runs uuid[], out busy uuid[])
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    locked bigint[];
+    seqs   bigint[];
+    free   jsonb;
 begin
     perform scheduler_lock(true);
-    perform from work_queue w where w.lease = any(array(
-        select l.lease from live l join queue q on q.state = 'ready' and q.queue = l.queue and q.seq = any(l.seqs) where q.id = any(ids)))
-    order by w.lease for update;
+    locked := lock_leases(ids);
+    seqs := ready_seqs(ids);
     with o as materialized (
-        select q.id, q.queue, q.seq, w.lease, w.lock_key is not null as runs
-        from queue q join live w on w.queue = q.queue and q.seq = any(w.seqs)
-        where q.id = any(ids) and q.state = 'ready'
+        select q.id, q.queue, q.priority, q.seq, w.lease, w.runs, w.lease = any(locked) as ours
+        from (select l.lease, l.lock_key is not null as runs, s as seq from live l, unnest(l.seqs) s
+              where seqs[width_bucket(s, seqs)] = s offset 0) w
+        join (select * from queue q where q.id = any(ids) offset 0) q on q.seq = w.seq and q.state = 'ready'
     ), w as materialized ( -- what stays in the free leases
         select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease) order by s) as seqs
-        from work_queue w where w.lease in (select o.lease from o where not o.runs)
+        from work_queue w where w.lease = any(array(select o.lease from o where o.ours and not o.runs))
     ), wd as (
         delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
     ), wu as (
         update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
     )
-    select array_agg(o.id) filter (where o.runs), jsonb_agg(jsonb_build_array(o.queue, o.seq)) filter (where not o.runs)
-    into runs, free from o;
-    perform bucket_forget(f.queue, f.seqs)
-    from (select f ->> 0 as queue, array_agg((f ->> 1)::bigint) as seqs from jsonb_array_elements(free) f group by 1) f;
-    return coalesce(runs, '{}');
+    select coalesce(array_agg(o.id) filter (where o.ours and o.runs), '{}'), coalesce(array_agg(o.id) filter (where not o.ours), '{}'),
+           jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'seq', o.seq)) filter (where o.ours and not o.runs)
+    into runs, busy, free from o;
+    if free is null then
+        return;
+    end if;
+    -- whatever the caller makes of them: one that it leaves as it was is cut again
+    perform move_cursor(array_agg(f.queue), array_agg(f.priority), array_agg(f.seq - 1), null)
+    from jsonb_to_recordset(free) f (queue text, priority int, seq bigint);
+    perform bucket_forget(f.queue, array_agg(f.seq)), wake(f.queue) from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
 end $$;
-comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in; answers those that run, which stay';
+comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in. runs: those in claimed leases, which are locked now and '
+    'stay; busy: those whose lease somebody else has locked, who claims it or answers for it';
+
+create or replace function lock_jobs(ids uuid[], but uuid[]) returns uuid[]
+language sql set search_path from current as $$
+    select array(select q.id from queue q where q.id = any(ids) and q.id <> all(but) order by q.id for update skip locked)
+$$;
+comment on function lock_jobs(uuid[], uuid[]) is 'Locks these jobs, but those that somebody else has locked: for the time of the scheduler lock. Which it locked';
+
+create or replace function left_alone(state job_state, busy boolean) returns text
+language sql immutable set search_path from current as $$
+    select case when $2 then 'a worker is just claiming it or answering for it' when $1 = 'ready' then 'has just become ready'
+                else 'somebody is just changing it' end
+$$;
+comment on function left_alone(job_state, boolean) is 'Why an act left a job alone that it could not lock';
 
 create or replace function job_put(action uuid, jobs jsonb) returns setof uuid
 language sql set search_path from current as $$

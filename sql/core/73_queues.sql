@@ -1,18 +1,38 @@
 -- Acts on queues and nodes: pause, resume, set_queue, drain_node; what is set for a queue.
 
-create or replace function uncut(queue text) returns bigint
-language sql set search_path from current as $$
-    with d as ( -- a claim that is just taking one of them is waited for: then it is running
-        delete from work_queue w where w.queue = $1 and w.lock_key is null
-        and w.lease = any(array(select l.lease from live l where l.queue = $1 and l.lock_key is null))
-        returning w.queue, w.priority, w.seqs
-    ), l as (
-        select array_agg(queue) as q, array_agg(p) as p, array_agg(s - 1) as s, sum(n)::bigint as n
-        from (select queue, priority::int as p, min(s) as s, count(*) as n from d, unnest(d.seqs) s group by 1, 2) z)
-    select coalesce((select z.n from l, lateral (select l.n, move_cursor(l.q, l.p, l.s, null),
-                                                        bucket_forget($1, array(select unnest(d.seqs) from d))) z where l.q is not null), 0)
-$$;
-comment on function uncut(text) is 'Takes back the free leases of a queue: the cursor goes back to before their jobs, so that order is kept. Under the scheduler lock';
+create or replace function uncut(queue text, strict boolean default true) returns bigint
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    wait   text := current_setting('lock_timeout');
+    leases bigint[] := array(select l.lease from live l where l.queue = $1 and l.lock_key is null);
+    levels int[];
+    taken  bigint[];
+begin
+    if strict then
+        begin
+            perform set_config('lock_timeout', '100ms', true);
+            perform from work_queue w where w.lease = any(leases) and w.lock_key is null order by w.lease for update;
+            perform set_config('lock_timeout', wait, true);
+        exception when lock_not_available then
+            raise 'somebody is just claiming jobs of queue "%" in a transaction that stays open: nothing was changed, try again', $1
+                using errcode = '55P03', hint = 'A claim belongs in a transaction of its own.';
+        end;
+    end if;
+    with l as materialized (
+        select w.lease from work_queue w where w.lease = any(leases) and w.lock_key is null order by w.lease for update skip locked
+    ), d as (
+        delete from work_queue w using l where w.lease = l.lease returning w.priority, w.seqs
+    )
+    select array_agg(d.priority::int), array_agg(u.seq) into levels, taken from d, unnest(d.seqs) u (seq);
+    if taken is not null then
+        perform move_cursor(array_fill($1, array[cardinality(taken)]), levels, array(select s - 1 from unnest(taken) s), null);
+        perform bucket_forget($1, taken);
+    end if;
+    return coalesce(cardinality(taken), 0);
+end $$;
+comment on function uncut(text, boolean) is 'Takes back the free leases of a queue: the cursor goes back to before their jobs, so that order is kept. One that is '
+    'just being claimed is waited for (strict; 55P03 after 100 ms), else left alone: it runs. Under the scheduler lock';
 
 create or replace function unseen(queue text, kept text) returns text
 language sql stable set search_path from current as $$
@@ -41,6 +61,7 @@ declare
     was  jsonb;
 begin
     if act_begin($1, 1, 'pause', $2, null, '{}', $3, null) then
+        perform from queue_config c where c.queue = $2 for update;
         perform scheduler_lock(true);
         insert into queue_config (queue) values ($2) on conflict do nothing;
         update queue_config c set paused_at = now(), paused_by = session_user, pause_reason = $3 where c.queue = $2 and c.paused_at is null;
@@ -230,17 +251,16 @@ declare
     p   record;
     was jsonb;
 begin
-    if $3 ? 'was' then
-        perform scheduler_lock(true); -- two of them one after the other
-    end if;
-    select * into p from set_queue_preview(coalesce($2, ''), coalesce($3, 'null'));
+    perform set_queue_preview(coalesce($2, ''), coalesce($3, 'null')); -- raises where there is no such setting
     if act_begin($1, 1, 'set', $2, null, $3 - 'was', $4, null) then
+        perform from queue_config c where c.queue = $2 for update;
+        perform scheduler_lock(true);
+        select * into p from set_queue_preview($2, $3);
         if p.state is null then
             perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'why', p.why)));
             return query select * from act_answer($1, 1);
             return;
         end if;
-        perform scheduler_lock(true);
         select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text($3 - 'was') x (k, v);
         insert into queue_config (queue) values ($2) on conflict do nothing;
         select to_jsonb(c) into was from queue_config c where c.queue = $2 for update;

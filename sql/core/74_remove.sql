@@ -5,18 +5,19 @@ create or replace function remove_jobs(action uuid, ids uuid[], verb text, out r
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    ready boolean := exists (select from queue q where q.id = any(ids) and q.state = 'ready');
-    done  uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
-    runs  uuid[] := '{}';
+    done uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
+    held uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update);
+    runs uuid[] := '{}';
+    busy uuid[] := '{}';
 begin
-    if ready then -- many failed jobs do without the scheduler's lock
-        runs := uncut_jobs(ids);
+    if exists (select from queue q where q.id = any(ids) and q.state = 'ready') then -- many failed jobs do without the scheduler's lock
+        select u.runs, u.busy into runs, busy from uncut_jobs(ids) u;
+        held := held || lock_jobs(ids, held || busy);
     end if;
-    perform from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update;
     with i as materialized (
         select distinct unnest(ids) as id
     ), o as materialized (
-        select q.*, q.id = any(runs) as runs from i join queue q using (id) where q.state <> 'ready' or ready
+        select q.*, q.id = any(runs) as runs from queue q where q.id = any(held)
     ), asked as (
         update queue q set cancel_asked = now(), last_action = action from o
         where q.id = any(ids) and q.id = o.id and o.runs and verb = 'cancel' and o.cancel_asked is null returning q.id
@@ -45,7 +46,7 @@ begin
                              when asked.id is not null then 'running' end,
                'why', case when asked.id is not null then 'asked to end' when gone.id is not null then null
                            when o.id is null then case when i.id = any(done) then 'finished'
-                               when exists (select from queue q where q.id = i.id) then 'has just become ready' else 'no such job' end
+                               else coalesce((select left_alone(q.state, q.id = any(busy)) from queue q where q.id = i.id), 'no such job') end
                            when o.runs and verb = 'cancel' then 'asked to end already'
                            when o.runs then 'running' else 'failed: discard or delete it' end) order by i.id),
            jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind,

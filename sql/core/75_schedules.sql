@@ -102,6 +102,7 @@ declare
     s   schedule;
 begin
     if schedule_begin($1, 'schedule set', $2, $3, $5) then
+        perform from schedule x where x.name = $2 for update;
         perform scheduler_lock(true); -- two that add the same
         select * into was from schedule x where x.name = $2 for update;
         s := schedule_check($2, $3, $4, was);

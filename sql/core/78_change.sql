@@ -16,34 +16,35 @@ language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     at    timestamptz := case when $5 > now() then $5 end; -- a time that is over is now
-    cut   uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state = 'ready'
-                          and (verb = 'priority' and q.priority <> wanted or verb = 'reschedule' and $5 > now()));
     over  uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
-    runs  uuid[];
+    held  uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update);
+    cut   uuid[];
+    busy  uuid[] := '{}';
     jobs  jsonb;
 begin
-    if cut <> '{}' then
+    if exists (select from queue q where q.id = any(ids) and q.state = 'ready' and (verb = 'priority' or $5 > now())) then
+        perform scheduler_lock(true);
+        cut := array(select q.id from queue q where q.id = any(ids) and q.state = 'ready'
+                     and (verb = 'priority' and q.priority <> wanted or verb = 'reschedule' and $5 > now()));
         if verb = 'priority' then -- what is cut already would go before those that shall be sooner: all is cut anew
-            perform scheduler_lock(true);
-            perform uncut(q) from (select distinct q.queue from queue q where q.id = any(cut)) d (q);
+            perform uncut(q, false) from (select distinct q.queue from queue q where q.id = any(cut)) d (q);
         end if;
-        runs := uncut_jobs(cut);
-        cut := array(select unnest(cut) except select unnest(runs));
+        select u.busy, array(select unnest(cut) except select unnest(u.runs || u.busy)) into busy, cut from uncut_jobs(cut) u;
+        held := held || lock_jobs(cut, held);
     end if;
-    perform from queue q where q.id = any(ids) and (q.state <> 'ready' or q.id = any(cut)) order by q.id for update;
     with i as materialized (
         select distinct unnest(ids) as id
     ), l as materialized (
         select i.id, q.id is not null as here, q.state, q.priority, q.tries, q.max_tries, q.run_after, q.changed, b.becomes,
                case when q.id is not null then b.why when i.id = any(over) then 'finished' else 'no such job' end as why,
-               q.state = 'ready' and b.becomes is not null and not q.id = any(cut) as moved
-        from i left join queue q using (id)
+               b.becomes is not null and not q.id = any(held) as moved
+        from i left join lateral (select * from queue q where q.id = i.id offset 0) q on true
         left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null
                            and q.seq = any(w.seqs) limit 1) r on true
         left join lateral act_becomes(verb, q.state, coalesce(r.runs, false), false, q.priority, wanted, q.run_after, at) b on q.id is not null
     )
     select jsonb_agg(jsonb_build_object('id', id, 'state', case when not moved is not false then becomes end,
-               'why', case when moved then 'has just become ready' else why end) order by id),
+               'why', case when moved then left_alone(state, id = any(busy)) else why end) order by id),
            jsonb_agg(jsonb_build_object('id', id, 'state', state, 'priority', priority, 'tries', tries, 'max_tries', max_tries,
                                         'run_after', run_after, 'changed', changed)) filter (where becomes is not null and not moved),
            jsonb_agg(jsonb_build_object('id', id, 'priority', case when verb = 'priority' then wanted else priority end, 'tries', tries,

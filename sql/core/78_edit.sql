@@ -60,14 +60,22 @@ declare
     l   record;
     own uuid := job;
     put jsonb;
+    busy uuid[];
     h   record;
 begin
+    perform from queue q where q.id = job and q.state <> 'ready' for update;
     select * into l from edit_look(job, version);
     if l.becomes is not null and l.state = 'ready' then
-        perform uncut_jobs(array[job]); -- it may stand in a free lease; one that runs stays in its own
+        perform scheduler_lock(true);
+        select * into l from edit_look(job, version); -- it may have been cut and claimed, changed or finished meanwhile
+        if l.becomes is not null and l.state = 'ready' then
+            select u.busy || u.runs into busy from uncut_jobs(array[job]) u; -- it may stand in a free lease
+            if busy <> '{}' or lock_jobs(array[job], '{}') = '{}' then
+                l.becomes := null;
+                l.why := left_alone('ready', busy <> '{}');
+            end if;
+        end if;
     end if;
-    perform from queue q where q.id = job for update;
-    select * into l from edit_look(job, version);
     perform edit_check(array[job], payload, l.is_json);
     if l.becomes is not null and l.state in ('completed', 'cancelled') then
         select * into h from requeue_history(action, job);

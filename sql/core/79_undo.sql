@@ -160,23 +160,38 @@ declare
     ids  uuid[] := array(select l.id from undo_live($2, $3) l where l.becomes is not null);
     news uuid[] := array(select n.new from audit_batch b cross join lateral jsonb_to_recordset(b.rows) n (new uuid)
                          where b.action = $2.action and b.batch = $3 and n.new is not null);
+    held uuid[] := array(select q.id from queue q where q.id = any(ids || news) and q.state <> 'ready' order by q.id for update);
+    busy uuid[];
     more jsonb;
 begin
-    perform uncut_jobs(ids || news);
-    perform from queue q where q.id = any(ids || news) order by q.id for update;
-    select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)), jsonb_agg(l.job) filter (where l.becomes is not null)
-    into rows, more from undo_live($2, $3) l where l.becomes is null or l.id = any(ids);
+    perform scheduler_lock(true);
+    ids := array(select l.id from undo_live($2, $3) l where l.becomes is not null); -- now it is decided
+    select u.busy into busy from uncut_jobs(ids || news) u;
+    held := held || lock_jobs(ids || news, held || busy);
+    select jsonb_agg(jsonb_build_object('id', l.id, 'state', case when q.id is null then l.becomes end,
+                                        'why', case when q.id is null then l.why else left_alone(q.state, q.id = any(busy)) end)),
+           jsonb_agg(l.job) filter (where l.becomes is not null and q.id is null)
+    into rows, more
+    from undo_live($2, $3) l left join queue q on q.id = l.id and l.becomes is not null and q.id <> all(held);
     perform job_put($1, more);
     if $2.verb = 'edit' then
         update queue q set payload = e.payload::json, body = decode(e.body, 'hex'), payload_type = e.payload_type
         from audit_batch b cross join lateral jsonb_to_recordset(b.before) e (id uuid, payload text, body text, payload_type text)
-        where b.action = $2.action and b.batch = $3 and q.id = e.id and q.id = any(ids) and q.last_action = $1;
+        where b.action = $2.action and b.batch = $3 and q.id = e.id and q.id = any(held) and q.last_action = $1;
     end if;
     if news <> '{}' then
-        select jsonb_agg(jsonb_build_object('id', l.id, 'state', l.becomes, 'why', l.why)) into more from undo_again($2, $3) l;
+        with a as materialized (
+            select l.id, n.new, q.id is null as free, l.becomes, case when q.id is null then l.why else left_alone(q.state, q.id = any(busy)) end as why
+            from undo_again($2, $3) l join audit_batch b on b.action = $2.action and b.batch = $3
+            cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid)
+            left join queue q on q.id = n.new and l.becomes is not null and q.id <> all(held)
+            where n.id = l.id and n.new is not null
+        )
+        select jsonb_agg(jsonb_build_object('id', a.id, 'state', case when a.free then a.becomes end, 'why', a.why)),
+               coalesce(array_agg(a.new) filter (where a.free and a.becomes is not null), '{}')
+        into more, ids from a;
         rows := coalesce(rows, '[]') || coalesce(more, '[]');
-        perform push_withdraw(array(select n.new from undo_again($2, $3) l join audit_batch b on b.action = $2.action and b.batch = $3
-            cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid) where n.id = l.id and l.becomes is not null));
+        perform push_withdraw(ids);
     end if;
 end $$;
 comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, edit (with the payload that was there), priority or time';
@@ -197,13 +212,15 @@ begin
         where h.last_action = $2.action and h.kept and h.id in (select u.id from u where u.becomes is not null)
     ), d as (
         delete from history h using v where h.tableoid = v.t and h.ctid = v.c returning h.*
+    ), n as materialized ( -- they keep their order; inserted in that of their unique keys
+        select z.id, nextval('job_seq') as seq from (select d.id from d join u on u.id = d.id order by (u.was ->> 'seq')::bigint) z
     ), i as (
-        insert into queue (id, created, changed, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, unique_key,
+        insert into queue (id, seq, created, changed, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, unique_key,
                            run_after, expires_at, lease_timeout, run_timeout, error, error_key, origin_id, last_action, concurrency_key)
-        select d.id, d.created, coalesce((u.was ->> 'changed')::timestamptz, now()), (u.was ->> 'state')::job_state, d.priority, d.tries,
+        select d.id, n.seq, d.created, coalesce((u.was ->> 'changed')::timestamptz, now()), (u.was ->> 'state')::job_state, d.priority, d.tries,
                d.max_tries, d.queue, d.kind, d.payload, d.body, d.payload_type, d.unique_key, d.run_after, (u.was ->> 'expires_at')::timestamptz,
                d.lease_timeout, d.run_timeout, d.error, error_key(d.error), d.origin_id, $1, d.concurrency_key
-        from d join u on u.id = d.id order by (u.was ->> 'seq')::bigint
+        from d join u on u.id = d.id join n on n.id = d.id order by d.queue, d.unique_key, n.seq
         on conflict do nothing returning id)
     select coalesce((select jsonb_agg(jsonb_build_object('id', u.id, 'state', u.becomes, 'why', u.why)) from u), '[]'),
            (select count(*) from i), (select count(*) from u where u.becomes is not null)
@@ -226,8 +243,8 @@ declare
     s schedule;
 begin
     if $2.verb in ('pause', 'resume', 'set') then
-        perform scheduler_lock(true);
         perform from queue_config c where c.queue = $2.queue for update;
+        perform scheduler_lock(true);
         select * into r from undo_queue($2);
         if r.becomes is not null then
             perform bucket_settle($2.queue);
@@ -247,8 +264,8 @@ begin
             perform wake($2.queue);
         end if;
     else
-        perform scheduler_lock(true); -- as schedule_set
         perform from schedule x where x.name = $2.params ->> 'schedule' for update;
+        perform scheduler_lock(true); -- as schedule_set
         select * into r from undo_schedule($2);
         if r.becomes is not null then
             delete from schedule x where x.name = r.id;

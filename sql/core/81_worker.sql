@@ -15,7 +15,6 @@ declare
     mine bigint[];
     n    int;
 begin
-    perform scheduler_lock(true);
     select array_agg(lease) into mine from (
         select w.lease from work_queue w
         where w.lease = any(array(select l.lease from live l where l.lock_key = $1)) and w.lock_key = $1 and w.lease <> all($3)
@@ -24,6 +23,7 @@ begin
     if mine is null then
         return 0;
     end if;
+    perform scheduler_lock(true);
     select count(*) into n from take_back(mine, false, false, null);
     return n;
 end $$;

@@ -248,6 +248,41 @@ only_operators_may(void **state)
     PQfinish(c);
 }
 
+/* As undo_decides_under_the_lock in test_undo.c. */
+static void
+an_edit_decides_under_the_lock(void **state)
+{
+    PGconn *c = fresh("edit_locked"), *d = core_join("edit_locked"), *e = core_join("edit_locked"),
+           *f = core_join("edit_locked");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    pg_run(d, "begin");
+    expect(d, "at priority 3", "select state from set_priority(" ACT(1) ", 1, t.id('a'), 3)");
+    pg_send(e, "begin; select from scheduler where term = 0 for update"); /* the next in line */
+    pg_wait_blocked(f, e);
+    pg_send(c, "select edit_job(" ACT(2) ", 1, t.id('a'), t.v('a'), '{\"name\": \"b\"}')");
+    pg_wait_blocked(f, c);
+    pg_run(d, "commit");
+    assert_string_equal(pg_finish(e), "");
+    core_settle(e);
+    expect(e, "1", "select count(*) from work_queue");
+    pg_run(e, "commit");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "it has moved on since it was read: ready now",
+           "select rows -> 0 ->> 'why' from audit_batch where action = " ACT(2));
+    /* no take-over, which would look at every queue again */
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    core_check(c);
+    PQfinish(c);
+    PQfinish(d);
+    PQfinish(e);
+    PQfinish(f);
+}
+
 int
 main(void)
 {
@@ -259,6 +294,7 @@ main(void)
         cmocka_unit_test(pushed_by_hand),
         cmocka_unit_test(what_no_push_may_say),
         cmocka_unit_test(only_operators_may),
+        cmocka_unit_test(an_edit_decides_under_the_lock),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -137,6 +137,33 @@ unique_key_among_the_unfinished(void **state)
     PQfinish(c);
 }
 
+/* The second waits for the first key in their order, whatever the order in which it was given them.
+ */
+static void
+unique_keys_are_taken_in_order(void **state)
+{
+    PGconn *c = core_new("unique_order"), *a = core_join("unique_order"),
+           *b = core_join("unique_order");
+
+    (void)state;
+    pg_run(a, "begin; select push('q', unique_key => 'k1')");
+    pg_send(b, "insert into t.held (node, name) select pushed::text, n from push_many(null, "
+               "'{q,q,q}', unique_keys =>"
+               " '{k3,k2,k1}', payloads => '{1,2,3}')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "select push('q', unique_key => 'k2'); commit");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "true 1,false 2,false 3",
+           "select string_agg(node || ' ' || name, ',' order by name) from t.held");
+    pg_run(c, "select push_many(null, '{r,r,r}', unique_keys => '{z,y,x}', payloads => '{1,2,3}')");
+    expect(c, "1,2,3",
+           "select string_agg(payload::text, ',' order by seq) from queue where queue = 'r'");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
 static void
 unique_key_in_two_sessions(void **state)
 {
@@ -435,6 +462,7 @@ main(void)
         cmocka_unit_test(operators_of_others),
         cmocka_unit_test(same_id_is_one_job),
         cmocka_unit_test(unique_key_among_the_unfinished),
+        cmocka_unit_test(unique_keys_are_taken_in_order),
         cmocka_unit_test(unique_key_in_two_sessions),
         cmocka_unit_test(push_many_answers_each),
         cmocka_unit_test(delays_by_the_servers_clock),

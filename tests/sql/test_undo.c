@@ -300,21 +300,24 @@ undo_of_schedules(void **state)
 
 /* A claim and an undo want the same job at the same time: one of them has it. */
 static void
-undo_waits_for_a_claim_under_way(void **state)
+undo_leaves_a_claim_under_way_alone(void **state)
 {
-    PGconn *c = fresh("undo_race"), *d = core_join("undo_race"), *e = core_join("undo_race");
+    PGconn *c = fresh("undo_race"), *d = core_join("undo_race");
 
     (void)state;
     pg_run(c, "select t.failed('a,b'); select requeue(" ACT(1) ", 1, t.ids('a,b'))");
     core_settle(c);
     pg_run(d, "begin");
     expect(d, "1", "select length(t.claim('n', 1))"); /* splits the lease of two */
-    pg_send(c, "select undo(" ACT(2) ", 1, " ACT(1) ")");
-    pg_wait_blocked(e, c);
+    expect(c, "a worker is just claiming it or answering for it",
+           "select string_agg(distinct why, ';') from undo(" ACT(2) ", 1, " ACT(1) ")");
     pg_run(d, "commit");
-    assert_string_equal(pg_finish(c), "");
     core_check(c);
-    expect(c, "1 1", "select changed || ' ' || skipped from audit_log where verb = 'undo'");
+    pg_run(c, "select undo(" ACT(3) ", 1, " ACT(1) ")");
+    core_check(c);
+    expect(c, "0 2,1 1",
+           "select string_agg(changed || ' ' || skipped, ',' order by at) from audit_log where "
+           "verb = 'undo'");
     expect(d, "done", "select t.done('n')");
     core_settle(c);
     expect(c, "", "select t.claim('m', 9)");
@@ -322,7 +325,42 @@ undo_waits_for_a_claim_under_way(void **state)
     core_check(c);
     PQfinish(c);
     PQfinish(d);
+}
+
+/* What the undo found before it had the lock does not count: meanwhile another act has changed the
+ * job, and a step has cut it. It is left alone, and handed out. */
+static void
+undo_decides_under_the_lock(void **state)
+{
+    PGconn *c = fresh("undo_locked"), *d = core_join("undo_locked"), *e = core_join("undo_locked"),
+           *f = core_join("undo_locked");
+
+    (void)state;
+    pg_run(c, "select t.failed('a'); select requeue(" ACT(1) ", 1, t.ids('a'))");
+    core_settle(c);
+    pg_run(d, "begin");
+    expect(d, "at priority 3", "select state from set_priority(" ACT(2) ", 1, t.ids('a'), 3)");
+    pg_send(e, "begin; select from scheduler where term = 0 for update"); /* the next in line */
+    pg_wait_blocked(f, e);
+    pg_send(c, "select undo(" ACT(3) ", 1, " ACT(1) ")");
+    pg_wait_blocked(f, c);
+    pg_run(d, "commit");
+    assert_string_equal(pg_finish(e), "");
+    core_settle(e);
+    expect(e, "1", "select count(*) from work_queue");
+    pg_run(e, "commit");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "changed by another action since",
+           "select rows -> 0 ->> 'why' from audit_batch where action = " ACT(3));
+    /* no take-over, which would look at every queue again */
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    core_check(c);
+    PQfinish(c);
+    PQfinish(d);
     PQfinish(e);
+    PQfinish(f);
 }
 
 int
@@ -337,7 +375,8 @@ main(void)
         cmocka_unit_test(undo_of_requeue_leaves_what_has_run),
         cmocka_unit_test(undo_of_queues),
         cmocka_unit_test(undo_of_schedules),
-        cmocka_unit_test(undo_waits_for_a_claim_under_way),
+        cmocka_unit_test(undo_leaves_a_claim_under_way_alone),
+        cmocka_unit_test(undo_decides_under_the_lock),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
