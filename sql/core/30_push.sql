@@ -160,15 +160,16 @@ language sql stable set search_path from current as $$
 $$;
 comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or same unique key unfinished';
 
-create or replace function push_withdraw(ids uuid[]) returns void
+create or replace function push_withdraw(ids uuid[], before boolean default false) returns void
 language sql set search_path from current as $$
     with d as (delete from queue q where q.id = any($1) returning q.queue, q.priority, q.state)
     insert into delta (queue, priority, ready, scheduled, blocked, pushed)
     select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
-           -count(*) filter (where state = 'blocked'), -count(*)
+           -count(*) filter (where state = 'blocked'), case when before then 0 else -count(*) end
     from d group by queue, priority
 $$;
-comment on function push_withdraw(uuid[]) is 'Takes back jobs that this very transaction pushed and that turned out to be finished already';
+comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this very transaction pushed and that turned out to be finished already; before = that an earlier '
+    'one pushed: their push stays counted, for it was in another minute';
 
 create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
 language plpgsql set search_path from current as $$

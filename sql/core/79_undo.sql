@@ -191,7 +191,7 @@ begin
                coalesce(array_agg(a.new) filter (where a.free and a.becomes is not null), '{}')
         into more, ids from a;
         rows := coalesce(rows, '[]') || coalesce(more, '[]');
-        perform push_withdraw(ids);
+        perform push_withdraw(ids, true);
     end if;
 end $$;
 comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, edit (with the payload that was there), priority or time';
@@ -221,7 +221,9 @@ begin
                d.max_tries, d.queue, d.kind, d.payload, d.body, d.payload_type, d.unique_key, d.run_after, (u.was ->> 'expires_at')::timestamptz,
                d.lease_timeout, d.run_timeout, d.error, error_key(d.error), d.origin_id, $1, d.concurrency_key
         from d join u on u.id = d.id join n on n.id = d.id order by d.queue, d.unique_key, n.seq
-        on conflict do nothing returning id)
+        on conflict do nothing returning id, queue, priority
+    ), p as ( -- the trigger counts them as pushed: they were pushed long ago
+        insert into delta (queue, priority, pushed) select queue, priority, -count(*) from i group by 1, 2)
     select coalesce((select jsonb_agg(jsonb_build_object('id', u.id, 'state', u.becomes, 'why', u.why)) from u), '[]'),
            (select count(*) from i), (select count(*) from u where u.becomes is not null)
     into rows, made, want;

@@ -327,6 +327,29 @@ undo_leaves_a_claim_under_way_alone(void **state)
     PQfinish(d);
 }
 
+/* A job is pushed once, however often it was cancelled and brought back. */
+static void
+undo_pushes_nothing(void **state)
+{
+    PGconn *c = fresh("undo_pushed");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c'); select cancel(" ACT(1) ", 1, t.ids('a,b,c'))");
+    pg_run(c, "select undo(" ACT(2) ", 1, " ACT(1) ")");
+    expect(c, "3", "select sum(pushed) from t.counts");
+    expect(c, "a,b,c", "select t.names('ready')");
+    core_settle(c);
+    expect(c, "a,b,c", "select t.claim('n', 3)");
+    pg_run(c, "select t.done('n', 'a'); select requeue(" ACT(
+                  3) ", 1, t.ids('a')); select undo(" ACT(4) ", 1, " ACT(3) ")");
+    expect(c, "4", "select sum(pushed) from t.counts"); /* the requeue did push */
+    expect(
+        c, "f",
+        "select exists (select from delta where pushed < 0 and at >= (select max(at) from audit))");
+    core_check(c);
+    PQfinish(c);
+}
+
 /* What the undo found before it had the lock does not count: meanwhile another act has changed the
  * job, and a step has cut it. It is left alone, and handed out. */
 static void
@@ -377,6 +400,7 @@ main(void)
         cmocka_unit_test(undo_of_schedules),
         cmocka_unit_test(undo_leaves_a_claim_under_way_alone),
         cmocka_unit_test(undo_decides_under_the_lock),
+        cmocka_unit_test(undo_pushes_nothing),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
