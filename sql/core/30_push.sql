@@ -55,7 +55,9 @@ language plpgsql security definer as $body$
 declare
     fault pg_catalog.text;
 begin
-    if not pg_catalog.pg_try_advisory_xact_lock_shared(1364481111, tg_relid::int) then -- somebody waits for work
+    -- somebody waits for work; quiet: this transaction is to be prepared, which none may be that has notified
+    if coalesce(pg_catalog.current_setting('queuetop.quiet', true), '') operator(pg_catalog.<>) 'on'
+       and not pg_catalog.pg_try_advisory_xact_lock_shared(1364481111, tg_relid::int) then
         perform pg_catalog.pg_notify(pg_catalog.concat('queuetop_', tg_relid), '');
     end if;
     insert into %1$I.delta (queue, priority, pushed, ready, min_seq, max_seq)
