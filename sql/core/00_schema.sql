@@ -75,6 +75,7 @@ insert into setting (name, value, note) values
     ('result_limit', '1048576', 'bytes of a result; complete refuses more (QT004)'),
     ('error_limit', '8192', 'characters of an error; more is cut'),
     ('trace_limit', '65536', 'characters of a trace; more is cut'),
+    ('max_queues', '100000', 'how many queues there may be; jobs of further names wait until there is room (raise it, or remove queues)'),
     ('node_late', '15 seconds', 'a node is late when its last heartbeat is older'),
     ('node_dead', '30 seconds', 'a node is dead when its last heartbeat is older'),
     ('node_keep', '1 day', 'how long a dead node is shown')

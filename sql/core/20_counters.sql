@@ -103,7 +103,12 @@ create table if not exists tick (
     hasty    boolean not null default false,
     after    timestamptz not null,
     mark_at  timestamptz not null,
-    day_at   timestamptz not null
+    day_at   timestamptz not null,
+    waiting  text[] not null default '{}',
+    place    text,
+    again    boolean not null default false,
+    settled  text,
+    patrol   text not null default ''
 );
 comment on table tick is 'Scheduler steps that did something; the newest row counts';
 comment on column tick.snapshot is 'The deltas that steps have seen so far';
@@ -116,6 +121,12 @@ comment on column tick.cut_at is 'When the last cut was made';
 comment on column tick.rate is 'Jobs claimed a second, about';
 comment on column tick.hasty is 'Some node works some queues only: these may run dry while others are full';
 comment on column tick.more is 'Jobs were left uncut';
+comment on column tick.waiting is 'Queues that may have uncut jobs, 500 at most: a cut of all queues looks at these, not at each that exists'
+    ' (a paused or limited queue is in none of these lists: what ends that writes a delta)';
+comment on column tick.place is 'More queues than that may have uncut jobs: all names are passed, some a step, and this was the last; NULL = no';
+comment on column tick.again is 'A queue was left with uncut jobs that waiting had no room for: the names are passed once more';
+comment on column tick.settled is 'After a take-over: every queue is looked at from its first job on, and these are done, up to this name; NULL = all';
+comment on column tick.patrol is 'Once a second the next hundred queues are looked at, whatever the lists say: up to this name';
 comment on column tick.after is 'Waiting jobs due until this time have been promoted';
 
 create table if not exists cursor (

@@ -44,28 +44,49 @@ comment on function read_deltas(tick) is 'The deltas since the last step: unknow
 
 create or replace function move_cursor(queues text[], priorities int[], lower bigint[], high bigint[]) returns void
 language sql set search_path from current as $$
-    with g as (select q, p + 1 as p, min(l) as l, max(h) as h from unnest(queues, priorities, lower, high) v (q, p, l, h) group by 1, 2)
+    with lane as (
+        select queue, priority + 1 as place, min(low) as low, max(high) as high
+        from unnest(queues, priorities, lower, high) v (queue, priority, low, high) group by 1, 2
+    ), moved as ( -- one row a queue: nothing may look at all the others for each
+        select queue, array_agg(place) as places, array_agg(low) as lows, array_agg(high) as highs from lane group by queue
+    )
     insert into cursor (queue, seq, high, low, chunk)
-    select v.q,
-           array(select least(c.seq[i], g.l) from generate_series(1, 10) i left join g on g.q = v.q and g.p = i order by i),
-           array(select greatest(c.high[i], c.seq[i], g.h) from generate_series(1, 10) i left join g on g.q = v.q and g.p = i order by i),
+    select m.queue,
+           array(select least(c.seq[i], m.lows[array_position(m.places, i)]) from generate_series(1, 10) i),
+           array(select greatest(c.high[i], c.seq[i], m.highs[array_position(m.places, i)]) from generate_series(1, 10) i),
            coalesce(c.low, 0), coalesce(c.chunk, 10)
-    from (select distinct q from g) v
-    left join lateral (select * from cursor c where c.queue = v.q order by n desc limit 1) c on true
+    from moved m
+    left join lateral (select * from cursor c where c.queue = m.queue order by n desc limit 1) c on true
 $$;
 comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are found again (those '
     'in leases are left out), and says up to where jobs may stand in leases. Under the scheduler lock only';
 
 create or replace function register(queues text[], priorities int[], seqs bigint[]) returns void
-language sql set search_path from current as $$
-    insert into queue_config (queue) select distinct unnest(queues) on conflict do nothing;
-    select move_cursor(queues, priorities, seqs, null);
-$$;
-comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known; their cursor starts before the first job seen';
+language plpgsql set search_path from current as $$
+declare
+    most constant int := 10000; -- of a step; what is put off comes again as deltas that count nothing
+    room bigint;
+begin
+    if cardinality($1) > most then
+        insert into delta (queue, priority, min_seq) select v.queue, v.priority, v.seq + 1
+        from unnest($1[most + 1:], $2[most + 1:], $3[most + 1:]) v (queue, priority, seq);
+    end if;
+    room := setting_int('max_queues') - (select count(*) from queue_config);
+    insert into queue_config (queue)
+    select v.queue from unnest($1[:most], $3[:most]) v (queue, seq)
+    where not exists (select from queue_config c where c.queue = v.queue)
+    group by v.queue order by min(v.seq) limit greatest(0, room)
+    on conflict do nothing;
+    perform move_cursor(array_agg(v.queue), array_agg(v.priority), array_agg(v.seq), null)
+    from unnest($1[:most], $2[:most], $3[:most]) v (queue, priority, seq) join queue_config c on c.queue = v.queue
+    having count(*) > 0;
+end $$;
+comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known, up to 10,000 a step; their cursor starts '
+    'before the first job seen. Beyond max_queues a name stays unknown, and its jobs wait';
 
-create or replace function cut(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
-    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
-language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+create or replace function cut(t tick, only_queues text[], whole boolean, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
+    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
     set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -99,7 +120,7 @@ begin
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
-                  and (only_queues is null or c.queue = any(only_queues))) y) z
+                  and c.queue = any(only_queues)) y) z
     ), a as materialized ( -- the next jobs of each queue and priority, up to need, the most urgent first
         select queue, priority, seqs, own, before, least(n, need - before)::int as n
         from (
@@ -142,31 +163,37 @@ begin
     )
     select coalesce((select sum(n) from made), 0), coalesce((select sum(free) from lq), 0),
            coalesce(least((select min(low) from lq), (select min(low) from made)), (select next from e)),
-           coalesce((select sum(weight) from q where free > 0 or queue in (select queue from made)), 0),
-           exists (select from q join made on made.queue = q.queue where made.n >= q.need)
-           or exists (select from q cross join generate_subscripts(q.seq, 1) i cross join lateral (
-                         select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                         and j.seq > q.seq[i] limit 1) j
-                      where need = 0 and not coalesce(hard, false)),
+           case when whole then (
+               select sum(c.weight) from queue_config c where c.queue in (select queue from lq union select queue from made)
+               and c.paused_at is null and c.max_running is null and c.rate is null
+               and c.queue not in (select queue from q where hard)) end,
+           (select array_agg(q.queue) from q left join made on made.queue = q.queue
+            where made.n >= q.need or need = 0 and not coalesce(hard, false)
+                  and exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
+                                  select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
+                                  and j.seq > q.seq[i] limit 1) j)),
            (select array_agg(queue) from (select queue from q where hard union select unnest(queues) from o) z)
-    into jobs, free_before, first, weights, more, hard;
+    into jobs, free_before, first, weights, remaining, hard;
     if hard is not null or late_queues is not null then
         h := cut_hard(t, coalesce(hard, '{}'), late_queues, late_priorities, late_from, late_to);
         jobs := jobs + h.jobs;
         first := least(first, h.first);
-        weights := weights + h.weights;
-        more := more or h.more;
+        weights := coalesce(weights, 0) + h.weights;
+        remaining := remaining || h.remaining;
     end if;
     free_jobs := free_before + jobs;
 end $$;
-comment on function cut(tick, text[], text[], int[], bigint[], bigint[]) is 'Cuts leases for all queues without limits: each backlogged '
-    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. only_queues: these alone';
+comment on function cut(tick, text[], boolean, text[], int[], bigint[], bigint[]) is 'Cuts leases for these queues, but those with limits: each backlogged '
+    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. whole: weights = of all '
+    'queues that wait now; remaining = of these queues, where more may be uncut';
 
 create or replace function cut_hard(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
-    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out more boolean)
-language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
+    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+declare
+    behind record;
 begin
     with e as materialized (
         select case when is_called then last_value + 100 else 100 end as next from lease_seq
@@ -198,7 +225,7 @@ begin
                 cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
                 left join lq on lq.queue = c.queue
                 where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
-                  and (only_queues is null or c.queue = any(only_queues))) y) z
+                  and c.queue = any(only_queues)) y) z
     ), x as materialized ( -- jobs that stand in leases, where a scan may meet them; in order, so that one is found by halving
         select l.queue, array_agg(u.seq order by u.seq) as seqs from l cross join unnest(l.seqs) u (seq)
         where l.queue = any(late_queues) or
@@ -272,23 +299,27 @@ begin
            coalesce(least((select min(lq.low) from lq), (select min(lease) from ins)),
                     (select next from e)),
            coalesce((select sum(weight) from q where free > 0 or queue in (select queue from c)), 0),
-           exists (select from c where fresh and not taken)
-           or exists (select from q left join got on got.queue = q.queue where case when need > 0
-                then coalesce(got.n, 0) >= need
-                else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
+           array(select queue from c where fresh and not taken
+                 union
+                 select q.queue from q left join got on got.queue = q.queue where case when need > 0
+                     then coalesce(got.n, 0) >= need
+                     else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
                          select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
                          and j.seq > q.seq[i] limit 1) j) end)
-    into jobs, free_before, first, weights, more;
+    into jobs, free_before, first, weights, remaining;
     free_jobs := free_before + jobs;
     if late_queues is not null then
-        perform move_cursor(array_agg(q), array_agg(p), array_agg(f - 1), null)
+        select array_agg(q) as q, array_agg(p) as p, array_agg(f - 1) as f into behind
         from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t)
         left join queue_config c on c.queue = v.q
         where c.paused_at is not null or c.max_running is not null or c.rate is not null or
               500 <= (select count(*) from (select from queue j where j.queue = q and j.priority = p::smallint
                       and j.state = 'ready' and j.seq between f and t limit 500) z)
         having count(*) > 0;
-        more := more or found; -- the next step comes for them
+        if found then
+            perform move_cursor(behind.q, behind.p, behind.f, null);
+            remaining := remaining || behind.q; -- the next step comes for them
+        end if;
     end if;
 end $$;
 comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues where something is unusual: late jobs, '

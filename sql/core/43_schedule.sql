@@ -163,23 +163,32 @@ language sql stable set search_path from current as
 $$ select (select system_identifier from meta) <> (select system_identifier from pg_control_system()) $$;
 comment on function moved() is 'Whether this is another cluster than the one that the counters were made in';
 
-create or replace function settle() returns void
-language plpgsql set search_path from current as $$
+create or replace function settle(inout after text, most int, out busy text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+declare
+    names text[];
 begin
-    if moved() then
-        perform recount();
-        return;
-    end if;
-    perform move_cursor(array_agg(c.queue), array_agg(i - 1), array_agg(j.seq - 1), null)
-    from queue_config q
-    cross join lateral (select * from cursor c where c.queue = q.queue order by n desc limit 1) c
-    cross join generate_series(1, 10) i
-    cross join lateral (select seq from queue j where j.queue = c.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                        order by seq limit 1) j
-    where j.seq <= c.seq[i]
-    having count(*) > 0;
+    names := array(select c.queue from queue_config c where c.queue > after order by c.queue limit most);
+    with begun as materialized ( -- queues with a ready job, running ones too
+        select n.queue, c.seq
+        from unnest(names) n (queue)
+        cross join lateral (select c.seq from cursor c where c.queue = n.queue order by c.n desc limit 1) c
+        where exists (select from queue j where j.queue = n.queue and j.state = 'ready')
+    ), lane as materialized (
+        select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at
+        from begun b cross join generate_series(1, 10) i
+        cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
+                            order by j.seq limit 1) j
+    ), lower as (
+        select move_cursor(array_agg(l.queue), array_agg(l.priority), array_agg(l.seq), null) from lane l
+        where l.at is null or l.seq < l.at having count(*) > 0
+    )
+    select array(select b.queue from begun b) from (select count(*) from lower) z into busy;
+    after := case when cardinality(names) = most then names[most] end;
 end $$;
-comment on function settle() is 'What a scheduler does when it takes over: looks at every queue from its first job on; in another cluster, counts anew';
+comment on function settle(text, int) is 'What a scheduler does when it has taken over: looks at every queue from its first job on, so many queues a step; '
+    'busy = those with ready jobs, after = up to which name it has come, NULL = all';
 
 create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int, out wait int)
 language plpgsql immutable set search_path from current as $$
@@ -223,10 +232,13 @@ create or replace function step_from(inout held text, out t tick)
 language plpgsql as $$
 begin
     select * into t from tick order by tick desc limit 1;
-    if held = 'taken' or held = 'once' and moved() then
+    if held in ('taken', 'once') and moved() then
+        perform recount();
         held := 'taken';
-        perform settle();
         select * into t from tick order by tick desc limit 1;
+    end if;
+    if held = 'taken' then
+        t.settled := coalesce(t.settled, ''); -- who had begun goes on: what takes long must come to its end
         t.more := true;
     end if;
     if t.at > clock_timestamp() + interval '1 s' then
@@ -255,33 +267,114 @@ begin
 end $$;
 comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
 
-create or replace function step_cut(t tick, inout new tick, which text[], late_queues text[], late_priorities int[], late_from bigint[],
-    late_to bigint[], out cut int, out wait_ms int, out wrote boolean)
+create or replace function pass_all(inout new tick)
+language plpgsql as $$
+begin
+    if new.place is null then
+        new.place := '';
+        new.again := false;
+        new.waiting := '{}';
+    else
+        new.again := true;
+    end if;
+    new.more := true;
+end $$;
+comment on function pass_all(tick) is 'For schedule(): too many queues wait to be listed, so the next cuts pass all names, some a step';
+
+create or replace function next_waiting(after text, looks int, most int, out queues text[], out upto text)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+declare
+    names text[] := array(select c.queue from queue_config c where c.queue > after order by c.queue limit looks);
+begin
+    queues := array(
+        select c.queue
+        from unnest(names) n (queue) join queue_config c on c.queue = n.queue
+        cross join lateral (select r.seq from cursor r where r.queue = c.queue order by r.n desc limit 1) r
+        where c.paused_at is null and c.max_running is null and c.rate is null
+          and exists (select from generate_subscripts(r.seq, 1) i cross join lateral (
+                          select from queue j where j.queue = c.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
+                          and j.seq > r.seq[i] limit 1) j)
+        order by c.queue limit most);
+    upto := case when cardinality(queues) = most then queues[most] when cardinality(names) = looks then names[looks] end;
+end $$;
+comment on function next_waiting(text, int, int) is 'The queues with uncut jobs among the next in the order of names, after this one: so many looks, at '
+    'most so many found. upto = where it ended, NULL = at the last name';
+
+create or replace function step_queues(inout new tick, woken text[], whole boolean, out queues text[])
+language plpgsql as $$
+declare
+    most constant int := 500;
+    part record;
+begin
+    queues := array(select distinct q from unnest(woken) q where q is not null);
+    if cardinality(queues) > most then
+        queues := '{}';
+        new := pass_all(new);
+    end if;
+    if whole and new.place is null then
+        queues := array(select unnest(queues) union select unnest(new.waiting));
+    elsif whole then
+        select * into part from next_waiting(new.place, 1000, greatest(50, least(most, new.want)));
+        queues := array(select unnest(queues) union select unnest(part.queues));
+        new.place := part.upto;
+        if new.place is null and new.again then
+            new.place := '';
+            new.waiting := '{}';
+            new.again := false;
+        end if;
+    end if;
+end $$;
+comment on function step_queues(tick, text[], boolean) is 'For schedule(): the queues that a cut looks at: those in which something has come up and, where all '
+    'are to be cut (whole), those that wait, or the next of all';
+
+create or replace function step_cut(t tick, inout new tick, woken text[], whole boolean, d record, out cut int, out wait_ms int, out wrote boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
+    queues text[];
+    left_names text[];
+    late record;
     c record;
     p record;
 begin
-    select * into c from cut(new, which, late_queues, late_priorities, late_from, late_to);
-    select * into p from pace(t, c.free_before, c.free_jobs, c.more);
+    select * into p from step_queues(new, woken, whole);
+    new := p.new;
+    queues := p.queues;
+    select array_agg(v.q) filter (where v.now) as q, array_agg(v.p) filter (where v.now) as p,
+           array_agg(v.f) filter (where v.now) as f, array_agg(v.t) filter (where v.now) as t,
+           array_agg(v.q) filter (where not v.now) as other_q, array_agg(v.p) filter (where not v.now) as other_p,
+           array_agg(v.f - 1) filter (where not v.now) as other_f
+    into late
+    from (select u.*, u.q = any(queues) as now
+          from unnest(d.late_queues, d.late_priorities, d.late_from, d.late_to) u (q, p, f, t)) v;
+    if late.other_q is not null then -- their turn comes
+        perform move_cursor(late.other_q, late.other_p, late.other_f, null);
+    end if;
+    select * into c from cut(new, queues, whole, late.q, late.p, late.f, late.t);
+    left_names := array(select w from unnest(new.waiting) w where w <> all(queues) union select unnest(c.remaining));
+    new.waiting := case when new.again then '{}' else left_names end;
+    if cardinality(new.waiting) > 500 then
+        new := pass_all(new);
+        new.waiting := '{}';
+    end if;
+    new.more := not whole and t.more or new.waiting <> '{}' or new.place is not null or new.settled is not null;
+    select * into p from pace(t, c.free_before, c.free_jobs, new.more);
     step_cut.cut := c.jobs;
     wait_ms := p.wait;
-    wrote := c.jobs > 0 or not c.more;
+    wrote := c.jobs > 0 or not new.more or whole and new.place is distinct from t.place;
     new.free := c.first;
     new.jobs := c.free_jobs;
     new.cut_at := clock_timestamp();
     new.rate := p.rate;
-    new.more := t.more or c.more;
-    if which is null then
+    if whole then
         new.weights := greatest(1, c.weights);
-        new.more := c.more;
         new.filled := c.free_jobs;
         new.want := greatest(new.want, p.want);
     end if;
 end $$;
-comment on function step_cut(tick, tick, text[], text[], int[], bigint[], bigint[]) is 'For schedule(): cuts these queues (NULL: all), and '
-    'notes in the tick what stands free then';
+comment on function step_cut(tick, tick, text[], boolean, record) is 'For schedule(): cuts what has come up (woken) and, if whole, what waits, and '
+    'notes in the tick what stands free then. d: what read_deltas() said';
 
 create or replace function step_limits(t tick, inout new tick, which text[], whole boolean, out cut int, out more boolean, out wrote boolean)
 language plpgsql as $$
@@ -311,9 +404,10 @@ create or replace function step_end(snapshot pg_snapshot, new tick) returns void
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at, limited_at, cron_at)
+    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at, limited_at, cron_at,
+                      waiting, place, again, settled, patrol)
     values ($1, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after, new.mark_at,
-            new.day_at, new.limited_at, new.cron_at);
+            new.day_at, new.limited_at, new.cron_at, new.waiting, new.place, new.again, new.settled, new.patrol);
 end $$;
 comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the next step goes on from';
 
@@ -338,7 +432,7 @@ declare
     due   timestamptz;
     cron  timestamptz; -- when schedules are to be looked at
     which text[]; -- queues in which something has come up
-    whole boolean; -- all queues are to be cut
+    whole boolean; -- all queues that wait are to be cut
     write boolean;
 begin
     active := held <> 'no';
@@ -368,6 +462,12 @@ begin
     if d.new_queues is not null then
         perform register(d.new_queues, d.new_priorities, d.new_seqs);
     end if;
+    if new.settled is not null then
+        select * into p from settle(new.settled, 2000);
+        new.settled := p.after;
+        which := which || p.busy;
+        write := true;
+    end if;
     -- what is due
     select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, d.lowest)
     order by run_after limit 1;
@@ -391,13 +491,16 @@ begin
     end if;
     wait_ms := coalesce($2, idle_wait());
     whole := must_cut(t, free) or held = 'taken';
-    if whole then
-        which := null;
-    elsif stolen > 0 then
+    if p.stolen is not null then -- a second is over
+        select * into p from next_waiting(new.patrol, 100, 100);
+        new.patrol := coalesce(p.upto, '');
+        which := which || nullif(p.queues, '{}');
+    end if;
+    if stolen > 0 then
         which := coalesce(which, '{}'); -- cuts nothing, counts the new leases
     end if;
     if whole or which is not null then
-        select * into p from step_cut(t, new, which, d.late_queues, d.late_priorities, d.late_from, d.late_to);
+        select * into p from step_cut(t, new, which, whole, d);
         new := p.new;
         cut := p.cut;
         wait_ms := p.wait_ms;
@@ -405,7 +508,7 @@ begin
     elsif d.n > 0 or t.more and free < t.jobs then
         wait_ms := 5;
     end if;
-    select * into p from step_limits(t, new, which, whole);
+    select * into p from step_limits(t, new, case when not whole then which end, whole);
     new := p.new;
     cut := cut + p.cut;
     write := write or p.wrote;
@@ -422,7 +525,7 @@ begin
         perform try_fold();
     end if;
     wait_ms := greatest(0, least(wait_ms, kept.wait_ms, case when due > now() then step_again(due) end, step_again(new.limited_at),
-                                 step_again(cron)));
+                                 step_again(cron), case when new.settled is not null then 0 end));
     return next;
 end $$;
 comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes what schedules are due for, promotes what is due, takes back expired leases, cuts new ones, folds the '

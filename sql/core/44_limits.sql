@@ -12,6 +12,7 @@
 -- Concurrency keys: a job with a key waits in state blocked; unblock() makes it ready while its key has room.
 
 create index if not exists queue_config_limited on queue_config (queue) where rate is not null or max_running is not null;
+create index if not exists queue_config_weight on queue_config (weight); -- do they differ? Each cut asks for the least and the most
 
 alter table tick add column if not exists limited_at timestamptz;
 comment on column tick.limited_at is 'When the next token is there for a job that waits: queues with limits are looked at again';

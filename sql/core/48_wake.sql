@@ -134,9 +134,9 @@ begin
         cross join lateral (select * from cursor c where c.queue = q.queue order by c.n desc limit 1) c
     ), ticked as (
         insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
-                          limited_at, cron_at)
+                          limited_at, cron_at, waiting, place, again, settled, patrol)
         values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, least(t.after, r.after), t.mark_at, t.day_at,
-                t.limited_at, t.cron_at)
+                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol)
     )
     select array_agg(lease) from w into leases;
     state := case when leases is null then 'nothing' else 'taken' end;

@@ -149,6 +149,7 @@ begin
     for lost in
         insert into queue_config (queue) select distinct c.queue from counter c
         where c.fold = f.fold and c.error_key is null and not exists (select from queue_config q where q.queue = c.queue)
+        limit greatest(0, least(1000, setting_int('max_queues') - (select count(*) from queue_config)))
         on conflict do nothing returning queue
     loop
         raise log 'queuetop: queue %: it had no row in queue_config; it has the standard settings now', to_json(lost);

@@ -1,0 +1,208 @@
+/*
+ * Many queues, one a customer say: what a step costs follows what it has to do, never how many
+ * queues there are; what is too much for a step is done in portions, each of them kept; and their
+ * number is bounded. All is measured in processor time, pages and rows, so that no other load
+ * changes it.
+ */
+#include "tests/sql/core.h"
+
+static const char words[] =
+    "create function t.spent() returns bigint language sql volatile as $$" /* ns on a processor */
+    " select split_part(pg_read_file('/proc/self/schedstat', 0, 100), ' ', 1)::bigint $$;"
+    "create function t.pages(ask text) returns bigint language plpgsql as $$ declare j json; begin"
+    " execute 'explain (analyze, buffers, format json) ' || ask into j; return "
+    "(j #>> '{0,Plan,Shared Hit Blocks}')::bigint + (j #>> '{0,Plan,Shared Read Blocks}')::bigint;"
+    " end $$;"
+    "create function t.pushed(n int) returns void language sql as $$"
+    " insert into queue (queue, payload) select 'q' || to_char(i, 'FM000000'), '{}' from "
+    "generate_series(1, n) i $$;"
+    /* each step in a transaction of its own; the jobs are claimed and finished between */
+    "create procedure t.work_off() language plpgsql as $$ declare h record; rest int := 0; begin"
+    " while rest < 5 or (select more from tick order by tick desc limit 1) loop rest := rest + 1;"
+    "  update tick set cut_at = cut_at - interval '1 s' where tick = (select max(tick) from tick);"
+    "  perform schedule('test'); commit;"
+    "  loop select array_agg(lease) l, array_agg(version) v, array_agg(seq) s into h"
+    "    from claim('w', 500); exit when h.l is null; rest := 0;"
+    "   perform complete('w', h.l, h.v, h.s, null::timestamptz[], null::bytea[]); commit;"
+    "  end loop; end loop; end $$;";
+
+static PGconn *
+fresh(const char *database)
+{
+    PGconn *c = core_new(database);
+
+    pg_run(c, words);
+    return c;
+}
+
+/* Processor time of the steps that make n new queues known. */
+static int64_t
+first_steps(int n)
+{
+    PGconn *c = fresh("first");
+
+    pg_run(c, "select t.pushed(%d)", n);
+    int64_t was = pg_int(c, "select t.spent()");
+    do
+        pg_run(c, "select schedule('test')");
+    while (pg_int(c, "select count(*) from queue_config") < n);
+    int64_t spent = pg_int(c, "select t.spent()") - was;
+    PQfinish(c);
+    pg_run(c = pg_connect(pg_dsn("postgres")), "drop database first");
+    PQfinish(c);
+    return spent;
+}
+
+/* Four times as many queues: four times the work, not sixteen times. */
+static void
+new_queues_cost_what_they_are(void **state)
+{
+    (void)state;
+    int64_t few = first_steps(750);
+    int64_t many = first_steps(3000);
+    assert_true(many < 8 * few);
+}
+
+/* Pages of a step that cuts 400 jobs of a queue, beside so many queues with nothing to do. How much
+ * a step cuts follows what it has seen before: that is set, so that the same work is measured. */
+static int64_t
+step_beside(int idle)
+{
+    PGconn *c = fresh("beside");
+
+    pg_run(c, "select t.pushed(%d)", idle);
+    pg_run(c, "call t.work_off()");
+    pg_run(c, "select t.many('busy', 'b', 1000)");
+    core_settle(c);
+    pg_run(c, "vacuum");
+    pg_run(c, "select t.claim('w', 500); update tick set mark_at = 'infinity', cut_at = "
+              "now() - interval '1 min', want = 400, weights = 1, rate = 0, filled = 0, free = 0, "
+              "jobs = 0; update fold set at = now(), ms = 1000000"); /* no fold */
+    int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
+    expect(c, "400", "select sum(cardinality(seqs)) from work_queue where lock_key is null");
+    PQfinish(c);
+    pg_run(c = pg_connect(pg_dsn("postgres")), "drop database beside");
+    PQfinish(c);
+    return pages;
+}
+
+static void
+idle_queues_cost_nothing(void **state)
+{
+    (void)state;
+    int64_t few = step_beside(50);
+    int64_t many = step_beside(12000);
+    assert_in_range(many, 1, few + 200);
+}
+
+/* More names than a step takes: those of the first step stay known when the next one is cancelled,
+ * and every job is handed out once. */
+static void
+names_come_in_portions(void **state)
+{
+    PGconn *c = fresh("portions");
+
+    (void)state;
+    pg_run(c, "select t.pushed(12000)");
+    pg_run(c, "select schedule('test')");
+    expect(c, "10000", "select count(*) from queue_config");
+    pg_run(c, "begin; select schedule('test'); rollback");
+    expect(c, "10000", "select count(*) from queue_config");
+    pg_run(c, "select schedule('test')");
+    expect(c, "12000", "select count(*) from queue_config");
+    pg_run(c, "call t.work_off()");
+    expect(c, "12000 0",
+           "select concat_ws(' ', (select count(distinct queue) from history), (select "
+           "count(*) from queue))");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Who takes over looks at every queue, some a step: it goes on where a cancelled step began. */
+static void
+a_take_over_comes_in_portions(void **state)
+{
+    PGconn *c = fresh("over");
+
+    (void)state;
+    pg_run(c, "select t.pushed(4500)");
+    pg_run(c, "call t.work_off()");
+    pg_run(c, "select t.many('q000001', 'a', 3), t.many('q004500', 'z', 3)");
+    core_settle(c);
+    /* as if the cursors had been wrong: nothing but a take-over finds these */
+    pg_run(c, "delete from work_queue; update scheduler set until = '-infinity' where term > 0");
+    pg_run(c, "select schedule('other')");
+    expect(c, "q002000", "select settled from tick order by tick desc limit 1");
+    pg_run(c, "begin; select schedule('other'); rollback");
+    pg_run(c, "select schedule('other')");
+    expect(c, "q004000", "select settled from tick order by tick desc limit 1");
+    expect(c, "0", "select count(*) from work_queue where queue = 'q004500'");
+    pg_run(c, "select schedule('other')");
+    expect(c, "t", "select settled is null from tick order by tick desc limit 1");
+    expect(c, "3 3",
+           "select string_agg(n::text, ' ') from (select sum(cardinality(seqs)) as n from "
+           "work_queue group by queue) z");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Thousands wait at once: all are passed in turn, some a cut, and none is left out. */
+static void
+many_wait_at_once(void **state)
+{
+    PGconn *c = fresh("many");
+
+    (void)state;
+    pg_run(c, "select t.pushed(1500); select t.pushed(1500); select t.pushed(1500)");
+    pg_run(c, "insert into queue_config (queue, chunk) select distinct queue, 1 from queue");
+    pg_run(c, "call t.work_off()");
+    expect(c, "1500 3 3 0",
+           "select concat_ws(' ', count(*), min(n), max(n), (select count(*) from queue)) from "
+           "(select count(*) as n from history group by queue) z");
+    expect(c, "t",
+           "select waiting = '{}' and place is null and not more from tick order by tick "
+           "desc limit 1");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Beyond the bound a name waits, and delays nobody; with more room its jobs come. */
+static void
+the_number_is_bounded(void **state)
+{
+    PGconn *c = fresh("bounded");
+
+    (void)state;
+    pg_run(c, "update setting set value = '5' where name = 'max_queues'; select t.pushed(8)");
+    pg_run(c, "call t.work_off()");
+    expect(c, "5 5 3",
+           "select concat_ws(' ', (select count(*) from queue_config), (select count(*) "
+           "from history), (select count(*) from queue))");
+    pg_run(c, "select t.many('q000001', 'more', 10)");
+    pg_run(c, "call t.work_off()");
+    expect(c, "15", "select count(*) from history");
+    pg_run(c, "update setting set value = '7' where name = 'max_queues'");
+    core_ten_seconds(c);
+    pg_run(c, "select schedule('test'); select keep_books()");
+    pg_run(c, "call t.work_off()");
+    expect(c, "7 17",
+           "select concat_ws(' ', (select count(*) from queue_config), (select count(*) "
+           "from history))");
+    core_check(c);
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_queues_cost_what_they_are),
+        cmocka_unit_test(idle_queues_cost_nothing),
+        cmocka_unit_test(names_come_in_portions),
+        cmocka_unit_test(a_take_over_comes_in_portions),
+        cmocka_unit_test(many_wait_at_once),
+        cmocka_unit_test(the_number_is_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, core_setup, core_teardown);
+}
