@@ -12,8 +12,9 @@
 
 create sequence if not exists job_seq as bigint;
 comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, so that old tokens miss it';
--- Steps of 100: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim).
-create sequence if not exists lease_seq as bigint increment 100 start 100;
+-- Steps of 200: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim); what has to come
+-- before a free lease gets one of the hundred numbers before that (see cut_front).
+create sequence if not exists lease_seq as bigint increment 200 start 200;
 
 create table if not exists queue (
     id            uuid not null,

@@ -48,22 +48,22 @@ end $$;
 comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over, or slept';
 
 -- Living leases, however many dead rows lie around: from the mark on, and the listed older ones with the parts that
--- were split off them (base + 1 to base + 99).
+-- were split off them (base + 1 to base + 99) and what was put before the next (base + 100 to base + 199).
 -- The mark is a value and the older ones are read one by one, so that no plan can begin with all leases.
 create or replace view live as
 select w.* from work_queue w where w.lease >= (select mark from mark order by n desc limit 1)
 union all
 select w.* from unnest((select older from mark order by n desc limit 1)) o
-cross join lateral (select w.* from work_queue w where w.lease between o and o + 99 offset 0) w;
+cross join lateral (select w.* from work_queue w where w.lease between o and o + 199 offset 0) w;
 comment on view live is 'All rows of work_queue, read without wading through dead ones';
 
 create or replace function mark_leases() returns void
 language sql set search_path from current as $$
-    with l as materialized (select lease / 100 * 100 as base from live group by 1),
-    r as (select base, (case when is_called then last_value + 100 else 100 end - base) / 100 as span,
+    with l as materialized (select lease / 200 * 200 as base from live group by 1),
+    r as (select base, (case when is_called then last_value + 200 else 200 end - base) / 200 as span,
                  row_number() over (order by base desc) as rank from l, lease_seq),
     m as (select coalesce(min(base) filter (where span <= 16 * rank + 500),
-                          (select case when is_called then last_value + 100 else 100 end from lease_seq)) as mark from r),
+                          (select case when is_called then last_value + 200 else 200 end from lease_seq)) as mark from r),
     n as (select mark, coalesce((select array_agg(base order by base) from l where base < mark), '{}') as older from m)
     insert into mark (mark, older) select mark, older from n
     where (mark, older) is distinct from (select (o.mark, o.older) from mark o order by n desc limit 1)

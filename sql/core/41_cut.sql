@@ -84,6 +84,78 @@ end $$;
 comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known, up to 10,000 a step; their cursor starts '
     'before the first job seen. Beyond max_queues a name stays unknown, and its jobs wait';
 
+-- The line of free leases is claimed in the order of their numbers. Where it is longer than a tenth of a second of work, the first
+-- job of a queue that had nothing to do, and jobs more urgent than what stands free of their own queue, do not wait at its
+-- end: each gets a lease of its own with a number before the first (the 50 numbers before it), or before the first free lease of the
+-- same queue that is less urgent (the 50 before these). A queue is idle if nothing of it runs either, so one that pushes all the time
+-- cannot stay in front. A number may come twice: the version says which one is meant.
+create or replace function cut_front(inout t tick, woken text[], out jobs int)
+language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    first bigint;
+begin
+    jobs := 0;
+    if t.jobs <= 0.1 * t.rate or t.jobs = 0 or cardinality(woken) > 100 then
+        return;
+    end if;
+    with free as materialized (
+        select lease, queue, priority from work_queue where lease >= t.free and lock_key is null
+    ), comer as materialized (
+        select c.queue, r.seq, r.high, r.low, r.chunk, nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
+               nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
+               not exists (select from free f where f.queue = c.queue) and not exists (select from live l where l.queue = c.queue) as idle
+        from (select distinct unnest(woken) as queue) n join queue_config c on c.queue = n.queue
+        cross join lateral (select * from cursor r where r.queue = c.queue order by r.n desc limit 1) r
+        where c.paused_at is null and c.max_running is null and c.rate is null
+          and not exists (select from unnest(r.seq, r.high) v (a, b) where b > a) -- a lowered cursor is cut_hard's
+    ), job as materialized (
+        select q.*, j.priority, j.job, coalesce(j.lease_timeout, q.lease_timeout) as lease_time, j.before
+        from comer q cross join lateral (
+            select p.priority, j.seq as job, j.lease_timeout,
+                   (select min(f.lease) from free f where (q.idle or f.queue = q.queue and f.priority > p.priority) and f.lease % 200 = 0) as before
+            from (select (i - 1)::smallint as priority, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
+            cross join lateral (
+                select j.seq, j.lease_timeout from queue j
+                where j.queue = q.queue and j.priority = p.priority and j.state = 'ready' and j.seq > p.at
+                order by j.seq limit case when q.idle then 1 else 50 end) j
+            order by p.priority, j.seq limit case when q.idle then 1 else 50 end) j
+        where j.before is not null
+    ), place as materialized ( -- behind those that stand there
+        select j.*, b.low + row_number() over (partition by j.before, j.idle order by j.priority, j.job) as lease, b.high as most
+        from job j
+        cross join lateral (select j.before - case when j.idle then 51 else 101 end as start) s
+        cross join lateral (
+            select coalesce((select max(w.lease) from work_queue w where w.lease > s.start and w.lease <= s.start + 50), s.start) as low,
+                   s.start + 50 as high) b
+    ), ins as (
+        insert into work_queue (lease, queue, priority, seqs, lease_time, max_tries, history, run_timeout, version)
+        select p.lease, p.queue, p.priority, array[p.job], p.lease_time, p.max_tries, p.history, p.run_timeout,
+               (pg_current_xact_id()::text::numeric % 2000000000)::int
+        from place p where p.lease <= p.most
+        returning lease, queue, priority, seqs[1] as job
+    ), lane as materialized (
+        select queue, array_agg(priority + 1) as places, array_agg(job) as cuts, min(low) as low
+        from (select queue, priority, max(job) as job, min(lease) as low from ins group by 1, 2) z group by 1
+    ), cur as (
+        insert into cursor (queue, seq, high, low, chunk)
+        select q.queue, array(select greatest(q.seq[i], l.cuts[array_position(l.places, i)]) from generate_series(1, 10) i),
+               array(select greatest(q.high[i], l.cuts[array_position(l.places, i)]) from generate_series(1, 10) i),
+               case when q.idle then l.low else least(q.low, l.low) end, q.chunk
+        from comer q join lane l on l.queue = q.queue
+    )
+    select count(*), min(ins.lease) from ins into jobs, first;
+    if jobs > 0 then
+        t.free := least(t.free, first);
+        insert into mark (mark, older) -- they are to be among the living
+        select first / 200 * 200, array(select o from unnest(m.older) o where o < first / 200 * 200)
+        from (select * from mark order by n desc limit 1) m where m.mark > first;
+    end if;
+end $$;
+comment on function cut_front(tick, text[]) is 'Where much stands free, the first job of a queue that was idle and jobs more urgent than what is free of their '
+    'queue get leases in front. Under the scheduler lock';
+
 create or replace function cut(t tick, only_queues text[], whole boolean, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
     out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
@@ -94,7 +166,7 @@ declare
     h    record;
 begin
     with e as materialized (
-        select case when is_called then last_value + 100 else 100 end as next from lease_seq
+        select case when is_called then last_value + 200 else 200 end as next from lease_seq
     ), lq as materialized (
         select queue, sum(cardinality(seqs))::int as free, min(lease) as low
         from work_queue where lease >= t.free and lock_key is null group by queue
@@ -196,7 +268,7 @@ declare
     behind record;
 begin
     with e as materialized (
-        select case when is_called then last_value + 100 else 100 end as next from lease_seq
+        select case when is_called then last_value + 200 else 200 end as next from lease_seq
     ), l as materialized (
         select lease, queue, lock_key is null as free, seqs from live
     ), lq as materialized (

@@ -496,15 +496,20 @@ begin
         new.patrol := coalesce(p.upto, '');
         which := which || nullif(p.queues, '{}');
     end if;
+    if which is not null then
+        select * into p from cut_front(new, which);
+        new := p.t;
+        cut := p.jobs;
+    end if;
     if stolen > 0 then
         which := coalesce(which, '{}'); -- cuts nothing, counts the new leases
     end if;
     if whole or which is not null then
         select * into p from step_cut(t, new, which, whole, d);
         new := p.new;
-        cut := p.cut;
+        write := write or p.wrote or cut > 0;
+        cut := cut + p.cut;
         wait_ms := p.wait_ms;
-        write := write or p.wrote;
     elsif d.n > 0 or t.more and free < t.jobs then
         wait_ms := 5;
     end if;

@@ -186,7 +186,7 @@ begin
                array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
                      left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
                coalesce(q.low, (select min(ins.lease) from ins where ins.queue = q.queue),
-                        (select case when is_called then last_value + 100 else 100 end from lease_seq)), q.measured
+                        (select case when is_called then last_value + 200 else 200 end from lease_seq)), q.measured
         from q join lanes on lanes.queue = q.queue
     ), old as (
         delete from bucket x using b where x.queue = b.queue and x.n = b.n and (b.changed or b.queue in (select queue from ins))

@@ -235,10 +235,10 @@ expired_jobs_are_left_out(void **state)
     core_settle(c);
     pg_run(c, "update queue set expires_at = now() - interval '1 ms' where payload->>'name' in "
               "('a', 'b', 'd')");
-    expect(c, "|c", "select t.next('n', null, 4)");
-    expect(c, "|e,f", "select t.next('n', 'c', 2)");
-    expect(c, "|x1,x2,x3", "select t.next('n', 'e,f', 3)");
-    expect(c, "|", "select t.next('n', 'x1,x2,x3', 3)");
+    expect(c, "|x1,c", "select t.next('n', null, 4)"); /* x was idle: in front */
+    expect(c, "|e,f", "select t.next('n', 'x1,c', 3)");
+    expect(c, "|x2,x3", "select t.next('n', 'e,f', 3)");
+    expect(c, "|", "select t.next('n', 'x2,x3', 3)");
     expect(c, "0", "select count(*) from work_queue where lock_key is not null");
     PQfinish(c);
 }

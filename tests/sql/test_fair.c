@@ -255,6 +255,44 @@ leases_follow_the_weights(void **state)
     PQfinish(c);
 }
 
+/* Sixty slow jobs stand cut, one runs. An urgent job of their queue and one of a queue with nothing
+ * to do are the next two; so is another's while that one runs, but the second of a queue of which
+ * one waits in front stays at the end. */
+static void
+urgent_means_now(void **state)
+{
+    PGconn *c = core_new("urgent");
+
+    (void)state;
+    pg_run(c, "update tick set want = 60; select t.many('a', 'a', 60)");
+    core_settle(c);
+    core_second(c);
+    core_settle(c);
+    expect(c, "t", "select sum(cardinality(seqs)) >= 40 from work_queue where lock_key is null");
+    expect(c, "a1", "select t.claim('w', 1)");
+    pg_run(c, "update tick set rate = 1, mark_at = 'infinity'");
+    pg_run(c, "select t.push('b', 'b1'), t.push('a', 'now', 0)");
+    pg_run(c, "select schedule('test')");
+    expect(c, "b1,now",
+           "select string_agg(n, ',' order by n) from (select t.claim('w', 1) as n from "
+           "generate_series(1, 2)) z");
+    pg_run(
+        c,
+        "select t.push('c', 'c1'); select schedule('test'); select t.push('c', 'c2'), t.push('b', "
+        "'b2'); select schedule('test')");
+    expect(c, "c1", "select t.claim('w', 1)");
+    expect(c, "a2", "select t.claim('w', 1)");
+    core_check(c);
+    pg_run(c, "select t.done('w')");
+    for (int i = 0; i < 10; i++) {
+        core_settle(c);
+        pg_run(c, "select t.claim('w', 10, queues => '{a,b,c}'); select t.done('w')");
+    }
+    expect(c, "0", "select count(*) from queue");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -267,6 +305,7 @@ main(void)
         cmocka_unit_test(small_leases_where_weights_differ),
         cmocka_unit_test(little_is_kept_ready),
         cmocka_unit_test(leases_follow_the_weights),
+        cmocka_unit_test(urgent_means_now),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
