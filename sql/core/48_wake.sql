@@ -260,6 +260,8 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
     got    boolean;
+    rows   int;
+    at     timestamptz; -- of the hand-out
     l      record;
     s      record;
 begin
@@ -276,6 +278,7 @@ begin
     for round in 1 .. 2 loop
         select * into l from look($1, $2, $3, $4, $5, not direct);
         if l.state = 'taken' then
+            at := clock_timestamp();
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
                    j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), w.lease, -1, 0
@@ -283,11 +286,13 @@ begin
             cross join lateral (
                 select j.* from queue j
                 where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq offset 0) j
+                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+                  and (j.expires_at > at) is not false offset 0) j
             where w.lease = any(l.leases) order by w.lease, j.seq;
-            got := found;
-            if not got then
-                perform drop_missing(l.leases); -- somebody deleted them by hand just now
+            get diagnostics rows = row_count;
+            got := rows > 0;
+            if rows < (select sum(cardinality(w.seqs)) from work_queue w where w.lease = any(l.leases)) then
+                perform drop_missing(l.leases, at); -- somebody deleted them by hand just now, or their time was over
             end if;
         else
             return query select c.*, -1, 0 from claim($1, $2, $3, $4, $5) c where l.state <> 'nothing';

@@ -103,6 +103,31 @@ in_batches(void **state)
     PQfinish(c);
 }
 
+/* Over between the look and the hand-out of a worker that waits: a trigger stands for the time. */
+static void
+over_while_it_is_handed_out(void **state)
+{
+    PGconn *c = core_new("expiry_handed");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'x')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 1); select t.done('n')");
+    core_settle(c);
+    pg_run(c, "create function t.over() returns trigger language plpgsql as $$ begin update queue "
+              "set expires_at = now() - interval '1 ms' where payload->>'name' = 'a'; return null; "
+              "end $$; create trigger over after insert on work_queue for each statement execute "
+              "function t.over()");
+    pg_run(c, "select t.push('q', 'a,b')");
+    expect(c, "b", "select string_agg(payload->>'name', ',') from claim_or_wait('n', 9)");
+    expect(c, "1", "select cardinality(seqs) from work_queue");
+    pg_run(c, "drop trigger over on work_queue; update lane set expire_at = '-infinity'");
+    pg_run(c, "select t.step()");
+    expect(c, "a cancelled,x completed", "select t.finished()");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -110,6 +135,7 @@ main(void)
         cmocka_unit_test(wherever_they_wait),
         cmocka_unit_test(nobody_is_waited_for),
         cmocka_unit_test(in_batches),
+        cmocka_unit_test(over_while_it_is_handed_out),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
