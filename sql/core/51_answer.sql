@@ -188,6 +188,8 @@ create or replace function complete_leases(node text, leases bigint[], versions 
     out held bigint[], out done bigint[])
 language plpgsql as $$
 #variable_conflict use_column
+declare
+    moved bigint[];
 begin
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
     with g as materialized (
@@ -196,11 +198,11 @@ begin
     ), w as (
         delete from work_queue w using g
         where w.lease = g.lease and w.version = g.version and w.lock_key = $1 and (w.seqs = g.seqs or w.seqs <@ g.seqs)
-        returning w.queue, w.priority, w.seqs, w.scattered, w.started, w.history,
+        returning w.lease, w.version, w.queue, w.priority, w.seqs, w.scattered, w.started, w.history,
             w.seqs = g.seqs as same, -- then a job's place in it is found by halving
             g.seqs as said, g.began, g.results
     ), x as materialized (
-        select q.ctid as at, q.seq, w.history,
+        select q.ctid as at, q.seq, w.lease, w.history,
                case when $5 is null then w.started
                     else least(now(), greatest(w.began[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end],
                                                w.started)) end as began,
@@ -209,7 +211,7 @@ begin
         from w cross join lateral ranges(w.seqs, w.scattered) r
         cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
             and q.state = 'ready' and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
-    ), j as ( -- a job that somebody has just changed has another state or seq
+    ), j as ( -- not one that somebody has changed since this statement began: it has moved
         delete from queue q using x where q.ctid = x.at and q.seq = x.seq and q.state = 'ready'
         returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
             q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout, x.history, x.began, x.result
@@ -225,8 +227,23 @@ begin
         insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
         select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
         from j group by queue, priority
+    ), m as materialized ( -- those get their lease back
+        select x.lease, array_agg(x.seq order by x.seq) as seqs from x
+        where (select count(*) from x) > (select count(*) from j) and x.seq <> all(array(select seq from j)) group by x.lease
+    ), back as (
+        insert into work_queue (lease, version, lock_key, lock_timeout, started, queue, priority, seqs, history)
+        select m.lease, w.version + 1, $1, now(), w.started, w.queue, w.priority, m.seqs, w.history from m join w on w.lease = m.lease
     )
-    select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s) into done, held;
+    select (select array_agg(seq) from j), (select array_agg(s) from w, unnest(w.seqs) s), (select array_agg(s) from m, unnest(m.seqs) s)
+    into done, held, moved;
+    if moved is not null then
+        done := done || array(
+            select r.seq from (select array_agg(lease) as l, array_agg(version + 1) as n, array_agg(seq) as s, array_agg(began) as b,
+                                      array_agg(result) as t
+                               from unnest($2, $3, $4, $5, $6) v (lease, version, seq, began, result) where seq = any(moved)) v,
+                              complete_rest($1, v.l, v.n, v.s, v.b, v.t) r
+            where r.outcome = 'done');
+    end if;
 end $$;
 comment on function complete_leases(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_one() for several whole leases in one statement';
 

@@ -190,6 +190,34 @@ same_answer_twice_at_once(void **state)
     end_race(&r);
 }
 
+/* An operator asks for the end of jobs, or lets them go, while the answer for several leases comes:
+ * what was locked is looked at again, and no job stays behind in no lease. */
+static void
+ask_for_the_end_then_complete(void **state)
+{
+    PGconn *c = core_new("ask_complete");
+    struct race r = {c, core_join("ask_complete"), core_join("ask_complete")};
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b'), t.push('r', 'c')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 9)");
+    expect(c, "2 3", "select concat_ws(' ', count(*), sum(cardinality(seqs))) from work_queue");
+    pg_run(r.first, "begin");
+    expect(r.first, "2",
+           "select count(*) from cancel(gen_random_uuid(), 1, array(select id from queue where "
+           "payload->>'name' in ('b', 'c'))) where why is not null");
+    second_says(&r, "select t.done('n', 'a,b,c')", "done,done,done");
+    expect(c, "a completed,b completed,c completed", "select t.finished()");
+    pg_run(c, "select t.push('q', 'd,e'), t.push('r', 'f')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 9)");
+    pg_run(r.first, "begin; update queue set max_tries = 7");
+    second_says(&r, "select t.done('n', 'd,e,f')", "done,done,done");
+    expect(c, "0", "select count(*) from queue");
+    end_race(&r);
+}
+
 /* Given up halfway: the other's answer counts. */
 static void
 rolled_back_answer(void **state)
@@ -257,12 +285,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steal_then_late_complete),  cmocka_unit_test(late_complete_then_steal),
-        cmocka_unit_test(extend_then_steal),         cmocka_unit_test(steal_then_extend),
-        cmocka_unit_test(steal_then_fail),           cmocka_unit_test(give_back_then_complete),
-        cmocka_unit_test(complete_then_give_back),   cmocka_unit_test(neighbours_at_once),
-        cmocka_unit_test(same_answer_twice_at_once), cmocka_unit_test(rolled_back_answer),
-        cmocka_unit_test(split_then_claim),          cmocka_unit_test(two_steps_at_once),
+        cmocka_unit_test(steal_then_late_complete),
+        cmocka_unit_test(late_complete_then_steal),
+        cmocka_unit_test(extend_then_steal),
+        cmocka_unit_test(steal_then_extend),
+        cmocka_unit_test(steal_then_fail),
+        cmocka_unit_test(give_back_then_complete),
+        cmocka_unit_test(complete_then_give_back),
+        cmocka_unit_test(neighbours_at_once),
+        cmocka_unit_test(same_answer_twice_at_once),
+        cmocka_unit_test(rolled_back_answer),
+        cmocka_unit_test(ask_for_the_end_then_complete),
+        cmocka_unit_test(split_then_claim),
+        cmocka_unit_test(two_steps_at_once),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
