@@ -25,6 +25,7 @@ release(struct db *db)
     connect_free(db);
     free(db->app_name);
     free(db->schema);
+    free(db->attrs);
     free(db->host);
     free(db->name);
     free(db->user);

@@ -193,6 +193,8 @@ give_up(struct db *db)
              db->user);
         memcpy(e.sqlstate, "28P01", 6);
     }
+    if (e.kind == ERR_CONN && db->is_locked && !db->once)
+        fail_in(&e, "waiting for a server that takes changes");
     db_broken(db, &e);
 }
 
@@ -212,6 +214,8 @@ open_targets(struct db *db)
     keywords_add(&k, "host", hosts.data);
     keywords_add(&k, "hostaddr", addrs.data);
     keywords_add(&k, "port", ports.data);
+    keywords_add(&k, "target_session_attrs", writable_attrs(db, a->ntargets));
+    db->has_others = a->ntargets > 1;
     db->conn = PQconnectStartParams(k.names, k.values, 0);
     buf_free(&hosts);
     buf_free(&addrs);
@@ -277,10 +281,16 @@ connect_start(struct db *db)
 static void
 is_up(struct db *db)
 {
+    struct err e;
+
     PQsetErrorVerbosity(db->conn, PQERRORS_DEFAULT);
     where_set_host(db, PQhost(db->conn) ? PQhost(db->conn) : "", PQport(db->conn));
     where_set(&db->name, PQdb(db->conn));
     where_set(&db->user, PQuser(db->conn));
+    if (!writable_is_up(db, &e)) {
+        db_broken(db, &e);
+        return;
+    }
     db->last_err = (struct err){.kind = ERR_NONE};
     connect_forget(db);
     db_set_timer(db, 0);

@@ -146,6 +146,7 @@ hosts_find(struct db *db)
     where_set_host(db, shown, a->hosts[0].port);
     where_set(&db->name, option_value(options, "dbname"));
     where_set(&db->user, option_value(options, "user"));
+    where_set(&db->attrs, option_value(options, "target_session_attrs"));
     options_free(options);
     PQfinish(conn);
 }

@@ -251,20 +251,55 @@ pipeline_send(struct db *db, struct call *c)
 
 /* --- the end of a call --- */
 
+/* The call is answered, in full; nothing of it was done. The next one goes to another connection.
+ */
+static void
+leave_read_only(struct db *db)
+{
+    struct db_reply *reply = &db->flight.call->reply;
+    struct err e;
+
+    writable_err(db, &reply->err);
+    reply->failed_at = -1;
+    db->is_locked = true;
+    e = reply->err;
+    db_broken(db, &e);
+}
+
+/* The call is answered, and the server is no longer one that target_session_attrs accepts. */
+static void
+leave_wrong(struct db *db)
+{
+    struct err e;
+
+    fail(&e, ERR_CONN, "%s is not %s any more", db_host(db),
+         strcmp(db->attrs, "primary") == 0 ? "the primary" : "read-write");
+    db_broken(db, &e);
+}
+
 static void
 finish(struct db *db)
 {
     struct call *c = db->flight.call;
 
+    if (writable_refused(db, &c->reply.err)) {
+        leave_read_only(db);
+        return;
+    }
     if (db->flight.is_cancelled && c->reply.err.kind == ERR_TIMEOUT)
         fail_in(&c->reply.err, "the server was silent for too long");
+    if (c->reply.err.kind == ERR_NONE)
+        writable_note(db);
+    if (!db->is_locked)
+        db->tries = 0;
     db->flight = (struct flight){.failed_step = -1};
-    db->tries = 0;
     loop_cancel(db->loop, db->tls_timer);
     db->tls_timer = 0;
     db_set_timer(db, 0);
     db_set_state(db, DB_READY);
     call_answer(c);
+    if (!db->is_dead && db->state == DB_READY && writable_has_left(db))
+        leave_wrong(db);
     if (!db->is_dead)
         db_kick(db);
 }

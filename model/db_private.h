@@ -1,8 +1,8 @@
 /* What the files of the connection share: db.c (states and events), db_calls.c (queue and replies),
  * db_hosts.c and db_connect.c (getting there), db_pipeline.c (one call on the wire), db_stall.c
- * (silence), db_error.c (the server's words). Nobody else includes it. Rule of all: a callback may
- * free the db, so an event enters with db_enter, leaves with db_leave, and looks at db->is_dead
- * after each callback.
+ * (silence), db_writable.c (servers that take no changes), db_error.c (the server's words). Nobody
+ * else includes it. Rule of all: a callback may free the db, so an event enters with db_enter,
+ * leaves with db_leave, and looks at db->is_dead after each callback.
  */
 #ifndef MODEL_DB_PRIVATE_H
 #define MODEL_DB_PRIVATE_H
@@ -99,6 +99,9 @@ struct db {
     bool is_stopped; /* no attempt before db_retry_now, db_password */
     bool was_up;     /* the server has let us in before */
     bool wants_password;
+    bool is_locked;                /* the last server took no changes (db_writable.c) */
+    bool has_others;               /* the attempt that let us in had more than one address */
+    char *attrs;                   /* target_session_attrs as configured */
     struct err last_err;
     struct err fatal; /* what the server said as it hung up */
     int tries;
@@ -181,6 +184,18 @@ void pipeline_forget(struct db *db);               /* which statement is parsed 
 void stall_arm(struct db *db);
 void stall_timeout(struct db *db);
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
+
+/* db_writable.c */
+/* Whether the server refused a change because it takes none at present. */
+bool writable_refused(const struct db *db, const struct err *e);
+void writable_err(const struct db *db, struct err *e); /* says so around the server's words */
+/* After such a refusal: false = the new session takes no changes either, *e says so. */
+bool writable_is_up(const struct db *db, struct err *e);
+void writable_note(struct db *db); /* a call succeeded */
+/* The server is not any more what target_session_attrs asks for, and there are others. */
+bool writable_has_left(const struct db *db);
+/* What target_session_attrs has to be besides what is configured; NULL = nothing. */
+const char *writable_attrs(const struct db *db, int ntargets);
 
 /* db_error.c */
 void err_of_result(struct err *e, const PGresult *res);

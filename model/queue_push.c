@@ -77,7 +77,7 @@ struct push_call {
     struct queue_pushed *ids; /* as asked for; is_new: the id was made here */
     int n;
     int resends;
-    bool again;
+    bool again, moved;
 };
 
 static void
@@ -190,6 +190,11 @@ push_reply(void *ctx, struct db_reply *reply)
     struct err e = reply->err;
 
     call->q->in_doubt = reply->in_doubt;
+    if (e.kind == ERR_CONN && !strcmp(e.sqlstate, "25006") && !call->moved) {
+        call->moved = true; /* nothing was done: the next connection may lead to another server */
+        push_send(call);
+        return;
+    }
     if (e.kind == ERR_CONN && reply->in_doubt && call->resends < RESENDS) {
         call->resends++;
         call->again = true;

@@ -257,6 +257,66 @@ error_is_rolled_back_first(void **state)
 }
 
 static void
+refuse_change(struct fixture *f)
+{
+    struct fake_answer *a = good(f, 2);
+
+    fake_error(&a->bytes, "ERROR", "25006", "cannot execute UPDATE in a read-only transaction");
+    fake_ready(&a->bytes, 'E');
+    a = fake_next(f->fake);
+    fake_done(&a->bytes, "ROLLBACK");
+    fake_ready(&a->bytes, 'I');
+}
+
+/* The next call goes to a new connection, later each time, until a server takes the change. */
+static void
+a_read_only_server_is_left(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){0});
+    for (int i = 1; i <= 3; i++) {
+        refuse_change(f);
+        get(f, &h);
+        assert_int_equal(h.err.kind, ERR_CONN);
+        assert_string_equal(h.err.sqlstate, "25006");
+        assert_non_null(strstr(h.err.text, "waiting for a server that takes changes"));
+        assert_false(h.in_doubt);
+        assert_int_equal(db_state(f->db), DB_BACKOFF);
+        assert_int_equal(db_tries(f->db), i);
+        assert_int_equal(f->fake->connections, i);
+    }
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+    assert_int_equal(f->fake->connections, 4);
+    assert_int_equal(db_tries(f->db), 0);
+}
+
+/* Who does not wait is told at once; who only reads has asked for it. */
+static void
+read_only_by_wish_or_once(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){.once = true});
+    refuse_change(f);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "nothing was changed"));
+    assert_int_equal(db_state(f->db), DB_OFF);
+    db_free(f->db);
+    fake_reset(f->fake);
+    open_db(f, (struct db_options){.read_only = true});
+    refuse_change(f);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_DENIED);
+    assert_int_equal(db_state(f->db), DB_READY);
+}
+
+static void
 refusals(void **state)
 {
     static const struct {
@@ -604,6 +664,8 @@ main(void)
         T(shutdown_during_commit_is_doubt),
         T(commit_that_rolls_back_fails),
         T(error_is_rolled_back_first),
+        T(a_read_only_server_is_left),
+        T(read_only_by_wish_or_once),
         T(refusals),
         T(password_is_asked_for),
         T(password_is_never_said),
