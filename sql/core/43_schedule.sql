@@ -160,8 +160,14 @@ comment on function steal() is 'Takes back expired leases; one that its worker i
 
 create or replace function moved() returns boolean
 language sql stable set search_path from current as
-$$ select (select system_identifier from meta) <> (select system_identifier from pg_control_system()) $$;
-comment on function moved() is 'Whether this is another cluster than the one that the counters were made in';
+$$
+    select (select system_identifier from meta) <> (select system_identifier from pg_control_system())
+        or exists (select from delta where xid >= pg_snapshot_xmax(pg_current_snapshot()) and xid is distinct from pg_current_xact_id_if_assigned())
+        or (select pg_snapshot_xmax(f.snapshot) from fold f order by f.fold desc limit 1) > pg_snapshot_xmax(pg_current_snapshot())
+        or (select pg_snapshot_xmax(t.snapshot) from tick t order by t.tick desc limit 1) > pg_snapshot_xmax(pg_current_snapshot())
+$$;
+comment on function moved() is 'Whether this is another cluster than the one that the counters were made in: it says so, or (a copy of that cluster says the '
+    'same) they know transactions that do not exist here yet';
 
 create or replace function settle(inout after text, most int, out busy text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off

@@ -154,7 +154,8 @@ begin
     return exists (select from delta where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null)
            or exists (select from delta where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid)
                       and xid < pg_snapshot_xmax(t.snapshot) and error_key is null)
-           or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null);
+           or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null)
+           or pg_snapshot_xmax(t.snapshot) > pg_snapshot_xmax(pg_current_snapshot()); -- restored, see moved(): a step counts anew
 end $$;
 comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen: a small part of what schedule() does to find out';
 

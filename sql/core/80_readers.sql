@@ -4,11 +4,15 @@
 -- An OR, so that it is read by bitmap: each page once, however many sessions have written there in turn.
 create or replace view new_delta as
 with f as materialized (
-    select snapshot, xid from fold order by fold desc limit 1
+    select snapshot, xid, at, pg_snapshot_xmax(snapshot) > pg_snapshot_xmax(pg_current_snapshot()) as restored from fold order by fold desc limit 1
 )
 select d.* from delta d
 where d.xid >= (select pg_snapshot_xmax(snapshot) from f)
-   or d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f));
+   or d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f))
+union all -- restored into a cluster with lower numbers (see moved()): until the next step what came since the fold is told by its time
+select d.* from delta d
+where (select restored from f) and d.at > (select at from f) and d.xid < (select pg_snapshot_xmax(snapshot) from f)
+  and d.xid <> all(array(select pg_snapshot_xip(snapshot) from f union all select xid from f));
 comment on view new_delta is 'Deltas that the newest fold has not seen';
 
 create or replace function overview()

@@ -49,12 +49,43 @@ begin
 end $$;
 comment on function count_jobs(text) is 'Counts the jobs of a queue by priority and state, and appends what its counters lack: one statement, one snapshot';
 
+create or replace function count_groups(queue text, out diffs jsonb)
+language plpgsql set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    with f as materialized (
+        select * from fold where keep order by fold desc limit 1
+    ), g as materialized (
+        select z.error_key, sum(z.failed) as n from (
+            select c.error_key, c.failed from f join counter c using (fold) where c.error_key is not null and c.queue = $1
+            union all
+            select d.error_key, d.failed from f, delta d
+            where d.error_key is not null and d.queue = $1 and d.xid >= pg_snapshot_xmax(f.snapshot)
+            union all
+            select d.error_key, d.failed from f, delta d
+            where d.error_key is not null and d.queue = $1 and d.xid < pg_snapshot_xmax(f.snapshot)
+              and d.xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)) z
+        group by 1
+    ), t as materialized (
+        select q.error_key, count(*) as n from queue q where q.queue = $1 and q.state = 'failed' and q.error_key is not null group by 1
+    ), x as materialized ( -- where the rest is one group *, nobody knows what is in it
+        select error_key, coalesce(g.n, 0)::bigint as was, coalesce(t.n, 0) as truth from g full join t using (error_key)
+        where coalesce(g.n, 0) <> coalesce(t.n, 0) and not exists (select from g where g.error_key = '*')
+        order by abs(coalesce(g.n, 0) - coalesce(t.n, 0)) desc limit 1000
+    ), d as (
+        insert into delta (queue, priority, error_key, failed) select $1, 0, error_key, truth - was from x
+    )
+    select jsonb_agg(jsonb_build_object('priority', 0, 'state', 'failed', 'error', error_key, 'was', was, 'is', truth) order by error_key) from x into diffs;
+end $$;
+comment on function count_groups(text) is 'The same for the groups of errors of a queue, the 1000 that differ most: one statement, one snapshot';
+
 create or replace function check_queue(queue text) returns int
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     begun  timestamptz := clock_timestamp();
     action uuid;
+    groups jsonb;
     c      record;
     d      record;
 begin
@@ -68,6 +99,8 @@ begin
     end if;
     begin
         select * into c from count_jobs($1);
+        select g.diffs into groups from count_groups($1) g;
+        c.diffs := case when groups is null then c.diffs else coalesce(c.diffs, '[]') || groups end;
     exception when query_canceled then -- too long for the caller: its turn comes after the others
         c := row(null::bigint, null::jsonb);
     end;
@@ -78,17 +111,17 @@ begin
         return 0;
     end if;
     action := uuid_v7();
-    for d in select * from jsonb_to_recordset(c.diffs) x (priority int, state text, was bigint, "is" bigint) loop
-        raise log 'queuetop: schema %: queue %, priority %: the counter said % %, there are %: repaired',
-            current_schema(), to_json($1), d.priority, d.was, d.state, d."is";
+    for d in select * from jsonb_to_recordset(c.diffs) x (priority int, state text, error text, was bigint, "is" bigint) loop
+        raise log 'queuetop: schema %: queue %, %: the counter said % %, there are %: repaired', current_schema(), to_json($1),
+            case when d.error is null then 'priority ' || d.priority else 'error ' || to_json(d.error) end, d.was, d.state, d."is";
     end loop;
     insert into audit (action, who, app, verb, queue, params, reason)
     values (action, 'scheduler', nullif(current_setting('application_name'), ''), 'repair counters', $1,
             jsonb_build_object('differences', c.diffs), 'the counters differed from the jobs: somebody changed table queue by hand?');
     insert into audit_batch (action, batch, changed, skipped, rows)
     select action, 1, count(*), 0, jsonb_agg(jsonb_build_object('id', null, 'state', state, 'n', "is" - was,
-               'why', format('priority %s: counted %s, there are %s', priority, was, "is")))
-    from jsonb_to_recordset(c.diffs) x (priority int, state text, was bigint, "is" bigint);
+               'why', format('%s: counted %s, there are %s', case when error is null then 'priority ' || priority else 'error ' || to_json(error) end, was, "is")))
+    from jsonb_to_recordset(c.diffs) x (priority int, state text, error text, was bigint, "is" bigint);
     return jsonb_array_length(c.diffs);
 end $$;
 comment on function check_queue(text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many counts were wrong';

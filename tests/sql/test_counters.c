@@ -229,6 +229,42 @@ another_cluster(void **state)
     PQfinish(c);
 }
 
+/* A copy of the cluster says that it is the same one, and its transactions have lower numbers. */
+static void
+a_copy_of_the_cluster(void **state)
+{
+    PGconn *c = core_new("copied");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c'), t.push('r', 'd')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1, queues => '{q}')");
+    expect(c, "failed", "select t.fail('n', 'a', 'bad 1', null, true)");
+    pg_run(c, "select t.push('q', 'e')");
+    core_check(c);
+    moved(c);
+    pg_run(
+        c,
+        "update meta set system_identifier = (select system_identifier from pg_control_system())");
+    /* what is pushed there is shown at once, and news */
+    pg_run(c, "select t.push('q', 'f')");
+    expect(c, "4 1", "select ready || ' ' || failed from overview() where queue = 'q'");
+    expect(c, "t", "select is_new()");
+    for (int i = 0; i < 4; i++) {
+        pg_run(c, "update scheduler set until = now() - interval '1 h' where term > 0");
+        core_second(c);
+        core_settle(c);
+        fold(c);
+        core_check(c);
+        expect(c, "4 1", "select ready || ' ' || failed from overview() where queue = 'q'");
+        expect(c, "f", "select moved()");
+    }
+    expect(c, "1", "select count(*) from mark where mark = 0 and n > 1"); /* counted anew once */
+    expect(c, "5", "select count(*) from claim('n', 9)");
+    core_check(c);
+    PQfinish(c);
+}
+
 /* --- the counters against the jobs --- */
 
 static char said[4096];
@@ -293,12 +329,12 @@ changes_by_hand_are_repaired(void **state)
     expect(c, "4 0 0",
            "select concat_ws(' ', ready + running, failed, scheduled) from overview() where queue "
            "= 'q'");
-    expect(c, "1 scheduler repair counters q 2",
+    assert_non_null(strstr(
+        said, "queue \"q\", error \"bad\": the counter said 1 failed, there are 0: repaired"));
+    core_check(c); /* the groups, too */
+    expect(c, "1 scheduler repair counters q 3",
            "select concat_ws(' ', (select sum(repairs) from checked), who, verb, queue, changed) "
            "from audit_log");
-    pg_run(c, "update delta set failed = 0 where error_key is not null; delete from counter where "
-              "error_key is not null");
-
     /* a delta is lost; the next check finds what the others have left */
     pg_run(c, "select t.push('it''s\nr', 'y'); delete from delta where xid = (select xid from "
               "delta order by xid desc limit 1)");
@@ -441,6 +477,7 @@ main(void)
         cmocka_unit_test(a_writer_elsewhere_stretches_nothing),
         cmocka_unit_test(books_stay_small),
         cmocka_unit_test(another_cluster),
+        cmocka_unit_test(a_copy_of_the_cluster),
         cmocka_unit_test(changes_by_hand_are_repaired),
         cmocka_unit_test(checks_are_rare),
         cmocka_unit_test(right_counters_are_left_alone),
