@@ -235,7 +235,8 @@ pipeline_send(struct db *db, struct call *c)
         refuse(db, c);
         return;
     }
-    db->flight = (struct flight){.call = c, .failed_step = -1, .heard_ms = clock_ms()};
+    db->flight =
+        (struct flight){.call = c, .failed_step = -1, .heard_ms = clock_ms(), .out_left = -1};
     c->sent_us = clock_us();
     db_set_state(db, DB_BUSY);
     if (c->what.script)
@@ -318,6 +319,8 @@ roll_back(struct db *db)
     db->flight.is_rolling_back = true;
     if (!ok || !flush(db))
         broke(db);
+    else
+        stall_sent(db);
     return false;
 }
 
@@ -411,6 +414,8 @@ step_done(struct db *db)
         return roll_back(db);
     if (!send_step(db, f->call, ++f->step) || !flush(db))
         broke(db);
+    else
+        stall_sent(db);
     return false;
 }
 
@@ -525,7 +530,7 @@ pipeline_go_on(struct db *db, short revents)
         return;
     }
     if (db->state == DB_BUSY) {
-        if (revents & POLLIN)
+        if (revents & (POLLIN | POLLOUT)) /* POLLOUT: what was sent has made room for more */
             db->flight.heard_ms = clock_ms();
         if (!flush(db)) {
             broke(db);

@@ -82,7 +82,8 @@ struct flight {
     bool is_committed; /* COMMIT was confirmed */
     bool is_rolling_back;
     bool is_cancelled; /* by the stall clock */
-    int64_t heard_ms;  /* when the last byte came (or the call went out) */
+    int64_t heard_ms;  /* when the last byte moved, in or out */
+    int out_left;      /* bytes that the other side has not taken yet, -1 = not asked */
 };
 
 struct db {
@@ -183,6 +184,7 @@ void pipeline_forget(struct db *db);               /* which statement is parsed 
 /* db_stall.c */
 void stall_arm(struct db *db);
 void stall_timeout(struct db *db);
+void stall_sent(struct db *db);   /* more was sent for the call on the wire */
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
 
 /* db_writable.c */

@@ -1,10 +1,12 @@
-/* Silence while a call is on the wire: first the server is asked to cancel, then the socket is
- * dropped. A cancel request goes out on a helper thread, because PQcancel waits for its answer (and
- * goes out unencrypted: libpq 15 has no other). While one is under way no other call is sent, so
- * that it can't hit the wrong one. */
+/* Silence while a call is on the wire: no byte comes, and none that we sent is taken. First the
+ * server is asked to cancel, then the socket is dropped. A cancel request goes out on a helper
+ * thread, because PQcancel waits for its answer (and goes out unencrypted: libpq 15 has no other).
+ * While one is under way no other call is sent, so that it can't hit the wrong one. */
 #include "model/db_private.h"
 
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include "model/clock.h"
 #include "model/log.h"
@@ -20,6 +22,23 @@ patience_ms(const struct db *db)
     return more > 0 ? more : 0;
 }
 
+enum { TICKS = 4, TICK_LEAST_MS = 20 };
+
+/* A large call leaves the kernel's buffer long after it has left ours: what goes out there is a
+ * sign of life, too. Over TCP the number is what was not confirmed, else what was not read. */
+static void
+note_progress(struct db *db)
+{
+    struct flight *f = &db->flight;
+    int left = 0;
+
+    if (ioctl(PQsocket(db->conn), SIOCOUTQ, &left) != 0)
+        left = 0;
+    if (f->out_left > 0 && left < f->out_left)
+        f->heard_ms = clock_ms();
+    f->out_left = left;
+}
+
 void
 stall_arm(struct db *db)
 {
@@ -30,7 +49,16 @@ stall_arm(struct db *db)
         wait = db->warn_ms;
     else if (db->drop_ms >= 0)
         wait = db->drop_ms;
-    db_set_timer(db, wait < 0 ? 0 : f->heard_ms + wait + patience_ms(db));
+    int64_t at = wait < 0 ? 0 : f->heard_ms + wait + patience_ms(db);
+    int64_t tick = clock_ms() + (wait / TICKS > TICK_LEAST_MS ? wait / TICKS : TICK_LEAST_MS);
+    db_set_timer(db, at && f->out_left != 0 && tick < at ? tick : at);
+}
+
+void
+stall_sent(struct db *db)
+{
+    db->flight.out_left = -1;
+    stall_arm(db);
 }
 
 struct cancel {
@@ -90,8 +118,10 @@ void
 stall_timeout(struct db *db)
 {
     struct flight *f = &db->flight;
-    int64_t silent = clock_ms() - f->heard_ms - patience_ms(db);
     struct err e;
+
+    note_progress(db);
+    int64_t silent = clock_ms() - f->heard_ms - patience_ms(db);
 
     if (db->drop_ms >= 0 && silent >= db->drop_ms) {
         fail(&e, ERR_CONN, "the server was silent for %.1f s: connection dropped",

@@ -7,6 +7,7 @@
 #include "tests/harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,9 @@ static void
 hang_up(struct fake *f)
 {
     loop_unwatch(f->loop, f->watch);
+    loop_cancel(f->loop, f->sip_timer);
+    f->sip_timer = 0;
+    f->is_pausing = false;
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
@@ -286,14 +290,36 @@ take_one(struct fake *f)
     return true;
 }
 
+static void on_input(void *ctx, short revents);
+
+static void
+sip(void *ctx)
+{
+    struct fake *f = ctx;
+
+    f->sip_timer = 0;
+    f->is_pausing = false;
+    loop_rewatch(f->loop, f->watch, f->fd, POLLIN);
+    on_input(f, 0);
+}
+
 static void
 on_input(void *ctx, short revents)
 {
     struct fake *f = ctx;
-    char bytes[4096];
+    static char bytes[1 << 16];
 
     (void)revents;
-    ssize_t n = read(f->fd, bytes, sizeof bytes);
+    if (f->is_pausing || f->fd < 0)
+        return;
+    if (f->sips > 0) {
+        f->is_pausing = true;
+        loop_rewatch(f->loop, f->watch, f->fd, 0);
+        f->sip_timer = loop_at(f->loop, clock_ms() + f->pause_ms, sip, f);
+    }
+    ssize_t n = recv(f->fd, bytes, f->sips > 0 ? (size_t)f->sips : sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
     if (n <= 0) {
         hang_up(f);
         return;
@@ -354,6 +380,7 @@ on_connection(void *ctx, short revents)
 void
 fake_reset(struct fake *f)
 {
+    f->sips = f->pause_ms = 0;
     buf_free(&f->greeting.bytes);
     f->greeting.hangs_up = false;
     f->good_password = NULL;

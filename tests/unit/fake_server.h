@@ -29,6 +29,10 @@ struct fake {
     int nanswers;
     int slowly; /* bytes a write, one write a millisecond; 0 = all at once */
     struct buf slow;
+    int sips; /* bytes that it reads at a time, with a pause after each; 0 = all */
+    int pause_ms;
+    bool is_pausing;
+    int sip_timer;
     int connections, syncs, cancels;
     char password[50];                    /* as the client sent it */
     const char *good_password;            /* others are refused; NULL = none is */

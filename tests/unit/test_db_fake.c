@@ -455,6 +455,63 @@ silence_is_cancelled(void **state)
     assert_int_equal(f->fake->connections, 1);
 }
 
+/* A server that reads slowly: what is still in our buffer, and what is only in the kernel's. */
+static void
+bytes_that_go_out_are_life(void **state)
+{
+    static const struct {
+        size_t bytes;
+        int sips, pause_ms, warn_ms, drop_ms;
+    } cases[] = {
+        {4 << 20, 60000, 20,  400, 800 },
+        {190000,  40000, 300, 700, 1400},
+    };
+    struct fixture *f = *state;
+    struct heard h;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *value = xcalloc(cases[i].bytes, 1);
+        const struct db_param p = {.value = value, .len = (int)cases[i].bytes, .binary = true};
+        const struct db_stmt s = {.sql = "select v", .params = &p, .nparams = 1};
+        fake_reset(f->fake);
+        f->fake->sips = cases[i].sips;
+        f->fake->pause_ms = cases[i].pause_ms;
+        open_db(f, (struct db_options){.stall_warn_ms = cases[i].warn_ms,
+                                       .stall_drop_ms = cases[i].drop_ms});
+        good(f, 5);
+        h = (struct heard){.failed_at = -1};
+        db_ask(f->db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, &h);
+        until(f, &h.done);
+        assert_string_equal(h.err.text, "");
+        assert_int_equal(f->fake->connections, 1);
+        assert_int_equal(f->fake->cancels, 0);
+        db_free(f->db);
+        free(value);
+    }
+    f->db = NULL;
+}
+
+/* A server that reads nothing any more is silent, however much is to be sent. */
+static void
+bytes_that_stay_are_silence(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = 1 << 20;
+    char *value = xcalloc(size, 1);
+    const struct db_param p = {.value = value, .len = (int)size, .binary = true};
+    const struct db_stmt s = {.sql = "select v", .params = &p, .nparams = 1};
+    struct heard h = {.failed_at = -1};
+
+    open_db(f, (struct db_options){.stall_warn_ms = 30, .stall_drop_ms = 90, .once = true});
+    f->fake->sips = 4000;
+    f->fake->pause_ms = 1000000;
+    db_ask(f->db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, &h);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "silent"));
+    free(value);
+}
+
 static void
 silence_is_dropped(void **state)
 {
@@ -670,6 +727,8 @@ main(void)
         T(password_is_asked_for),
         T(password_is_never_said),
         T(silence_is_cancelled),
+        T(bytes_that_go_out_are_life),
+        T(bytes_that_stay_are_silence),
         T(silence_is_dropped),
         T(cancel_on_request),
         T(late_cancel_hits_nothing_else),
