@@ -15,6 +15,7 @@
 #include "model/log.h"
 #include "model/mem.h"
 
+enum { ATTEND_MS = 120000, ATTENDED_MS = 800 };
 enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 10000, FULL_MS = 2000, FULL_MAX_MS = 30000 };
 
 /* --- events --- */
@@ -246,6 +247,12 @@ db_set_timer(struct db *db, int64_t at_ms)
     db->timer = at_ms ? loop_at(db->loop, at_ms, on_timer, db) : 0;
 }
 
+static bool
+is_attended(const struct db *db)
+{
+    return db->attended_ms && clock_ms() - db->attended_ms < ATTEND_MS;
+}
+
 /* 0.25 s doubled up to 10 s; a full server gets more time; 20 % jitter keeps clients apart. */
 static int64_t
 backoff_ms(struct db *db)
@@ -253,6 +260,8 @@ backoff_ms(struct db *db)
     bool is_full = strcmp(db->last_err.sqlstate, "53300") == 0;
     int64_t ms = is_full ? FULL_MS : BACKOFF_MS, max = is_full ? FULL_MAX_MS : BACKOFF_MAX_MS;
 
+    if (is_attended(db) && !is_full)
+        max = ATTENDED_MS; /* a second, with the jitter */
     for (int i = 1; i < db->tries && ms < max; i++)
         ms *= 2;
     if (ms > max)
@@ -290,13 +299,24 @@ restart_waiting(struct db *db)
             c->give_up_ms = now + c->wait_ms;
 }
 
+/* No waiting mends it. A refusal by a server that let us in before may pass: a password that is
+ * being changed, a restore. */
+static bool
+is_final(const struct db *db)
+{
+    enum err_kind why = db->last_err.kind;
+
+    if (why == ERR_AUTH)
+        return !db->was_up || (db->wants_password && !db->is_trusted);
+    return why == ERR_USAGE || why == ERR_DENIED;
+}
+
 /* The state after a failure; `all` gets the calls that it answers. */
 static void
 after_failure(struct db *db, bool was_connected, struct calls *all)
 {
     db->tries++;
-    if (db->last_err.kind == ERR_AUTH || db->last_err.kind == ERR_USAGE ||
-        db->last_err.kind == ERR_DENIED)
+    if (is_final(db))
         db->is_stopped = true;
     if (db->is_stopped || db->once) {
         calls_expire(&db->queue, all, -1);
@@ -347,6 +367,24 @@ db_retry_now(struct db *db)
     db_set_state(db, DB_BACKOFF);
     db->next_try_ms = clock_ms();
     db_set_timer(db, db->next_try_ms);
+}
+
+void
+db_attend(struct db *db)
+{
+    int64_t now = clock_ms(), at = db->tried_ms + ATTENDED_MS;
+    bool was_refused = db->state == DB_OFF && db->is_stopped && db->last_err.kind == ERR_AUTH &&
+                       !db->wants_password;
+
+    db->attended_ms = now;
+    if (at < now)
+        at = now;
+    if (was_refused) {
+        db_retry_now(db);
+    } else if (db->state != DB_BACKOFF || db->next_try_ms <= at)
+        return;
+    db->next_try_ms = at;
+    db_set_timer(db, at);
 }
 
 void

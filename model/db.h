@@ -21,7 +21,7 @@
  * of the pipeline (a ROLLBACK included, when one is due) or the connection's; BACKOFF by its timer
  * or db_retry_now. Every failure goes to BACKOFF, or to OFF when `once` or ERR_AUTH says so. */
 enum db_state {
-    DB_OFF,        /* never asked to connect, or stopped for good after ERR_AUTH */
+    DB_OFF,        /* never asked to connect, or stopped after an ERR_AUTH (db.c: is_final) */
     DB_RESOLVING,  /* the helper thread looks a host name up */
     DB_CONNECTING, /* PQconnectPoll says what to wait for */
     DB_READY,      /* connected, nothing in flight */
@@ -139,6 +139,9 @@ struct result *db_take(struct db_reply *reply, int i);
 
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
+/* Somebody looks, or has just typed: a server that is away is tried at once, and again each second
+ * for the next two minutes; one that refused us too, unless a password is to be typed. */
+void db_attend(struct db *db);
 void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
 /* Leaves the server and connects anew: what is on the wire is in doubt, what waits goes there. */
 void db_move(struct db *db, const char *why);

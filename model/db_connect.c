@@ -97,6 +97,7 @@ db_password(struct db *db, const char *password)
 {
     wipe(db->password);
     db->password = xstrdup(password);
+    db->is_trusted = false;
     if (db->state == DB_OFF)
         db->is_stopped = db->config_err.kind != ERR_NONE;
 }
@@ -163,14 +164,17 @@ on_socket(void *ctx, short revents)
     db_leave(db);
 }
 
-/* What was typed is wrong: it is forgotten, so that it can be typed again. */
+/* What was typed is wrong: it is forgotten, so that it can be typed again. One that was right
+ * before is tried on: it may be so again. */
 static bool
 refuses_typed(struct db *db, struct err *e)
 {
     if (!db->password || !PQconnectionUsedPassword(db->conn) || strcmp(e->sqlstate, "28P01") != 0)
         return false;
-    wipe(db->password);
-    db->password = NULL;
+    if (!db->is_trusted) {
+        wipe(db->password);
+        db->password = NULL;
+    }
     fail(e, ERR_AUTH, "the server refuses this password for user %s", db->user);
     memcpy(e->sqlstate, "28P01", 6);
     return true;
@@ -262,6 +266,7 @@ connect_start(struct db *db)
 
     connect_forget(db);
     db->serial++;
+    db->tried_ms = clock_ms();
     db->wants_password = false;
     if (!db->watch)
         db->watch = loop_watch(db->loop, -1, 0, on_socket, db);
@@ -301,6 +306,7 @@ is_up(struct db *db)
         return;
     }
     db->was_up = true;
+    db->is_trusted = db->password && PQconnectionUsedPassword(db->conn);
     db_set_state(db, DB_READY);
     db_kick(db);
 }

@@ -100,6 +100,8 @@ struct db {
     bool is_stopped; /* no attempt before db_retry_now, db_password */
     bool was_up;     /* the server has let us in before */
     bool wants_password;
+    bool is_trusted;               /* the password that was typed has let us in */
+    int64_t tried_ms, attended_ms; /* the last attempt; when somebody looked; 0 = never */
     bool is_locked;                /* the last server took no changes (db_writable.c) */
     bool has_others;               /* the attempt that let us in had more than one address */
     char *attrs;                   /* target_session_attrs as configured */

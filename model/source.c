@@ -146,6 +146,18 @@ source_free(struct source *s)
 }
 
 void
+source_attend(struct source *s)
+{
+    bool was_off = db_state(s->watcher) == DB_OFF;
+
+    db_attend(s->watcher);
+    if (s->actor)
+        db_attend(s->actor);
+    if (was_off && db_state(s->watcher) != DB_OFF)
+        store_refresh_all(s->store);
+}
+
+void
 source_password(struct source *s, const char *password)
 {
     wipe(s);

@@ -35,6 +35,8 @@ struct source *source_new_beside(const struct source *first, const char *adapter
     __attribute__((warn_unused_result));
 void source_free(struct source *s);
 /* The password that the user typed when db_needs_password(watcher); copied, wiped at the end. */
+/* Somebody types: what is not connected is tried at once (db_attend). */
+void source_attend(struct source *s);
 void source_password(struct source *s, const char *password);
 /* The user trusts these strangers, there: it is looked at anew. */
 void source_trust(struct source *s, const struct owners *shown);

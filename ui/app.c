@@ -83,6 +83,7 @@ void
 app_key(struct app *a, const struct key *k)
 {
     a->stale = a->keyed = true;
+    app_attend(a);
     app_view(a)->touched = true; /* before new data can move a row from under the key */
     app_sync(a);
     if (key_is(k, "C-l")) {

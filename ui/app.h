@@ -162,6 +162,7 @@ const char *app_why_not(const struct app *a, const struct command *c);
 
 /* --- several sources (ui/app_sources.c) --------------------------------------------------------
  */
+void app_attend(struct app *a); /* somebody types: servers that are away are tried now */
 void
 app_watch_sources(struct app *a); /* each turn: who is asked, who is new, who wants a password */
 /* " of shop:river" where there are several, for messages; else "". Valid until the next frame. */

@@ -127,6 +127,14 @@ tell_new(struct app *a)
 }
 
 void
+app_attend(struct app *a)
+{
+    for (int i = 0; i < sources_n(a->sources); i++)
+        if (sources_peek(a->sources, i))
+            source_attend(sources_peek(a->sources, i));
+}
+
+void
 app_watch_sources(struct app *a)
 {
     bool news = sources_update(a->sources), all = shows_all(a);
@@ -138,6 +146,7 @@ app_watch_sources(struct app *a)
         a->stale = true;
     }
     tell_new(a);
+    box_password_settle(a);
     ask_password(a);
     ask_trust(a);
 }

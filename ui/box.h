@@ -27,6 +27,7 @@ void box_progress(struct app *a);
 
 /* --- the password that the server wants (ui/box_password.c) --- */
 void box_password(struct app *a, int source);
+void box_password_settle(struct app *a); /* closes it where it is not needed any more */
 
 /* --- the question before a stranger's queue is opened (ui/box_trust.c) --- */
 void box_trust(struct app *a, int source);

@@ -89,6 +89,21 @@ static const struct view_ops password_ops = {
     .footer = password_footer,
 };
 
+/* A password that was right before is right again. */
+void
+box_password_settle(struct app *a)
+{
+    for (int i = 0; i < a->nboxes; i++) {
+        const struct password_box *p = (const struct password_box *)a->boxes[i];
+        if (a->boxes[i]->ops != &password_ops)
+            continue;
+        struct source *s = sources_peek(a->sources, p->source);
+        enum db_state state = s ? db_state(source_watcher(s)) : DB_READY;
+        if (state == DB_READY || state == DB_BUSY)
+            app_close_box(a, a->boxes[i]);
+    }
+}
+
 void
 box_password(struct app *a, int source)
 {

@@ -363,6 +363,38 @@ let_in(PGconn *conn, const char *line)
     }
 }
 
+/* Refused while it is being changed, and right again: nobody has to type it a second time. */
+static void
+a_password_is_right_again(void **state)
+{
+    PGconn *conn = begin("river");
+    struct vt vt;
+
+    (void)state;
+    pg_run(conn, "set password_encryption = 'scram-sha-256'; create role keeper login password "
+                 "'open sesame'; grant all on all tables in schema public to keeper");
+    let_in(conn, "local all keeper scram-sha-256\n");
+    char *locked = xasprintf("%s user=keeper", dsn);
+    unsetenv("PGPASSWORD");
+    setenv("PGPASSFILE", "/nowhere", 1);
+    start(&vt, locked, NULL, NULL);
+    vt_want(&vt, "Password");
+    vt_type(&vt, "open sesame\n");
+    vt_want(&vt, "mail");
+    pg_run(conn, "alter role keeper password 'another'");
+    pg_run(conn, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'keeper'");
+    vt_want(&vt, "the server refuses this password");
+    vt_want(&vt, "Password");
+    pg_run(conn, "alter role keeper password 'open sesame'");
+    vt_gone(&vt, "Password");
+    vt_want(&vt, "live");
+    end(&vt);
+    let_in(conn, NULL);
+    pg_run(conn, "drop owned by keeper; drop role keeper");
+    free(locked);
+    PQfinish(conn);
+}
+
 static void
 one_asks_for_a_password(void **state)
 {
@@ -425,7 +457,7 @@ main(void)
         cmocka_unit_test(estimates_are_marked),    cmocka_unit_test(costly_sections_are_given_up),
         cmocka_unit_test(hidden_rows_are_said),    cmocka_unit_test(missing_rights_are_said),
         cmocka_unit_test(ways_out_are_said),       cmocka_unit_test(own_words_are_shown),
-        cmocka_unit_test(one_asks_for_a_password),
+        cmocka_unit_test(one_asks_for_a_password), cmocka_unit_test(a_password_is_right_again),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

@@ -393,6 +393,68 @@ password_is_asked_for(void **state)
 }
 
 static void
+refuse_all(struct fixture *f)
+{
+    buf_clear(&f->fake->greeting.bytes);
+    fake_error(&f->fake->greeting.bytes, "FATAL", "28P01", "password authentication failed");
+    f->fake->greeting.hangs_up = true;
+}
+
+static void
+until_tries(struct fixture *f, int n)
+{
+    struct err e = {0};
+
+    while (db_tries(f->db) < n)
+        assert_true(loop_turn(f->loop, 100, &e));
+}
+
+/* A server that let us in may do so again; who looks does not wait long for it. */
+static void
+a_refusal_passes(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    open_db(f, (struct db_options){0});
+    good(f, 5);
+    get(f, &h);
+    refuse_all(f);
+    db_move(f->db, "a test"); /* counts as the first */
+    until_tries(f, 2);
+    assert_int_equal(db_state(f->db), DB_BACKOFF);
+    assert_int_equal(db_last_error(f->db)->kind, ERR_AUTH);
+    db_attend(f->db);
+    for (int i = 3; i <= 7; i++) { /* the last would wait for 6 s */
+        until_tries(f, i);
+        assert_true(db_next_try_ms(f->db) - clock_ms() <= 1000);
+    }
+    fake_reset(f->fake);
+    good(f, 5);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+/* One that never did is asked again when somebody types. */
+static void
+a_key_asks_again(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    refuse_all(f);
+    open_db(f, (struct db_options){0});
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_AUTH);
+    assert_int_equal(db_state(f->db), DB_OFF);
+    fake_reset(f->fake);
+    good(f, 5);
+    db_attend(f->db);
+    get(f, &h);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+static void
 password_is_never_said(void **state)
 {
     static const char *const words[] = {
@@ -725,6 +787,8 @@ main(void)
         T(read_only_by_wish_or_once),
         T(refusals),
         T(password_is_asked_for),
+        T(a_refusal_passes),
+        T(a_key_asks_again),
         T(password_is_never_said),
         T(silence_is_cancelled),
         T(bytes_that_go_out_are_life),
