@@ -41,7 +41,7 @@ struct child {
     uint64_t output_all, tail_all;
     int64_t grace_ms;
     int run_timer, kill_timer;
-    bool timed_out, is_killed;
+    bool timed_out, is_killed, may_leave;
     struct guard *guard;
     int place;
 };
@@ -254,6 +254,7 @@ adopt(struct loop *l, const struct child_start *s, const struct pipes *p, pid_t 
     c->output_limit = s->output_limit;
     c->tail_limit = s->tail_limit;
     c->grace_ms = s->grace_ms;
+    c->may_leave = s->may_leave;
     c->out = end_watch(c, p->out[0], POLLIN, on_output);
     c->err = end_watch(c, p->err[0], POLLIN, on_error);
     c->in = end_watch(c, p->in[1], POLLOUT, on_input);
@@ -343,8 +344,8 @@ child_check(struct child *c)
 
     if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
         return false;
-    if (c->is_killed)
-        kill(-c->pid, SIGKILL);        /* who outlived the first signal */
+    if (c->is_killed || !c->may_leave)
+        kill(-c->pid, SIGKILL);        /* who outlived the first signal, or what it left behind */
     guard_note(c->guard, c->place, 0); /* before its number can be given away */
     waitpid(c->pid, &status, 0);
     drain(c, &c->out);

@@ -42,6 +42,7 @@ struct child_start {
     size_t output_limit, tail_limit;
     int64_t run_timeout_ms; /* 0 = none */
     int64_t grace_ms;       /* between SIGTERM and SIGKILL */
+    bool may_leave;         /* processes that it leaves in its group live on when it ends */
     struct guard *guard;    /* ends its group should this process die; NULL = nobody does */
     int place;              /* there */
 };

@@ -29,6 +29,7 @@ struct worker_options { /* all borrowed for the worker's life */
     int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or the default */
     int64_t max_idle_ms; /* ends after that long without a job; 0 = never */
     int64_t grace_ms;    /* between SIGTERM and SIGKILL of a command */
+    bool may_leave;      /* what a command leaves in its process group lives on after it */
     bool drain;          /* ends when nothing is ready */
     bool poll;           /* never waits on the server for a wake-up: only asks now and then */
     size_t result_limit; /* bytes of standard output kept */

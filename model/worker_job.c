@@ -204,6 +204,7 @@ start_child(struct slot *s, const struct queue_job *job, struct err *e)
                                 .tail_limit = w->o.error_limit,
                                 .run_timeout_ms = job->run_timeout_ms,
                                 .grace_ms = w->o.grace_ms,
+                                .may_leave = w->o.may_leave,
                                 .guard = w->guard,
                                 .place = (int)(s - w->slots)};
     struct child *c = child_new(w->loop, &start, on_child, s, e);

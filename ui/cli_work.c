@@ -77,7 +77,7 @@ struct work_words {
     const char *node;
     int jobs, result_limit;
     int64_t timeout_ms, max_idle_ms, grace_ms;
-    bool drain, poll;
+    bool may_leave, drain, poll;
 };
 
 /* A command's pipes must not land on descriptors 0 to 2. */
@@ -120,6 +120,7 @@ work_verb(struct cli *c, const void *options)
                                .timeout_ms = words->timeout_ms,
                                .max_idle_ms = words->max_idle_ms,
                                .grace_ms = words->grace_ms,
+                               .may_leave = words->may_leave,
                                .drain = words->drain,
                                .poll = words->poll,
                                .result_limit = (size_t)words->result_limit,
@@ -158,7 +159,9 @@ static const struct cli_option work_table[] = {
      "keep so much of standard output (default 65536)", 0, 1 << 30},
     {"grace",                                                 0, "T", CLI_TIME, F(grace_ms), "from SIGTERM to SIGKILL of a command (default 10s)",
      0, INT64_MAX},
-    {0                                            },
+    {"allow-background",                                             0, NULL, CLI_FLAG, F(may_leave),
+     "what a command leaves running lives on after its job (default: it is ended)", 0, 0},
+    {0                                              },
 };
 #undef F
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -230,6 +231,48 @@ what_cannot_be_run_says_so(void **state)
     end(&run);
 }
 
+/* Waits until the process has ended, reaped by init or not yet. */
+static bool
+is_over(pid_t pid)
+{
+    for (int64_t until = clock_ms() + WAIT_MS; clock_ms() < until; poll(NULL, 0, 5)) {
+        char path[64], state[300] = "";
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        FILE *f = fopen(path, "r");
+        if (!f)
+            return true;
+        char *got = fgets(state, sizeof state, f);
+        fclose(f);
+        if (!got || strstr(state, ") Z"))
+            return true;
+    }
+    return false;
+}
+
+/* What a command left behind in its group ends with it, or lives on where that is wanted. */
+static void
+what_is_left_ends_too(void **state)
+{
+    static const char script[] =
+        "exec 3>&1; (exec >/dev/null 2>&1 3>&-; exec tail -f /dev/null) & echo $!";
+
+    (void)state;
+    for (int may_leave = 0; may_leave < 2; may_leave++) {
+        struct run run;
+        begin(&run, script, (struct child_start){.may_leave = may_leave});
+        finish(&run);
+        pid_t left = (pid_t)strtol(run.output, NULL, 10);
+        assert_true(left > 1);
+        if (may_leave) {
+            assert_int_equal(kill(left, 0), 0);
+            kill(left, SIGKILL);
+        } else {
+            assert_true(is_over(left));
+        }
+        end(&run);
+    }
+}
+
 static void
 commands_are_looked_up(void **state)
 {
@@ -314,6 +357,7 @@ main(void)
         cmocka_unit_test(who_ignores_the_first_signal_gets_the_second),
         cmocka_unit_test(a_kill_reaches_the_children_of_the_command),
         cmocka_unit_test(what_cannot_be_run_says_so),
+        cmocka_unit_test(what_is_left_ends_too),
         cmocka_unit_test(commands_are_looked_up),
         cmocka_unit_test(errors_are_one_line_and_a_trace),
         cmocka_unit_test(a_signal_is_named),
