@@ -24,6 +24,7 @@ enum section_id {
     SEC_RATES,
     SEC_TIMES,
     SEC_MINUTES,
+    SEC_LIFE, /* whether a worker and a scheduler are alive */
     SEC_JOBS,
     SEC_JOBS_BACK,
     SEC_JOB,

@@ -20,6 +20,7 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     {"rates",              &record_rate,           false, false},
     {"times",              &record_time,           false, false},
     {"minutes",            &record_minute,         false, false},
+    {"life",               &record_life,           false, false},
     {"jobs",               &record_job,            false, true },
     {"jobs_back",          NULL,                   false, false},
     {"job",                &record_detail,         false, true },

@@ -261,6 +261,16 @@ static const struct field setting_fields[] = {
 };
 RECORD(setting, setting_fields, setting_row);
 
+#define I(f) offsetof(struct life_row, f)
+static const struct field life_fields[] = {
+    {"workers",         F_I64,  I(workers),         false},
+    {"scheduler_alive", F_BOOL, I(scheduler_alive), false},
+    {"scheduler",       F_STR,  I(scheduler),       true },
+    {"overdue",         F_I64,  I(overdue),         false},
+    {"overdue_ms",      F_I64,  I(overdue_ms),      true },
+};
+RECORD(life, life_fields, life_row);
+
 #define E(f) offsetof(struct effect_row, f)
 static const struct field effect_fields[] = {
     {"state", F_STR, E(state), false},

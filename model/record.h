@@ -80,6 +80,14 @@ struct node_row {
     int64_t session_ms;        /* since when it is in that state */
 };
 
+struct life_row {    /* whether anybody works; of the whole system */
+    int64_t workers; /* that were heard of, hold a lease that is not over, or wait for a push */
+    int scheduler_alive;
+    const char *scheduler; /* the last one's name, "" = there was none */
+    int64_t overdue;       /* schedules of which a run is due and was not pushed */
+    int64_t overdue_ms;    /* since when the first of them is */
+};
+
 struct lease_row {
     int64_t lease, jobs, started_ms, lease_until_ms, version;
     const char *node, *queue, *job_ids, *effect;
@@ -162,9 +170,9 @@ struct record {
     size_t size; /* of the struct */
 };
 extern const struct record record_queue, record_count, record_final, record_rate, record_time,
-    record_minute, record_job, record_detail, record_attempt, record_node, record_lease,
-    record_group, record_fail_time, record_audit, record_schedule, record_run, record_setting,
-    record_effect, record_change, record_server, record_role, record_spent;
+    record_minute, record_life, record_job, record_detail, record_attempt, record_node,
+    record_lease, record_group, record_fail_time, record_audit, record_schedule, record_run,
+    record_setting, record_effect, record_change, record_server, record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

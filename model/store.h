@@ -21,6 +21,7 @@
 enum topic {
     TOPIC_QUEUES, /* queues, counts, rates, totals */
     TOPIC_FINAL, /* finished jobs that are kept; joined to the queues, asked as long as these are */
+    TOPIC_LIFE,  /* whether a worker and a scheduler are alive */
     TOPIC_TIMES, /* how long jobs of each queue waited and ran; joined to the queues */
     TOPIC_JOBS,  /* the window of the jobs list, by store_ask_jobs */
     TOPIC_JOB,   /* one job and its attempts, by store_ask_job */
@@ -98,6 +99,7 @@ bool store_is_slowed(const struct store *s); /* by the budget */
 const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */
 const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
+const struct life_row *store_life(const struct store *s);    /* NULL = not known */
 const struct history *store_history(const struct store *s);
 
 /* The jobs that match, newest or next first. A new filter empties the window. */

@@ -119,7 +119,8 @@ struct store {
     struct health_state health;
     struct tap tap;
     struct still still;
-    struct rowset jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules, runs;
+    struct rowset life, jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules,
+        runs;
     struct rowset next_runs;
 };
 

@@ -212,10 +212,29 @@ store_audit(const struct store *s, int *n)
     return s->audit.rows;
 }
 
+static bool
+take_life(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_life, &s->life, e);
+}
+
+static void
+clear_life(struct store *s)
+{
+    rowset_free(&s->life);
+}
+
+const struct life_row *
+store_life(const struct store *s)
+{
+    return s->life.n ? s->life.rows : NULL;
+}
+
 /* name, sections, how many, pace, take, clear; in the order of enum topic */
 const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     {"queues",    {SEC_QUEUES, SEC_COUNTS, SEC_RATES},             3, 1,  store_take_queues,    store_clear_queues   },
     {"final",     {SEC_COUNTS_FINAL},                              1, 60, store_take_finals,    store_clear_finals   },
+    {"life",      {SEC_LIFE},                                      1, 3,  take_life,            clear_life           },
     {"times",     {SEC_TIMES},                                     1, 15, store_take_times,     store_clear_times    },
     {"jobs",      {SEC_JOBS},                                      1, 1,  store_take_jobs,      store_clear_jobs     },
     {"job",       {SEC_JOB, SEC_ATTEMPTS},                         2, 1,  take_job,             clear_job            },

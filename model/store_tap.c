@@ -7,9 +7,9 @@
 #include "model/store_parts.h"
 
 static const int paces[TOPIC_COUNT] = {
-    [TOPIC_QUEUES] = 1,     [TOPIC_FINAL] = 60,  [TOPIC_NODES] = 5,
-    [TOPIC_GROUPS] = 10,    [TOPIC_JOBS] = 60,   [TOPIC_AUDIT] = 60,
-    [TOPIC_SCHEDULES] = 30, [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60};
+    [TOPIC_QUEUES] = 1,  [TOPIC_FINAL] = 60, [TOPIC_NODES] = 5,      [TOPIC_GROUPS] = 10,
+    [TOPIC_JOBS] = 60,   [TOPIC_AUDIT] = 60, [TOPIC_SCHEDULES] = 30, [TOPIC_LIFE] = 15,
+    [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60};
 
 void
 store_record(struct store *s, store_tap_fn *fn, void *ctx)

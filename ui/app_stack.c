@@ -61,6 +61,19 @@ leave_view(struct app *a)
         app_view(a)->ops->hide(app_view(a));
 }
 
+/* Whether anybody works is said on each screen that shows what waits for it; what waits is told by
+ * the queues. */
+static void
+want_life(struct app *a, unsigned topics)
+{
+    bool says = topics & (TOPIC_BIT(TOPIC_QUEUES) | TOPIC_BIT(TOPIC_NODES) |
+                          TOPIC_BIT(TOPIC_SCHEDULES) | TOPIC_BIT(TOPIC_HEALTH));
+
+    store_want(a->store, TOPIC_LIFE, says);
+    if (says && !store_topic(a->store, TOPIC_LIFE)->unavailable)
+        store_want(a->store, TOPIC_QUEUES, true);
+}
+
 /* The view in front decides what is asked: hidden screens ask nothing. */
 static void
 enter_view(struct app *a)
@@ -69,6 +82,7 @@ enter_view(struct app *a)
 
     for (int t = 0; t < TOPIC_COUNT; t++)
         store_want(a->store, (enum topic)t, v->ops->topics & TOPIC_BIT(t));
+    want_life(a, v->ops->topics);
     if (v->ops->show)
         v->ops->show(v);
     if (v->ops->update)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/fmt.h"
+#include "ui/life.h"
 
 enum { MANY_FAILED = 10, GROWING_FROM = 1000 };
 
@@ -49,6 +50,17 @@ look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, b
         if (!bad && !strcmp(r->state, "late"))
             add(a, false, r->node, arena_printf(mem, "no heartbeat %s", ago), "4");
     }
+}
+
+/* The first to know of: nobody works at all. */
+static void
+look_at_life(const struct store *s, int64_t now, struct arena *mem, struct alerts *bad)
+{
+    struct trouble t[TROUBLES_MAX];
+    int n = life_of_store(s, now, mem, t);
+
+    for (int i = 0; i < n; i++)
+        add(bad, true, t[i].where, t[i].what, t[i].key);
 }
 
 static void
@@ -110,6 +122,7 @@ attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem
     int n;
     const struct queue_row *q = store_queues(s, &n);
 
+    look_at_life(s, now_ms, mem, &bad);
     look_at_nodes(s, now_ms, mem, true, foreign, &bad);
     for (int i = 0; i < n; i++)
         look_at_queue(&q[i], now_ms, mem, &bad, &warn);

@@ -11,6 +11,7 @@
 #include "model/text.h"
 #include "ui/cli_act.h"
 #include "ui/cli_open.h"
+#include "ui/life.h"
 #include "ui/out.h"
 #include "ui/verbs.h"
 
@@ -176,6 +177,28 @@ cron_remove(struct cli *c, const struct cron_words *w)
 /* --- looking ------------------------------------------------------------------------------------
  */
 
+/* Schedules of which nothing becomes a job. */
+static void
+say_life(struct cli_queue *q)
+{
+    static const enum section_id section = SEC_LIFE;
+    struct rowset life = {0};
+    struct err e = {0};
+    struct trouble t[TROUBLES_MAX];
+
+    if (!adapter_has(q->adapter, SEC_LIFE))
+        return;
+    if (!cli_ask(q, &section, 1, NULL, &life, &e)) {
+        cli_say(q->cli, "whether a scheduler is alive: %s", e.text);
+        return;
+    }
+    struct life_look look = {.row = life.n ? life.rows : NULL, .now_ms = q->now_ms};
+    int n = look.row ? life_troubles(&look, q->cli->mem, t) : 0;
+    for (int i = 0; i < n; i++)
+        cli_say(q->cli, "%s: %s", t[i].where, t[i].what);
+    rowset_free(&life);
+}
+
 /* One section as a table, or one JSON object a line. */
 static int
 print_section(struct cli *c, enum section_id section, const struct params *p,
@@ -196,6 +219,8 @@ print_section(struct cli *c, enum section_id section, const struct params *p,
         out_rows(&out, rows.rows, n, rows.size);
         rowset_free(&rows);
     }
+    if (ok && section == SEC_SCHEDULES && !json)
+        say_life(&q);
     cli_close(&q);
     return cli_end(c, ok, n, &e);
 }

@@ -13,6 +13,7 @@
 
 #include "model/history.h"
 #include "model/mem.h"
+#include "ui/life.h"
 #include "ui/verbs.h"
 
 enum { ON_TERMINAL = 100, ALL = 1000000, RATE_MS = 10000 };
@@ -407,21 +408,37 @@ is_queue(const struct list_words *w, const void *row)
     return !w->queue || !strcmp(((const struct queue_row *)row)->queue, w->queue);
 }
 
+/* On standard error: the table is for other programs, too. */
+static void
+say_life(const struct cli_queue *q, const struct rowset *queues, const struct rowset *life)
+{
+    struct life_look look = {.row = life->n ? life->rows : NULL,
+                             .queues = queues->rows,
+                             .nqueues = queues->n,
+                             .now_ms = q->now_ms};
+    struct trouble t[TROUBLES_MAX];
+    int n = look.row ? life_troubles(&look, q->cli->mem, t) : 0;
+
+    for (int i = 0; i < n; i++)
+        cli_say(q->cli, "%s: %s", t[i].where, t[i].what);
+}
+
 static int
 run_queues(struct cli *c, const void *options)
 {
-    static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES, SEC_TIMES};
+    static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES, SEC_TIMES,
+                                               SEC_LIFE};
     const struct list_words *w = options;
     const struct listing l = {SEC_COUNTS, queue_columns, is_queue};
     struct cli_queue q;
     struct err e = {0};
-    struct rowset rows[4];
+    struct rowset rows[5];
     struct out out;
     int n = 0;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
-    bool ok = cli_ask(&q, sections, 4, NULL, rows, &e);
+    bool ok = cli_ask(&q, sections, 5, NULL, rows, &e);
     if (ok) {
         bool foreign = !adapter_has(q.adapter, SEC_RATES);
         if (foreign)
@@ -434,9 +451,11 @@ run_queues(struct cli *c, const void *options)
         out.formulas = w->exact;
         out.estimates = is_approx;
         out.now_ms = q.now_ms;
+        if (list_form(w) == OUT_TABLE)
+            say_life(&q, &rows[1], &rows[4]);
         n = keep_rows(&l, w, &rows[1]);
         out_rows(&out, rows[1].rows, n, rows[1].size);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 5; i++)
             rowset_free(&rows[i]);
     }
     cli_close(&q);

@@ -12,7 +12,7 @@
 #include "model/rows.h"
 #include "ui/cli_trust.h"
 
-enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 4 };
+enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 5 };
 
 static struct db *
 connect_to(struct cli *c, bool acts)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LATE_MS = 10000 }; /* an idle scheduler comes once a second */
+
 /* --- words ----------------------------------------------------------------------------------- */
 
 const char *
@@ -84,9 +86,11 @@ draw_next(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     if (s->next_run_ms == FIELD_NULL)
         grid_right(g, r, strcmp(s->state, "failed") ? ROLE_WARN : ROLE_BAD,
                    strcmp(s->state, "failed") ? s->state : "never");
+    else if (c->now_ms - s->next_run_ms >= LATE_MS)
+        grid_printf(g, r, ROLE_BAD, "%*s late", r.w - 5,
+                    fmt_age_short(c->now_ms - s->next_run_ms).s);
     else if (s->next_run_ms <= c->now_ms)
-        grid_right(g, r, c->now_ms - s->next_run_ms > 60000 ? ROLE_BAD : ROLE_TEXT,
-                   c->now_ms - s->next_run_ms > 60000 ? "overdue" : "now");
+        grid_right(g, r, ROLE_TEXT, "now");
     else
         grid_right(g, r, ROLE_TEXT, fmt_age(s->next_run_ms - c->now_ms).s);
 }
@@ -143,7 +147,8 @@ static const struct column columns[] = {
     {"outcome", "OUTCOME", "What became of the job of the last run", K_CUSTOM, F(last_outcome), 10, 10,
      11, &outcome_special},
     {"took", "TOOK", "How long that job ran", K_DURATION, F(last_took_ms), 7, 7, 5, NULL},
-    {"next", "NEXT IN", "Time until the next run", K_CUSTOM, F(next_run_ms), 7, 7, 0, &next_special},
+    {"next", "NEXT IN", "Time until the next run, or since when it is overdue", K_CUSTOM,
+     F(next_run_ms), 8, 8, 0, &next_special},
     {"missed", "MISSED", "Of its last runs (100) those without a job of their own", K_COUNT, F(missed),
      6, 6, 4, &missed_special},
     {"state", "STATE", "active, paused, or failed: it can't push", K_STATE, F(state), 8, 8, 100, NULL},

@@ -9,6 +9,7 @@
 #include "ui/box.h"
 #include "ui/handler.h"
 #include "ui/health_draw.h"
+#include "ui/life.h"
 #include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
@@ -87,6 +88,19 @@ look_at(const struct app *a)
     return h;
 }
 
+/* That nobody works comes before what ails the database. */
+static int
+advise(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
+{
+    struct trouble t[TROUBLES_MAX];
+    int n = life_of_store(a->store, a->now_ms, a->frame, t);
+
+    for (int i = 0; i < n; i++)
+        out[i] = (struct advice){
+            .bad = true, .id = "", .text = arena_printf(a->frame, "%s: %s", t[i].where, t[i].what)};
+    return n + health_advice(h, a->frame, out + n, ADVICE_MOST - n);
+}
+
 static const char *
 own_words(struct app *a)
 {
@@ -120,7 +134,7 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
         .own = own_words(a),
     };
 
-    l.nadvice = health_advice(&l.h, a->frame, advice, ADVICE_MOST);
+    l.nadvice = advise(a, &l.h, advice);
     if (*v->graphed) {
         history_read(store_dead_rows(a->store), v->graphed, SERIES_BACKLOG, a->now_ms, dead,
                      STORE_DEAD_STEPS);
@@ -136,7 +150,7 @@ health_remark(struct view *view, struct buf *out)
     struct app *a = view->app;
     struct advice advice[ADVICE_MOST];
     struct health h = look_at(a);
-    int n = health_advice(&h, a->frame, advice, ADVICE_MOST);
+    int n = advise(a, &h, advice);
 
     if (n == 0)
         return false;
@@ -160,7 +174,7 @@ on_advice(struct app *a, int arg)
 {
     struct advice advice[ADVICE_MOST];
     struct health h = look_at(a);
-    int n = health_advice(&h, a->frame, advice, ADVICE_MOST);
+    int n = advise(a, &h, advice);
     struct buf text = {0};
 
     (void)arg;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/app.h"
+#include "ui/life.h"
 #include "ui/table_view.h"
 #include "ui/views.h"
 #include "ui/words.h"
@@ -398,15 +399,26 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
 }
 
 static bool
+say_no_worker(struct app *a, struct buf *out)
+{
+    struct trouble t[TROUBLES_MAX];
+
+    if (life_of_store(a->store, a->now_ms, a->frame, t) == 0)
+        return false;
+    buf_printf(out, "%s: %s", t[0].where, t[0].what);
+    return true;
+}
+
+static bool
 nodes_remark(struct view *view, struct buf *out)
 {
     struct nodes *v = (struct nodes *)view;
     const struct node_row *n = list_selected(v->table.list);
 
     if (!n || n->leases <= 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
-        return false;
+        return say_no_worker(view->app, out);
     if (app_is_foreign(view->app) && n->expired <= 0)
-        return false;
+        return say_no_worker(view->app, out);
     buf_printf(out, "%s is %s and holds %s, %s expired: L releases them", n->node, n->state,
                fmt_plural(n->leases, "lease").s, fmt_count(n->expired).s);
     return true;

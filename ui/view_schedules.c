@@ -9,6 +9,7 @@
 
 #include "model/clock.h"
 #include "ui/app.h"
+#include "ui/life.h"
 #include "ui/schedule_columns.h"
 #include "ui/table_view.h"
 #include "ui/views.h"
@@ -279,12 +280,26 @@ schedules_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->table.list, g, r, &look);
 }
 
+static bool
+say_no_scheduler(struct app *a, struct buf *out)
+{
+    struct trouble t[TROUBLES_MAX];
+    int n = life_of_store(a->store, a->now_ms, a->frame, t);
+
+    for (int i = 0; i < n; i++)
+        if (!strcmp(t[i].key, "5"))
+            buf_printf(out, "%s: %s", t[i].where, t[i].what);
+    return out->len > 0;
+}
+
 /* The worst of what is wrong with the selected schedule. */
 static bool
 schedules_remark(struct view *view, struct buf *out)
 {
     const struct schedule_row *s = list_selected(table_list(view));
 
+    if (say_no_scheduler(view->app, out))
+        return true;
     if (!s)
         return false;
     const char *outcome = schedule_outcome(s, s->last_outcome);

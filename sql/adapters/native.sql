@@ -59,6 +59,31 @@ select queue, completed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
 from {schema}.percentiles()
 
+-- name: life
+-- A worker need not register: leases that are not over count, and sessions that wait in a slot for a push (48_wake). The
+-- scheduler waits in slot 0, too. A worker that finds no scheduler makes its step, so a schedule may also run without one.
+with worker as (
+    select count(*) as n from (
+        select lock_key from {schema}.node where heartbeat >= now() - {schema}.setting_interval('node_dead')
+        union
+        select lock_key from {schema}.live where lock_key is not null and lock_timeout > now()) known
+), slot as (
+    select count(distinct l.pid) as n from pg_locks l
+    where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 2
+      and l.classid::bigint between 1364481111 and 1364481127
+      and l.objid = (select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                     where n.nspname = {schema_lit} and c.relname = 'queue')
+      and l.database = (select oid from pg_database where datname = current_database())
+), scheduler as (
+    select holder, until > clock_timestamp() and until < clock_timestamp() + interval '10 s' as alive
+    from {schema}.scheduler where term > 0 order by term desc limit 1
+), late as (
+    select count(*) as n, min(next_run) as since from {schema}.schedule where paused_at is null and next_run < now() - interval '5 s'
+)
+select worker.n + greatest(0, slot.n - (coalesce(scheduler.alive, false))::int) as workers,
+       coalesce(scheduler.alive, false) as scheduler_alive, scheduler.holder as scheduler, late.n as overdue, {ms(late.since)} as overdue_ms
+from worker cross join slot cross join late left join scheduler on true
+
 -- name: minutes
 -- minute by minute, the last hour; a queue has no row where nothing happened
 select queue, {ms(minute)} as at_ms, pushed, completed, fails, retried from {schema}.minutes()

@@ -1,0 +1,98 @@
+/*
+ * Whether anybody works, by rows alone: patience, paused queues, systems without a word of their
+ * own about it.
+ */
+#include "tests/harness.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/life.h"
+
+enum { NOW = 10000000 };
+
+static const struct queue_row waits = {
+    .queue = "mail", .ready = 3, .scheduled = 2, .retry = 0, .oldest_ms = NOW - 60000};
+
+static const char *
+first(struct life_look *l, struct arena *mem)
+{
+    struct trouble t[TROUBLES_MAX];
+
+    l->now_ms = NOW;
+    return life_troubles(l, mem, t) ? arena_printf(mem, "%s: %s", t[0].where, t[0].what) : "";
+}
+
+static void
+our_own(void **state)
+{
+    struct arena *mem = arena_new();
+    struct life_row row = {.scheduler_alive = 1, .overdue_ms = FIELD_NULL};
+    struct queue_row q = waits;
+    struct life_look l = {.row = &row, .queues = &q, .nqueues = 1};
+
+    (void)state;
+    assert_string_equal(first(&l, mem),
+                        "no worker: 3 jobs wait, for 1m 00s: start queuetop work -- COMMAND");
+    q.oldest_ms = NOW - LIFE_PATIENCE_MS + 1;
+    assert_string_equal(first(&l, mem), "");
+    q.oldest_ms = NOW - LIFE_PATIENCE_MS;
+    assert_string_not_equal(first(&l, mem), "");
+    row.workers = 1;
+    assert_string_equal(first(&l, mem), "");
+    row.workers = 0;
+    l.completes = true;
+    assert_string_equal(first(&l, mem), "");
+    l.completes = false;
+    q.paused = 1;
+    assert_string_equal(first(&l, mem), "");
+    q.ready = 0;
+    q.paused = row.scheduler_alive = 0;
+    assert_string_equal(
+        first(&l, mem),
+        "no worker or scheduler: 2 jobs are to run later: start queuetop work -- COMMAND");
+    row.workers = 1;
+    assert_string_equal(first(&l, mem), ""); /* a worker steps in for the scheduler */
+    row.overdue = 1;
+    row.overdue_ms = NOW - 20000;
+    assert_string_equal(first(&l, mem),
+                        "no scheduler: 1 schedule is overdue, for 20s: start queuetop schedule");
+    row.scheduler_alive = 1;
+    assert_string_equal(first(&l, mem), "");
+    arena_free(mem);
+}
+
+/* Nodes without heartbeats are known by what they hold: none is no sign of anything. */
+static void
+another_system(void **state)
+{
+    struct arena *mem = arena_new();
+    struct queue_row q = waits;
+    struct node_row nodes[] = {
+        {.node = "a", .state = "dead", .heartbeat_ms = NOW - 600000},
+        {.node = "b", .state = "dead", .heartbeat_ms = NOW - 900000},
+    };
+    struct life_look l = {.queues = &q, .nqueues = 1, .nodes = nodes, .nnodes = 2};
+
+    (void)state;
+    assert_string_equal(first(&l, mem), "no worker: 3 jobs wait, for 1m 00s");
+    nodes[1].state = "late";
+    assert_string_equal(first(&l, mem), "");
+    nodes[1].state = "unknown";
+    assert_string_equal(first(&l, mem), "");
+    l.nnodes = 0;
+    assert_string_equal(first(&l, mem), "");
+    arena_free(mem);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(our_own),
+        cmocka_unit_test(another_system),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
