@@ -89,7 +89,7 @@ is_asked_for(const struct check *c, const char *id)
 
 /* What an act answers: jobs that were asked for, each with its state or why it has none. */
 static void
-check_changes(struct check *c, const struct rowset *rows)
+check_changes(struct check *c, const struct rowset *rows, struct result *const looks[3])
 {
     const struct change_row *row = rows->rows;
     bool by_ids = adapter_takes(c->a, c->found.section, PARAM_IDS);
@@ -101,6 +101,11 @@ check_changes(struct check *c, const struct rowset *rows)
         if (!*row[i].state && !*row[i].why && result_col(rows->res, "why") >= 0 && *row[i].id)
             wrong(c, "left job %s alone without saying why", row[i].id);
     }
+    const char *same = looks[0] && looks[2] ? check_unchanged(looks[0], rows, looks[2]) : NULL;
+    if (same)
+        wrong(c,
+              "reports %s as changed, but it is as it was (if it changes later: -- mode: signal)",
+              same);
 }
 
 /* Rows of a preview stand for many, or for none. */
@@ -115,8 +120,9 @@ sum_of(const struct rowset *rows)
     return (int)sum;
 }
 
+/* looks: before and after an act, NULL = there are none. */
 static void
-check_answer(struct check *c, enum section_id s, struct result *r)
+check_answer(struct check *c, enum section_id s, struct result *r, struct result *const looks[3])
 {
     const struct record *rec = section_kinds[s].record;
     struct rowset rows;
@@ -136,7 +142,7 @@ check_answer(struct check *c, enum section_id s, struct result *r)
         return;
     }
     if (section_kinds[s].acts)
-        check_changes(c, &rows);
+        check_changes(c, &rows, looks);
     else if (rec == &record_effect)
         c->found.rows += sum_of(&rows);
     else
@@ -183,16 +189,16 @@ run_alone(struct check *c, enum section_id s)
 static bool
 run(struct check *c, enum section_id s)
 {
-    struct result *r;
+    struct result *got[3] = {0};
     struct err e = {0};
 
     if (!c->found.ok)
         return true;
-    if (!check_ask(c, s, &r, &e))
+    if (!(section_kinds[s].acts ? check_ask_thrice(c, s, got, &e) : check_ask(c, s, &got[1], &e)))
         return false;
     c->found.runs++;
-    if (r)
-        check_answer(c, s, r);
+    if (got[1])
+        check_answer(c, s, got[1], got);
     else if (!strcmp(e.sqlstate, "23505") && adapter_takes(c->a, s, PARAM_IDS) && !c->is_alone)
         return run_alone(c, s);
     else if (!strcmp(e.sqlstate, "23505") && c->is_alone)
@@ -201,6 +207,8 @@ run(struct check *c, enum section_id s)
         c->found.line = adapter_line(c->a, s, e.position);
         wrong(c, "%s%s%s", e.sqlstate, *e.sqlstate ? ": " : "", e.text);
     }
+    result_free(got[0]);
+    result_free(got[2]);
     return true;
 }
 

@@ -174,9 +174,9 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 -- name: extend
 -- params: ids by
 -- official: no (locked_at is moved so that 4 hours after it are the wanted time)
--- guard: only running jobs; never shortened
-update {schema}.delayed_jobs j set locked_at = greatest(j.locked_at, (now() + $2::interval - interval '4 h')::timestamp)
-where j.failed_at is null and j.locked_at is not null and $2::interval is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
+-- guard: only running jobs whose lock ends before that time
+update {schema}.delayed_jobs j set locked_at = (now() + $2::interval - interval '4 h')::timestamp
+where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 h')::timestamp and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, 'extended' as state
 
@@ -201,19 +201,20 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column; smaller is sooner)
--- guard: only jobs that have neither failed nor run now
+-- guard: only jobs of another priority that have neither failed nor run now
 -- range: -2147483648..2147483647
 update {schema}.delayed_jobs j set priority = $2::int, updated_at = now()
-where j.failed_at is null and j.locked_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.failed_at is null and j.locked_at is null and j.priority is distinct from $2::int and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column)
--- guard: only jobs that have neither failed nor run now
+-- guard: only jobs with another time that have neither failed nor run now
 update {schema}.delayed_jobs j set run_at = $2::timestamptz, updated_at = now()
-where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null
+  and j.run_at is distinct from ($2::timestamptz)::timestamp and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
 

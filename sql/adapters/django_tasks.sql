@@ -187,10 +187,10 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column; larger is sooner)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 -- range: -100..100
 update {schema}.django_tasks_database_dbtaskresult j set priority = $2::int
-where j.status = 'READY' and $2::int between -100 and 100
+where j.status = 'READY' and $2::int between -100 and 100 and j.priority <> $2::int
   and j.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
 returning j.id::text, case when (j.run_after <= now() or j.run_after >= '9999-01-01 00:00:00+00') is not false then 'ready'
                            when j.worker_ids -> 0 is null then 'scheduled' else 'retry' end as state
@@ -198,9 +198,9 @@ returning j.id::text, case when (j.run_after <= now() or j.run_after >= '9999-01
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column)
--- guard: only jobs that wait; times before the year 9999, which stands for at once
+-- guard: only jobs with another time that wait; times before the year 9999, which stands for at once
 update {schema}.django_tasks_database_dbtaskresult j set run_after = $2::timestamptz
-where j.status = 'READY' and $2::timestamptz < '9999-01-01 00:00:00+00'
+where j.status = 'READY' and $2::timestamptz < '9999-01-01 00:00:00+00' and j.run_after is distinct from $2::timestamptz
   and j.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
 returning j.id::text, case when j.run_after <= now() then 'ready' when j.worker_ids -> 0 is null then 'scheduled' else 'retry' end as state
 

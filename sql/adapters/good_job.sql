@@ -374,7 +374,7 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- name: priority
 -- params: ids n
 -- official: no
--- guard: only a job that waits and that no session has locked
+-- guard: only a job of another priority that waits and that no session has locked
 with c as materialized (
     select id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -384,6 +384,7 @@ with c as materialized (
 ), u as (
     update {schema}.good_jobs j set priority = $2::int, updated_at = now()
     from l where l.got and j.id = l.id and j.finished_at is null and j.performed_at is null
+      and j.priority is distinct from $2::int
     returning j.id, j.scheduled_at, j.error
 )
 select id::text, case when scheduled_at is null or scheduled_at <= now() then 'ready' when error is not null then 'retry' else 'scheduled' end as state, null::text as why from u
@@ -393,7 +394,7 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- name: reschedule
 -- params: ids at
 -- official: reschedule_job
--- guard: only an unfinished job that no session has locked and no live process holds
+-- guard: only an unfinished job with another time that no session has locked and no live process holds
 with c as materialized (
     select id, locked_by_id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
@@ -402,7 +403,7 @@ with c as materialized (
     select id, locked_by_id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
 ), u as (
     update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
-    from l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
+    from l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null and j.scheduled_at is distinct from $2::timestamptz
       -- the holder as it was seen: a process that took the job meanwhile is not known yet
       and j.locked_by_id is not distinct from l.locked_by_id
       and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')

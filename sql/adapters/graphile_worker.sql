@@ -229,10 +229,10 @@ select id::text, state from u where (select count(*) from q) >= 0 order by id
 -- name: extend
 -- params: ids by
 -- official: no
--- guard: only jobs that a worker holds
+-- guard: only jobs that a worker holds and whose lock (four hours) ends before that time
 with u as (
-    update {schema}._private_jobs set locked_at = greatest(locked_at, now() + $2::interval - interval '4 h')
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and locked_at is not null
+    update {schema}._private_jobs set locked_at = now() + $2::interval - interval '4 h'
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and locked_at < now() + $2::interval - interval '4 h'
     returning id, job_queue_id, locked_by, locked_at
 ), q as (
     update {schema}._private_job_queues q set locked_at = greatest(q.locked_at, u.locked_at) from u
@@ -259,20 +259,23 @@ from {schema}.complete_jobs(array(select i::bigint from unnest($1::text[]) i whe
 -- name: priority
 -- params: ids n
 -- official: reschedule_jobs(priority)
--- guard: only jobs that do not run (locked within four hours)
+-- guard: only jobs of another priority that do not run (locked within four hours)
 -- range: -32768..32767
 select r.id::text, case when r.attempts >= r.max_attempts then 'failed' when r.run_at <= now() then 'ready'
                         when r.attempts > 0 then 'retry' else 'scheduled' end as state
-from {schema}.reschedule_jobs(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'), priority := least(greatest($2::int, -32768), 32767)) r
+from (select array_agg(id) as ids from {schema}._private_jobs
+      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+        and priority <> least(greatest($2::int, -32768), 32767)) x
+cross join lateral {schema}.reschedule_jobs(x.ids, priority := least(greatest($2::int, -32768), 32767)) r
 
 -- name: reschedule
 -- params: ids at
 -- official: reschedule_jobs(run_at)
--- guard: only jobs that wait; a failed one is requeued
+-- guard: only jobs with another time that wait; a failed one is requeued
 select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry' else 'scheduled' end as state
 from (select array_agg(id) as ids from {schema}._private_jobs
       where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-        and locked_at is null and attempts < max_attempts) x
+        and locked_at is null and attempts < max_attempts and run_at <> $2::timestamptz) x
 cross join lateral {schema}.reschedule_jobs(x.ids, run_at := $2::timestamptz) r
 
 -- name: purge

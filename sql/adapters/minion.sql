@@ -268,19 +268,20 @@ returning id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: retry_job(priority, delay: what is left of it)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 update {schema}.minion_jobs
 set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = least(retries, 2147483646) + 1
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive' and priority <> $2::int
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: retry_job(delay)
--- guard: only jobs that wait; one that has ended is requeued
+-- guard: only jobs with another time that wait; one that has ended is requeued
 update {schema}.minion_jobs
 set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
 where $2::timestamptz is not null and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+  and delayed <> $2::timestamptz
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: purge
@@ -313,13 +314,13 @@ group by j.state order by 3
 -- params: schedule
 -- official: pause_schedule
 -- requires: version >= 25
-update {schema}.minion_schedules set paused = true where name = $1::text returning name as id, 'paused' as state
+update {schema}.minion_schedules set paused = true where name = $1::text and not paused returning name as id, 'paused' as state
 
 -- name: cron_resume
 -- params: schedule
 -- official: resume_schedule
 -- requires: version >= 25
-update {schema}.minion_schedules set paused = false where name = $1::text returning name as id, 'resumed' as state
+update {schema}.minion_schedules set paused = false where name = $1::text and paused returning name as id, 'resumed' as state
 
 -- name: cron_remove
 -- params: schedule

@@ -327,21 +327,21 @@ returning id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: Oban.update_job
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 -- range: 0..9
 update {schema}.oban_jobs set priority = $2::int
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state not in ('executing', 'completed', 'discarded', 'cancelled') and $2::int between 0 and 9
+  and state not in ('executing', 'completed', 'discarded', 'cancelled') and $2::int between 0 and 9 and priority <> $2::int
 returning id::text, case state::text when 'available' then 'ready' when 'retryable' then 'retry' when 'suspended' then 'blocked' else state::text end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: Oban.update_job
--- guard: only jobs that wait
+-- guard: only jobs with another time that wait
 update {schema}.oban_jobs set scheduled_at = timezone('UTC', $2::timestamptz),
        state = case when state = 'available' and $2::timestamptz > now() then 'scheduled' else state end
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('available', 'scheduled', 'retryable') and $2::timestamptz is not null
+  and state in ('available', 'scheduled', 'retryable') and scheduled_at is distinct from timezone('UTC', $2::timestamptz)
 returning id::text, case state::text when 'available' then 'ready' when 'retryable' then 'retry' else state::text end as state
 
 -- name: pause

@@ -302,16 +302,18 @@ returning j.name || ':' || j.id as id, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: touch (queues with a heartbeat); of the others the time to expire is raised
--- guard: only running jobs
+-- guard: only running jobs that would expire before that time
 -- requires: version >= 30
 update {schema}.job j
 set heartbeat_on = case when j.heartbeat_seconds is not null then
-                       greatest(j.heartbeat_on, now() + $2::interval - j.heartbeat_seconds * interval '1 s') else j.heartbeat_on end,
+                       now() + $2::interval - j.heartbeat_seconds * interval '1 s' else j.heartbeat_on end,
     expire_seconds = case when j.heartbeat_seconds is null then
-                         greatest(j.expire_seconds, ceil(extract(epoch from now() + $2::interval - j.started_on))::int) else j.expire_seconds end
+                         ceil(extract(epoch from now() + $2::interval - j.started_on))::int else j.expire_seconds end
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
 where j.name = i.name and j.id = i.id and j.state = 'active'
+  and case when j.heartbeat_seconds is null then j.expire_seconds < ceil(extract(epoch from now() + $2::interval - j.started_on))::int
+           else j.heartbeat_on is null or j.heartbeat_on < now() + $2::interval - j.heartbeat_seconds * interval '1 s' end
 returning j.name || ':' || j.id as id, 'extended' as state
 
 -- name: cancel
@@ -338,23 +340,23 @@ returning j.name || ':' || j.id as id, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: update(priority)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 update {schema}.job j set priority = $2::int
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
-where j.name = i.name and j.id = i.id and j.state < 'active'
+where j.name = i.name and j.id = i.id and j.state < 'active' and j.priority <> $2::int
 returning j.name || ':' || j.id as id, case when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: update(startAfter)
--- guard: only jobs that wait; one that has ended is requeued
+-- guard: only jobs with another time that wait; one that has ended is requeued
 with u as (
     update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + case when isfinite(j.keep_until) and isfinite(j.start_after)
             then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end
     from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
-    where j.name = i.name and j.id = i.id and j.state < 'active'
+    where j.name = i.name and j.id = i.id and j.state < 'active' and j.start_after <> $2::timestamptz
     returning j.name, j.id, j.start_after, j.state
 ), woken as (
     select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)

@@ -145,7 +145,7 @@ returning ev_owner || '/' || ev_id as id, 'ready' as state
 -- params: ids at
 -- official: no
 update {schema}.retry_queue set ev_retry_after = $2::timestamptz
-where $2::timestamptz is not null and (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
+where ev_retry_after <> $2::timestamptz and (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
                             from unnest($1::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$')
 returning ev_owner || '/' || ev_id as id, case when ev_retry_after > now() then 'retry' else 'ready' end as state
 

@@ -316,9 +316,9 @@ select up.id::text, 'ready' as state, woken.sent from up cross join woken
 -- name: extend
 -- params: ids by
 -- official: Queries.update_heartbeat (which stands for 30 s from now); more than that is our own
--- guard: only running jobs; never shortened
-update {schema}.{prefix}pgqueuer q set heartbeat = greatest(q.heartbeat, now() + coalesce($2::interval, '30 s') - interval '30 s')
-where q.status = 'picked' and q.id = any(array(select i::bigint from unnest($1::text[]) i
+-- guard: only running jobs whose heartbeat would end before that time
+update {schema}.{prefix}pgqueuer q set heartbeat = now() + coalesce($2::interval, '30 s') - interval '30 s'
+where q.status = 'picked' and q.heartbeat < now() + coalesce($2::interval, '30 s') - interval '30 s' and q.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning q.id::text, 'extended' as state
 
@@ -362,20 +362,20 @@ select id::text, 'deleted' as state from del
 -- name: priority
 -- params: ids n
 -- official: no (plain column; larger is sooner)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
 update {schema}.{prefix}pgqueuer q set priority = $2::int, updated = now()
-where q.status = 'queued' and q.id = any(array(select i::bigint from unnest($1::text[]) i
+where q.status = 'queued' and q.priority <> $2::int and q.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning q.id::text, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column; workers are woken)
--- guard: only jobs that wait
+-- guard: only jobs with another time that wait
 with up as (
     update {schema}.{prefix}pgqueuer q set execute_after = $2::timestamptz, updated = now()
-    where q.status = 'queued' and $2::timestamptz is not null and q.id = any(array(select i::bigint from unnest($1::text[]) i
+    where q.status = 'queued' and q.execute_after <> $2::timestamptz and q.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled' else 'retry' end as state
 ), channel as (

@@ -279,19 +279,19 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column; larger is sooner)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
 update {schema}.procrastinate_jobs j set priority = $2::int
-where j.status = 'todo' and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.status = 'todo' and j.priority <> $2::int and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column; a trigger writes the event)
--- guard: only jobs that wait
+-- guard: only jobs with another time that wait
 update {schema}.procrastinate_jobs j set scheduled_at = $2::timestamptz
-where j.status = 'todo' and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
 

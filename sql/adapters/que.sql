@@ -199,10 +199,10 @@ returning j.id::text, 'ready' as state
 -- name: reschedule
 -- params: ids at
 -- official: que-web's reschedule: run_at, expired_at NULL, under the job's lock
--- guard: only jobs that are not finished and whose lock no worker holds
+-- guard: only jobs with another time that are not finished and whose lock no worker holds
 with w as materialized (
     select j.id from {schema}.que_jobs j
-    where j.finished_at is null and $2::timestamptz is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.finished_at is null and (j.run_at <> $2::timestamptz or j.expired_at is not null) and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
@@ -245,11 +245,12 @@ returning j.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no (plain column, under the job's lock; smaller is sooner)
--- guard: only jobs that are neither finished nor expired and whose lock no worker holds
+-- guard: only jobs of another priority that are neither finished nor expired and whose lock no worker holds
 -- range: -32768..32767
 with w as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and j.expired_at is null and $2::int between -32768 and 32767
+      and j.priority <> $2::int
       and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id

@@ -278,7 +278,7 @@ group by 1, 2, 3
 update {schema}.river_job set state = 'available', scheduled_at = now(), finalized_at = null,
        max_attempts = case when attempt >= max_attempts then attempt + 1 else max_attempts end
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state <> 'running' and not (state = 'available' and scheduled_at < now()) and attempt < 32767
+  and state <> 'running' and not (state = 'available' and scheduled_at <= now()) and attempt < 32767
 returning id::text, 'ready' as state
 
 -- name: rescue
@@ -349,21 +349,21 @@ returning id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 -- range: 1..4
 update {schema}.river_job set priority = least(greatest($2::int, 1), 4)::smallint
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('available', 'pending', 'retryable', 'scheduled') and $2::int between 1 and 4
+  and state in ('available', 'pending', 'retryable', 'scheduled') and $2::int between 1 and 4 and priority <> $2::int
 returning id::text, case state when 'available' then 'ready' when 'retryable' then 'retry' when 'pending' then 'blocked' else state::text end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no
--- guard: only jobs that wait
+-- guard: only jobs with another time that wait
 update {schema}.river_job set scheduled_at = $2::timestamptz,
        state = case when state = 'available' and $2::timestamptz > now() then 'scheduled' else state end
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('available', 'retryable', 'scheduled') and $2::timestamptz is not null
+  and state in ('available', 'retryable', 'scheduled') and scheduled_at <> $2::timestamptz
 returning id::text, case state when 'available' then 'ready' when 'retryable' then 'retry' else state::text end as state
 
 -- name: pause

@@ -207,28 +207,28 @@ returning id::text, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that a node holds
-update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
+-- guard: only jobs that a node holds and whose lease ends before that time
+update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-  and lock_key is not null and $2::interval > interval '0'
+  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: extend_where
 -- params: node by
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that the node holds
-update {schema}.work_queue set lock_timeout = greatest(lock_timeout, (now() + $2::interval)::timestamp)
-where lock_key = $1::text and $2::interval > interval '0'
+-- guard: only jobs that the node holds and whose lease ends before that time
+update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
+where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (run_after, which its scheduler looks at)
--- guard: only jobs that wait and are not in work_queue
+-- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and q.state in ('PENDING', 'RETRY')
+      and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between

@@ -113,10 +113,10 @@ returning id::text, 'ready' as state
 -- name: extend
 -- params: ids by
 -- official: what a worker does (leased_until); never made shorter
--- guard: only running jobs
-update {schema}.queue_tasks set leased_until = greatest(leased_until, now() + $2::interval)
+-- guard: only running jobs whose lease ends before that time
+update {schema}.queue_tasks set leased_until = now() + $2::interval
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and started_at is not null and $2::interval > interval '0'
+  and started_at is not null and (leased_until is null or leased_until < now() + $2::interval) and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: delete

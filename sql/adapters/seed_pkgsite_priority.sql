@@ -118,11 +118,11 @@ returning id::text, 'ready' as state
 -- name: priority
 -- params: ids n
 -- official: no (a plain column)
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 with pick as (
     select id from {schema}.queue_tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and started_at is null for update skip locked
+      and started_at is null and priority is distinct from $2::int for update skip locked
 )
 update {schema}.queue_tasks t set priority = $2::int from pick where t.id = pick.id
 returning t.id::text, 'ready' as state

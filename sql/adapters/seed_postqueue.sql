@@ -173,20 +173,21 @@ returning id, case when attempts > 3 or expires_at <= now() then 'failed' else '
 -- name: extend
 -- params: ids by
 -- official: what a worker does with a job that takes longer; never made shorter
--- guard: only running jobs
+-- guard: only running jobs whose lease ends before that time
 update {schema}.jobs set status = 'pending', visibility_at = greatest(visibility_at, now() + $2::interval)
 where id = any($1::text[])
   and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
                                  or status = 'in_transit' and not (attempts > 3 or coalesce(expires_at <= now(), false)))
-  and $2::interval > interval '0'
+  and (status <> 'pending' or visibility_at is null or visibility_at < now() + $2::interval) and $2::interval > interval '0'
 returning id, 'extended' as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (visibility_at, as it is set when a job is added)
--- guard: only jobs that wait, were never taken (a later time would look like a lease) and do not expire before
+-- guard: only jobs with another time that wait, were never taken (a later time would look like a lease) and do not expire before
 update {schema}.jobs set visibility_at = $2::timestamptz
 where id = any($1::text[]) and status <> 'completed' and attempts = 0 and status <> 'in_transit'
+  and visibility_at is distinct from $2::timestamptz and (visibility_at > now() or $2::timestamptz > now())
   and (expires_at is null or expires_at > greatest(now(), $2::timestamptz))
 returning id, case when visibility_at > now() then 'scheduled' else 'ready' end as state
 

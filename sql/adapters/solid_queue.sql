@@ -431,10 +431,11 @@ returning x.id::text, 'deleted' as state
 -- name: priority
 -- params: ids n
 -- official: no
--- guard: only jobs that wait
+-- guard: only jobs of another priority that wait
 with j as materialized (
     select j.id from {schema}.solid_queue_jobs j
     where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and j.finished_at is null
+      and j.priority <> $2::int
 ), r as (
     update {schema}.solid_queue_ready_executions e set priority = $2::int from j where e.job_id = j.id returning e.job_id, 'ready' as state
 ), s as (
@@ -451,10 +452,10 @@ select job_id::text as id, state from a
 -- name: reschedule
 -- params: ids at
 -- official: no
--- guard: only scheduled jobs
+-- guard: only scheduled jobs with another time
 with s as (
     update {schema}.solid_queue_scheduled_executions e set scheduled_at = $2::timestamptz
-    where e.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and $2::timestamptz is not null
+    where e.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and e.scheduled_at <> $2::timestamptz
     returning e.job_id
 ), u as (
     update {schema}.solid_queue_jobs x set scheduled_at = $2::timestamptz, updated_at = now() from s where x.id = s.job_id

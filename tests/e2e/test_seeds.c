@@ -273,7 +273,7 @@ pkgsite(void **state)
     value("5", "select priority from queue_tasks where id = 3");
     const char *first = seed_claim(w, q, "");
     assert_string_equal(seed_id(first), "3");
-    has(run(1, "priority 6 --id 3 --yes"), "only jobs that wait");
+    has(run(1, "priority 6 --id 3 --yes"), "only jobs of another priority that wait");
     /* what its first worker deletes when it ends is not the new start */
     has(run(0, "release --id 3 --yes"), "1 job ready");
     const char *again = seed_claim(w, q, "");
