@@ -44,6 +44,7 @@ action_again(const struct action *old, const struct act_options *o)
                          .typed = old->typed,
                          .about = old->about ? xstrdup(old->about) : NULL,
                          .older_than_ms = old->older_than_ms,
+                         .has_time = old->has_time,
                          .in_ms = old->in_ms,
                          .spread_ms = o->spread_ms,
                          .summary = xstrdup("")};

@@ -50,7 +50,8 @@ struct action {
     char *about;  /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
-    int64_t in_ms; /* time: so long after the preview */
+    bool has_time; /* time: the intent says when */
+    int64_t in_ms; /* else so long after the preview; 0 = at once */
 
     enum action_state state;
     uint64_t generation;

@@ -122,6 +122,7 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     a->typed = in->typed;
     a->about = in->about ? xstrdup(in->about) : NULL;
     a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
+    a->has_time = in->act == ACT_TIME && in->at_ms != 0;
     a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
     a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
     a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;

@@ -285,6 +285,33 @@ set_one(struct check *c, enum param p)
     return true;
 }
 
+/* The jobs of the sample; where the act takes a time, with one that is over, one to come and now:
+ * what can be given the one can be given the others. */
+static bool
+run_jobs(struct check *c, enum section_id s)
+{
+    static const char *const times[] = {NULL, "2001-01-01", "now"};
+    int first = 0;
+
+    for (int i = 0; i < (adapter_takes(c->a, s, PARAM_AT) ? 3 : 1); i++) {
+        int before = c->found.rows;
+        check_clear(c);
+        set_rest(c, s);
+        if (times[i])
+            params_set(&c->p, PARAM_AT, times[i]);
+        set_ids(c);
+        if (!run(c, s))
+            return false;
+        if (i == 0)
+            first = c->found.rows;
+        else if (c->found.ok && first > 0 && c->found.rows == before)
+            wrong(c, "changes %d jobs for a time to come, none for %s", first, times[i]);
+        if (i > 0)
+            c->found.rows = first;
+    }
+    return true;
+}
+
 /* --- a section ------------------------------------------------------------------------------- */
 
 /* The list of jobs: each parameter alone, and what a part of an error is. */
@@ -375,11 +402,8 @@ check_act(struct check *c, enum section_id s)
     if (s == SEC_PURGE || s == SEC_PURGE_PREVIEW)
         return run_purge(c, s);
     if (adapter_takes(c->a, s, PARAM_IDS) && m->nids > 0) {
-        check_clear(c);
-        set_rest(c, s);
-        set_ids(c);
         c->found.has_sample = true;
-        return run(c, s);
+        return run_jobs(c, s);
     }
     if (adapter_takes(c->a, s, PARAM_SCHEDULE))
         return run_names(c, s, PARAM_SCHEDULE, m->schedules, m->nschedules);

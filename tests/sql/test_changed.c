@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gen/sql.h"
+#include "model/action.h"
 #include "model/mem.h"
 #include "tests/sql/ask.h"
 #include "tests/sql/core.h"
@@ -232,11 +233,132 @@ test_what_is_reported_is_changed(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* --- a time: now, over, to come ----------------------------------------------------------------
+ */
+
+/* The job's time in the list of jobs, in ms; -1 = it is not there. */
+static int64_t
+time_of(struct trial *t, const char *id)
+{
+    struct params p = {0};
+
+    params_set_list(&p, PARAM_IDS, &id, 1);
+    params_set_int(&p, PARAM_LIMIT, 10);
+    ask_begin(t->conn, t->a, true);
+    PGresult *res = ask_send(t->conn, t->a, SEC_JOBS, &p, "");
+    pg_run(t->conn, "rollback");
+    params_done(&p);
+    int col = PQfnumber(res, "run_after_ms");
+    int64_t ms = PQntuples(res) == 1 ? strtoll(PQgetvalue(res, 0, col), NULL, 10) : -1;
+    PQclear(res);
+    return ms;
+}
+
+/* As the console and the verb do it. How many jobs were reported as changed. */
+static int
+give_time(struct trial *t, const char *id, int64_t by_ms, int64_t at_ms)
+{
+    struct intent in = {
+        .act = ACT_TIME, .ids = &id, .nids = 1, .by_ms = by_ms, .at_ms = at_ms, .expected = -1};
+    struct action *a = action_new(t->loop, t->db, t->a, &in);
+
+    struct err e = {0};
+
+    while (action_state(a) == ACTION_PREVIEWING)
+        assert_true(loop_turn(t->loop, 1000, &e));
+    if (action_state(a) == ACTION_READY)
+        action_start(a, false);
+    while (action_state(a) == ACTION_RUNNING || action_state(a) == ACTION_WAITING)
+        assert_true(loop_turn(t->loop, 1000, &e));
+    if (action_state(a) != ACTION_DONE)
+        fail_msg("%s: %s: %s", adapter_name(t->a), id, action_error(a)->text);
+    int n = (int)action_progress(a).changed;
+    action_free(a);
+    return n;
+}
+
+static const char *
+one_that_waits(struct trial *t)
+{
+    static char id[TEXT_MOST];
+    static const char *const states[] = {"{scheduled}", "{retry}"};
+
+    *id = 0;
+    for (int i = 0; i < 2 && !*id; i++) {
+        struct params p = {0};
+        params_set(&p, PARAM_STATES, states[i]);
+        params_set_int(&p, PARAM_LIMIT, 100);
+        ask_begin(t->conn, t->a, true);
+        PGresult *res = ask_send(t->conn, t->a, SEC_JOBS, &p, "");
+        pg_run(t->conn, "rollback");
+        if (PQntuples(res) > 0)
+            snprintf(id, sizeof id, "%s", PQgetvalue(res, 0, 0));
+        PQclear(res);
+        params_done(&p);
+    }
+    return id;
+}
+
+/* Changed, and its time is between these; a job that is ready may have none. */
+static void
+expect_time(struct trial *t, const char *id, int64_t by_ms, int64_t at_ms, int64_t from_ms,
+            int64_t until_ms)
+{
+    int n = give_time(t, id, by_ms, at_ms);
+    int64_t is = time_of(t, id);
+
+    if (n != 1)
+        fail_msg("%s: job %s was not changed", adapter_name(t->a), id);
+    if (is && (is < from_ms || is > until_ms))
+        fail_msg("%s: job %s is due at %lld, not between %lld and %lld", adapter_name(t->a), id,
+                 (long long)is, (long long)from_ms, (long long)until_ms);
+}
+
+static void
+check_times(const char *name)
+{
+    enum { HOUR = 3600000 };
+    struct trial t = {.a = ask_adapter(name, NULL)};
+
+    if (adapter_has(t.a, SEC_TIME)) {
+        char *database = xasprintf("times_%s", name);
+        t.loop = loop_new();
+        t.conn = pg_fixture(database, name);
+        pg_run(t.conn, "reset all");
+        struct db_options o = {.conninfo = pg_dsn(database), .schema = "pg_catalog"};
+        t.db = db_new(t.loop, &o);
+        const char *id = one_that_waits(&t);
+        int64_t now = pg_int(t.conn, "select (extract(epoch from now()) * 1000)::bigint");
+        if (!*id)
+            fail_msg("%s: its fixture has no job that waits for its time", name);
+        expect_time(&t, id, 2 * HOUR, 0, now + 2 * HOUR - 1000, INT64_MAX);
+        expect_time(&t, id, 0, INT64_C(981173106000), 0, now + 1000);
+        expect_time(&t, id, 2 * HOUR, 0, now + 2 * HOUR - 1000, INT64_MAX);
+        expect_time(&t, id, 0, 0, now - 1000, now + HOUR);
+        print_message("%s\n", name);
+        db_free(t.db);
+        loop_free(t.loop);
+        PQfinish(t.conn);
+        free(database);
+    }
+    adapter_free(t.a);
+}
+
+static void
+test_now_is_a_time_everywhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < sql_adapters_n; i++)
+        if (strcmp(sql_adapters[i].name, "native") != 0)
+            check_times(sql_adapters[i].name);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_reported_is_changed),
+        cmocka_unit_test(test_now_is_a_time_everywhere),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
