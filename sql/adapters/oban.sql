@@ -370,7 +370,7 @@ where told is not null
 -- confirm: The jobs are gone for good.
 delete from {schema}.oban_jobs where id = any(array(
     select id from {schema}.oban_jobs
-    where state = any(coalesce($3::text[], '{completed,cancelled}')::{schema}.oban_job_state[])
+    where state::text = any(coalesce($3::text[], '{completed,cancelled}'))
       and coalesce(completed_at, discarded_at, cancelled_at) < coalesce(timezone('UTC', $4::timestamptz), timezone('UTC', now()))
       and state in ('completed', 'discarded', 'cancelled') and ($1::text is null or queue = $1::text)
       and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')
@@ -380,7 +380,7 @@ returning id::text, 'deleted' as state
 -- name: purge_preview
 -- params: queue states raw_states before
 select 'deleted' as state, count(*) as n, null::text as why from {schema}.oban_jobs
-where state = any(coalesce($3::text[], '{completed,cancelled}')::{schema}.oban_job_state[])
+where state::text = any(coalesce($3::text[], '{completed,cancelled}'))
   and coalesce(completed_at, discarded_at, cancelled_at) < coalesce(timezone('UTC', $4::timestamptz), timezone('UTC', now()))
   and state in ('completed', 'discarded', 'cancelled') and ($1::text is null or queue = $1::text)
   and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')

@@ -45,7 +45,7 @@ with gone as materialized (
     select entrypoint as queue, count(*) filter (where status = 'queued' and execute_after > now() and attempts = 0) as scheduled,
            count(*) filter (where status = 'queued' and execute_after <= now()) as ready,
            count(*) filter (where status = 'queued' and execute_after > now() and attempts <> 0) as retry,
-           count(*) filter (where status = 'picked') as running, count(*) filter (where status = 'failed') as failed,
+           count(*) filter (where status = 'picked') as running, count(*) filter (where status::text = 'failed') as failed,
            min(greatest(created, execute_after)) filter (where status = 'queued' and execute_after <= now()) as oldest, false as approx
     from {schema}.{prefix}pgqueuer group by 1
     union all
@@ -78,8 +78,8 @@ with p as not materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.{prefix}pgqueuer j
     where (select l from p) is null and ($1::text is null or j.entrypoint = $1::text)
-      and ($3::{schema}.{prefix}pgqueuer_status[] is null or j.status = any($3::{schema}.{prefix}pgqueuer_status[]))
-      and ($2::text[] is null or case j.status when 'picked' then 'running' when 'failed' then 'failed'
+      and ($3::text[] is null or j.status::text = any($3::text[]))
+      and ($2::text[] is null or case j.status::text when 'picked' then 'running' when 'failed' then 'failed'
                when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
                else 'cancelled' end = any($2::text[]))
       and ($12::text[] is null or j.id = any((select ids from p)::bigint[]))
@@ -90,7 +90,7 @@ with p as not materialized (
     from {schema}.{prefix}pgqueuer_log g
     where (select final from p) and (select count(*) from live) < (select n from p)
       and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
-      and ($3::{schema}.{prefix}pgqueuer_status[] is null or g.status = any($3::{schema}.{prefix}pgqueuer_status[]))
+      and ($3::text[] is null or g.status::text = any($3::text[]))
       and ($12::text[] is null or g.job_id = any((select ids from p)::bigint[]))
       and ((select l from p) is null or g.id < (select l from p))
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
@@ -100,7 +100,7 @@ with p as not materialized (
 ), j as (
     select 1 as arm, o, 'q' || id as cursor, id::bigint as id, entrypoint, status, priority, attempts, created, execute_after, updated,
            case when status = 'picked' then updated end as started, null::timestamptz as ended, queue_manager_id, heartbeat,
-           case when status = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
+           case when status::text = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
                where g.job_id = live.id and g.traceback is not null order by g.created desc, g.id desc limit 1) end as traceback
     from live
     union all
@@ -113,7 +113,7 @@ with p as not materialized (
 ), f as (
     select j.*, s.state, s.error
     from j cross join lateral (
-        select case j.status when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
+        select case j.status::text when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
                     when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
                     else 'cancelled' end as state,
                case when jsonb_typeof(j.traceback) = 'object' then concat_ws(': ', j.traceback ->> 'exception_type', j.traceback ->> 'exception_message')
@@ -153,7 +153,7 @@ with w as materialized (
     select q.id::bigint as id, q.entrypoint, q.status, q.priority, q.attempts, q.created, q.execute_after, q.updated,
            case when q.status = 'picked' then q.updated end as started, null::timestamptz as ended, q.queue_manager_id, q.heartbeat,
            q.dedupe_key, q.payload, q.headers, true as kept,
-           case when q.status = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
+           case when q.status::text = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
                where g.job_id = q.id and g.traceback is not null order by g.created desc, g.id desc limit 1) end as traceback
     from {schema}.{prefix}pgqueuer q where q.id = (select id from w)
     union all
@@ -168,7 +168,7 @@ with w as materialized (
      order by g.id desc limit 1)
 )
 select j.id::text, j.entrypoint as queue, j.entrypoint as kind,
-       case j.status when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
+       case j.status::text when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
             when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
             else 'cancelled' end as state,
        j.priority, j.attempts as tries, null::int as max_tries, {ms(j.created)} as created_ms, {ms(j.execute_after)} as run_after_ms,
@@ -224,13 +224,13 @@ order by heartbeat, id limit coalesce($3::int, 200)
 -- of the newest 5000 failures in the log
 with f as materialized (
     select * from {schema}.{prefix}pgqueuer_log
-    where status in ('exception', 'failed') and ($1::text is null or entrypoint = $1::text) order by id desc limit 5000
+    where status::text in ('exception', 'failed') and ($1::text is null or entrypoint = $1::text) order by id desc limit 5000
 ), g as (
     select distinct on (f.job_id) f.job_id, f.id, f.entrypoint, f.created,
            coalesce(case when jsonb_typeof(f.traceback) = 'object' then concat_ws(': ', f.traceback ->> 'exception_type', f.traceback ->> 'exception_message')
                          else f.traceback::text end, '') as error
     from f left join {schema}.{prefix}pgqueuer q on q.id = f.job_id
-    where q.status = 'failed' or (q.id is null and f.status = 'exception')
+    where q.status::text = 'failed' or (q.id is null and f.status = 'exception')
     order by f.job_id, f.id desc
 )
 select {error_key(error)} as error_key, entrypoint as queue, count(*) as n, (select count(*) from f) = 5000 as capped, {ms(min(created))} as first_ms,
@@ -253,7 +253,7 @@ order by 1 limit 10000
 with up as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = 0, queue_manager_id = null
-    where q.status = 'failed' and q.id = any(array(select i::bigint from unnest($1::text[]) i
+    where q.status::text = 'failed' and q.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, q.entrypoint, q.priority
 ), log as (
@@ -394,7 +394,7 @@ select up.id::text, up.state, woken.sent from up cross join woken
 -- guard: only what has ended; a job that is held as failed is logged as deleted
 with past as materialized (
     select distinct g.job_id from {schema}.{prefix}pgqueuer_log g
-    where g.status = any(coalesce($2::{schema}.{prefix}pgqueuer_status[], '{successful,canceled,deleted}'))
+    where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
       and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
       and g.created < coalesce($3::timestamptz, now())
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
@@ -405,7 +405,7 @@ with past as materialized (
     delete from {schema}.{prefix}pgqueuer q
     where q.id = any(array(
         select h.id from {schema}.{prefix}pgqueuer h
-        where h.status = 'failed' and 'failed' = any($2::{schema}.{prefix}pgqueuer_status[]) and ($1::text is null or h.entrypoint = $1::text)
+        where h.status::text = 'failed' and 'failed' = any($2::text[]) and ($1::text is null or h.entrypoint = $1::text)
           and h.updated < coalesce($3::timestamptz, now())
         order by h.id limit coalesce($4::int, 1000) - (select count(*) from past) for update skip locked))
     returning q.id, q.entrypoint, q.priority
@@ -419,13 +419,13 @@ select distinct job_id::text as id, 'purged' as state from gone union all select
 select 'purged' as state, count(distinct g.job_id) as n,
        case g.status when 'successful' then 'completed' when 'exception' then 'failed, payload gone' else g.status::text end as why
 from {schema}.{prefix}pgqueuer_log g
-where g.status = any(coalesce($2::{schema}.{prefix}pgqueuer_status[], '{successful,canceled,deleted}'))
+where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
   and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
   and g.created < coalesce($3::timestamptz, now())
   and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
 group by g.status
 union all
 select 'purged', count(*), 'failed, still to requeue' from {schema}.{prefix}pgqueuer h
-where h.status = 'failed' and 'failed' = any($2::{schema}.{prefix}pgqueuer_status[]) and ($1::text is null or h.entrypoint = $1::text)
+where h.status::text = 'failed' and 'failed' = any($2::text[]) and ($1::text is null or h.entrypoint = $1::text)
   and h.updated < coalesce($3::timestamptz, now())
 having count(*) > 0

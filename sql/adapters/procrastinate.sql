@@ -67,7 +67,7 @@ from c group by c.queue order by 1
 -- name: counts_final
 -- cost: reads all jobs
 select queue_name::text as queue, count(*) filter (where status = 'succeeded') as completed,
-       count(*) filter (where status in ('cancelled', 'aborting', 'aborted')) as cancelled
+       count(*) filter (where status::text in ('cancelled', 'aborting', 'aborted')) as cancelled
 from {schema}.procrastinate_jobs where status not in ('todo', 'doing', 'failed') group by 1 order by 1
 
 -- name: jobs
@@ -77,8 +77,8 @@ with w as materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.procrastinate_jobs j
     where ($1::text is null or j.queue_name = $1::text)
-      and (coalesce(not $3::{schema}.procrastinate_job_status[] <@ '{todo,doing}', true)
-           or (j.status = any($3::{schema}.procrastinate_job_status[]) and j.status in ('todo', 'doing')))
+      and (coalesce(not $3::text[] <@ '{todo,doing}', true)
+           or (j.status::text = any($3::text[]) and j.status in ('todo', 'doing')))
       and ($12::text[] is null or j.id = any(array(
             select i::bigint from unnest($12::text[]) i
             where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
@@ -99,10 +99,10 @@ with w as materialized (
     left join lateral (
         select min(e.at) filter (where e.type = 'deferred') as deferred, max(e.at) filter (where e.type = 'started') as started,
                max(e.at) filter (where e.type <> 'scheduled') as changed,
-               max(e.at) filter (where e.type in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
+               max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
         from {schema}.procrastinate_events e where e.job_id = w.id) e on true
     where ($2::text[] is null or s.state = any($2::text[]))
-      and ($3::{schema}.procrastinate_job_status[] is null or w.status = any($3::{schema}.procrastinate_job_status[]))
+      and ($3::text[] is null or w.status::text = any($3::text[]))
       and ($4::text is null or w.task_name = $4::text)
       and ($5::text is null or (w.status = 'doing' and coalesce(w.worker_id::text, '(none)') = $5::text))
       and $6::text is null
@@ -145,7 +145,7 @@ left join {schema}.procrastinate_workers k on k.id = j.worker_id
 left join lateral (
     select min(e.at) filter (where e.type = 'deferred') as deferred, max(e.at) filter (where e.type = 'started') as started,
            max(e.at) filter (where e.type <> 'scheduled') as changed,
-           max(e.at) filter (where e.type in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
+           max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
     from {schema}.procrastinate_events e where e.job_id = j.id) e on true
 where j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
@@ -159,7 +159,7 @@ select number::int, null::text as node, {ms(at)} as started_ms, {ms(ended)} as e
 from (select type, at, lead(type::text) over (order by id) as outcome, lead(at) over (order by id) as ended,
              count(*) filter (where type = 'started') over (order by id) as number
       from {schema}.procrastinate_events
-      where type in ('started', 'deferred_for_retry', 'failed', 'succeeded', 'aborted') and job_id = any(array(
+      where type::text in ('started', 'deferred_for_retry', 'failed', 'succeeded', 'aborted') and job_id = any(array(
           select i::bigint from unnest($1::text[]) i
           where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))) e
 where type = 'started' order by number desc limit 200
@@ -302,7 +302,7 @@ returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'rea
 delete from {schema}.procrastinate_jobs j
 where j.id = any(array(
     select f.id from {schema}.procrastinate_jobs f
-    where f.status = any(coalesce($2::{schema}.procrastinate_job_status[], '{succeeded,cancelled,aborting,aborted}'))
+    where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
       and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)
       and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id) < coalesce($3::timestamptz, now())
     order by f.id limit coalesce($4::int, 1000) for update skip locked))
@@ -313,7 +313,7 @@ returning j.id::text, 'purged' as state
 select 'purged' as state, count(*) as n,
        case f.status when 'succeeded' then 'completed' when 'failed' then 'failed, still to requeue' else f.status::text end as why
 from {schema}.procrastinate_jobs f
-where f.status = any(coalesce($2::{schema}.procrastinate_job_status[], '{succeeded,cancelled,aborting,aborted}'))
+where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
   and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)
   and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id) < coalesce($3::timestamptz, now())
 group by f.status

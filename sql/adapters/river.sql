@@ -396,7 +396,7 @@ where told is not null
 -- confirm: The jobs are gone for good.
 delete from {schema}.river_job where id = any(array(
     select id from {schema}.river_job
-    where state = any(coalesce($3::text[], '{completed,cancelled}')::{schema}.river_job_state[])
+    where state::text = any(coalesce($3::text[], '{completed,cancelled}'))
       and finalized_at is not null and finalized_at < coalesce($4::timestamptz, now()) and ($1::text is null or queue = $1::text)
       and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')
     limit coalesce($5::int, 1000) for update skip locked))
@@ -405,7 +405,7 @@ returning id::text, 'deleted' as state
 -- name: purge_preview
 -- params: queue states raw_states before
 select 'deleted' as state, count(*) as n, null::text as why from {schema}.river_job
-where state = any(coalesce($3::text[], '{completed,cancelled}')::{schema}.river_job_state[])
+where state::text = any(coalesce($3::text[], '{completed,cancelled}'))
   and finalized_at is not null and finalized_at < coalesce($4::timestamptz, now()) and ($1::text is null or queue = $1::text)
   and ($2::text[] is null or $2::text[] && '{completed,cancelled,failed}')
 having count(*) > 0
