@@ -157,6 +157,11 @@ const char *db_host(const struct db *db);
 const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
 
+/* A connection string: a URI, or one that begins with a word that libpq knows and "=". */
+bool db_is_conninfo(const char *text);
+/* What it says of this word ("dbname"), whichever way; NULL = nothing. The caller frees. */
+char *db_conninfo_value(const char *conninfo, const char *word);
+
 /* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
  * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
 /* A connection without `once` is waited for 30 s at most. */

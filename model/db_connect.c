@@ -56,10 +56,47 @@ parse_conninfo(struct db *db, const char *conninfo)
 }
 
 static bool
+is_uri(const char *s)
+{
+    return strncmp(s, "postgres://", 11) == 0 || strncmp(s, "postgresql://", 13) == 0;
+}
+
+/* As libpq takes a dbname. */
+static bool
 is_conninfo(const char *s)
 {
-    return strchr(s, '=') || strncmp(s, "postgres://", 11) == 0 ||
-           strncmp(s, "postgresql://", 13) == 0;
+    return strchr(s, '=') || is_uri(s);
+}
+
+bool
+db_is_conninfo(const char *text)
+{
+    size_t blanks = strspn(text, " \t\n"), len = strcspn(text + blanks, " \t\n=");
+    const char *word = text + blanks, *after = word + len + strspn(word + len, " \t\n");
+    bool found = false;
+
+    if (is_uri(text))
+        return true;
+    if (len == 0 || *after != '=')
+        return false;
+    PQconninfoOption *known = PQconninfoParse("", NULL);
+    for (const PQconninfoOption *o = known; o && o->keyword && !found; o++)
+        found = strlen(o->keyword) == len && !strncmp(o->keyword, word, len);
+    PQconninfoFree(known);
+    return found;
+}
+
+char *
+db_conninfo_value(const char *conninfo, const char *word)
+{
+    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+    char *value = NULL;
+
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        if (!strcmp(o->keyword, word) && o->val)
+            value = xstrdup(o->val);
+    options_free(options);
+    return value;
 }
 
 void

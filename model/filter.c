@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/alias.h"
 #include "model/clock.h"
 #include "model/mem.h"
 #include "model/text.h"
@@ -100,24 +101,83 @@ read_value(const char *text, int *at, char *out)
     return !quoted;
 }
 
-/* The key at s, when a name of lower case letters and an operator stand there. */
+/* The key of this name, or of what others call it. */
+static enum key
+key_named(const char *name, int len)
+{
+    const char *ours = alias_find(ALIAS_KEY, name, len);
+
+    for (int k = 0; k < KEY_NONE; k++)
+        if (ours ? !strcmp(keys[k].name, ours)
+                 : (int)strlen(keys[k].name) == len && !strncmp(keys[k].name, name, (size_t)len))
+            return (enum key)k;
+    return KEY_NONE;
+}
+
+/* The key that this misspelt name was perhaps meant for; NULL = none. "payloda.customer" is one. */
+static const char *
+meant_key(const char *name, int len)
+{
+    const char *names[KEY_NONE + 1] = {NULL};
+    int n = 0;
+    char *head =
+        xstrndup(name, strcspn(name, ".") < (size_t)len ? strcspn(name, ".") : (size_t)len);
+
+    for (int k = 0; k < KEY_NONE; k++)
+        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* code=500 is no node */
+            names[n++] = keys[k].name;
+    const char *meant = alias_closest(head, names);
+    free(head);
+    return meant;
+}
+
+/* A name that is no key, and an operator: a slip, or a part of a text? tenant=a, Foo::Bar and
+ * Error: may stand in any error; < > and ~ behind a name say that it was meant as a key. */
+static bool
+is_slip(const char *s, int len)
+{
+    if (s[len] == ':')
+        return s[len + 1] != ':' && islower((unsigned char)*s);
+    return s[len] != '=' || meant_key(s, len);
+}
+
+/* The key at s, when its name and an operator stand there. name_len: of the key, or of a name that
+ * is none and looks like a slip; else 0. */
 static enum key
 read_key(const char *s, int *name_len)
 {
     int len = 0;
 
-    while (s[len] >= 'a' && s[len] <= 'z')
+    *name_len = 0;
+    while (isalpha((unsigned char)s[len]) ||
+           (len > 0 && (isdigit((unsigned char)s[len]) || s[len] == '_')))
         len++;
-    *name_len = len;
-    if (len == 7 && !strncmp(s, "payload.", 8)) {
-        *name_len = 8 + (int)strcspn(s + 8, " \t\n\":=<>~");
-        return s[*name_len] && strchr(":=<>~", s[*name_len]) ? KEY_PAYLOAD : KEY_NONE;
-    }
-    for (int k = 0; k < KEY_NONE; k++)
-        if ((int)strlen(keys[k].name) == len && !strncmp(keys[k].name, s, (size_t)len) && s[len] &&
-            strchr(":=<>~", s[len]))
-            return (enum key)k;
-    return KEY_NONE;
+    enum key key = key_named(s, len);
+    if (s[len] == '.' && s[len + 1])
+        len += 1 + (int)strcspn(s + len + 1, " \t\n\":=<>~");
+    if (len == 0 || !s[len] || !strchr(":=<>~", s[len]))
+        return KEY_NONE;
+    if (memchr(s, '.', (size_t)len) && key != KEY_PAYLOAD)
+        key = KEY_NONE;
+    if (key != KEY_NONE || is_slip(s, len))
+        *name_len = len;
+    return key;
+}
+
+/* What there is instead. */
+static bool
+no_such_key(struct parser *p, int start, int len)
+{
+    const char *meant = meant_key(p->text + start, len);
+    char *said =
+        meant
+            ? xasprintf("no such key, did you mean %s? Quote it to look for it in the text", meant)
+            : xstrdup("no such key (state queue node kind error id age tries payload); "
+                      "quote it to look for it in the text");
+
+    wrong(p, start, len, said);
+    free(said);
+    return false;
 }
 
 /* Cuts the next term out; false with *e when it is malformed. t->len = 0 at the end. */
@@ -136,9 +196,10 @@ next_term(struct parser *p, int *at, struct term *t)
     }
     t->key = read_key(s + *at, &name_len);
     if (t->key != KEY_NONE) {
-        if (t->key == KEY_PAYLOAD && name_len > 8) {
-            t->path = *at + 8;
-            t->path_len = name_len - 8;
+        int head = (int)strcspn(s + *at, ".") + 1;
+        if (t->key == KEY_PAYLOAD && name_len > head) {
+            t->path = *at + head;
+            t->path_len = name_len - head;
         }
         *at += name_len;
         t->op = s[(*at)++];
@@ -146,8 +207,8 @@ next_term(struct parser *p, int *at, struct term *t)
             t->or_equal = true;
             (*at)++;
         }
-    } else if (name_len > 0 && s[*at + name_len] == ':') {
-        return wrong(p, *at, name_len, "no such key; quote it to look for it in the text");
+    } else if (name_len > 0) {
+        return no_such_key(p, *at, name_len);
     }
     int value_at = *at;
     bool closed = read_value(s, at, t->value);
@@ -173,10 +234,11 @@ add_word(struct parser *p, const struct term *t)
 static int
 state_index(const char *name, int len)
 {
-    if (len == 4 && !strncmp(name, "done", 4))
-        return 5;
+    const char *ours = alias_find(ALIAS_STATE, name, len);
+
     for (int i = 0; i < NSTATES; i++)
-        if ((int)strlen(states[i]) == len && !strncmp(states[i], name, (size_t)len))
+        if (ours ? !strcmp(states[i], ours)
+                 : (int)strlen(states[i]) == len && !strncmp(states[i], name, (size_t)len))
             return i;
     return -1;
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "model/clock.h"
+#include "model/db.h"
 #include "model/log.h"
 #include "model/mem.h"
 #include "model/text.h"
@@ -211,6 +212,22 @@ add_word(struct cli *c, char *word)
     c->words[c->nwords] = NULL;
 }
 
+/* Neither a verb nor a database: the way out. */
+static bool
+no_such_verb(const char *word, struct err *e)
+{
+    const char *meant = cli_meant_verb(word);
+
+    if (strchr(word, '=') || strstr(word, "://"))
+        return fail(e, ERR_USAGE,
+                    "'%s' is no connection string: libpq knows host=, dbname=, ... and "
+                    "postgresql://",
+                    word);
+    if (meant)
+        return fail(e, ERR_USAGE, "there is no verb '%s', did you mean %s?", word, meant);
+    return fail(e, ERR_USAGE, "there is no verb '%s' (a database is named by -d)", word);
+}
+
 /* A word before `--`: a CONNINFO, the verb, or a word of the verb. */
 static bool
 take_word(struct parse *p, char *word)
@@ -218,7 +235,7 @@ take_word(struct parse *p, char *word)
     struct cli *c = p->c;
     bool in_verb = c->verb && *c->verb->name;
 
-    if (strchr(word, '=') || strstr(word, "://")) {
+    if (db_is_conninfo(word)) {
         list_add(c->mem, &c->conninfos, word, strlen(word));
         return true;
     }
@@ -231,8 +248,11 @@ take_word(struct parse *p, char *word)
             return true;
         }
         if (!p->console_option || strspn(word, "0123456789") != strlen(word))
-            return fail(p->e, ERR_USAGE, "there is no verb '%s' (a database is named by -d)", word);
+            return no_such_verb(word, p->e);
     }
+    if (in_verb && c->verb->min_words > 0 && c->nwords == 0 && !strcmp(word, "help"))
+        return fail(p->e, ERR_USAGE, "'help' is a question here; put -- before a name: %s -- help",
+                    c->verb->name);
     if (in_verb && c->verb->after_dashes)
         return fail(p->e, ERR_USAGE, "put -- before the command: -- %s", word);
     add_word(c, word);
@@ -272,6 +292,23 @@ parse_all(struct parse *p, int argc, char **argv)
     return true;
 }
 
+/* -d beside a connection string that names another database: neither is dropped in silence. */
+static bool
+check_one_name(const char *conninfo, const struct cli_list *names, struct err *e)
+{
+    char *named = db_conninfo_value(conninfo, "dbname");
+    bool ok = true;
+
+    for (int i = 0; named && ok && i < names->n; i++)
+        if (strcmp(named, names->items[i]) != 0)
+            ok = fail(e, ERR_USAGE,
+                      "two databases: -d %s and dbname %s; name each by -d, or each by a "
+                      "connection string",
+                      names->items[i], named);
+    free(named);
+    return ok;
+}
+
 /* Databases side by side are the console's. */
 static bool
 check_places(const struct cli *c, struct err *e)
@@ -292,7 +329,7 @@ check_places(const struct cli *c, struct err *e)
         return fail(e, ERR_USAGE, "two databases: '%s' and '%s'", names->items[0], names->items[1]);
     if (conn->n > 1 && names->n > 0)
         return fail(e, ERR_USAGE, "-d goes with one connection string, not with %d", conn->n);
-    return true;
+    return conn->n == 0 || check_one_name(conn->items[0], names, e);
 }
 
 static bool

@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/alias.h"
 #include "model/mem.h"
 #include "model/secure.h"
 #include "model/text.h"
 #include "ui/cli_parts.h"
+
+enum { VERBS_MOST = 60 };
 
 #define F(field) offsetof(struct cli_common, field)
 /* name, letter, value, kind, offset, help, min, max */
@@ -34,14 +37,37 @@ const struct cli_option cli_common_options[] = {
 };
 #undef F
 
-const struct cli_verb *
-cli_find_verb(const char *name)
+static const struct cli_verb *
+find_verb(const char *name)
 {
     for (const struct cli_verb *const *table = cli_verbs; *table; table++)
         for (const struct cli_verb *v = *table; v->name; v++)
             if (!strcmp(v->name, name))
                 return v;
     return NULL;
+}
+
+const struct cli_verb *
+cli_find_verb(const char *name)
+{
+    const struct cli_verb *v = find_verb(name);
+    const char *ours = v ? NULL : alias_find(ALIAS_ACT, name, (int)strlen(name));
+
+    return ours ? find_verb(ours) : v;
+}
+
+const char *
+cli_meant_verb(const char *word)
+{
+    const char *names[VERBS_MOST + 1];
+    int n = 0;
+
+    for (const struct cli_verb *const *table = cli_verbs; *table; table++)
+        for (const struct cli_verb *v = *table; v->name; v++)
+            if (*v->name && v->help && n < VERBS_MOST)
+                names[n++] = v->name;
+    names[n] = NULL;
+    return alias_closest(word, names);
 }
 
 static void
@@ -90,8 +116,9 @@ cli_help(const struct cli *c)
         print_verbs();
     print_options("options", v ? v->options : NULL);
     print_options("options of every verb", cli_common_options);
-    printf("\nCONNINFO is a word with = or :// in it (host=db1 dbname=app, postgres://db1/app). "
-           "What it\nleaves out comes from libpq's environment, service file and ~/.pgpass.\n");
+    printf("\nCONNINFO is a connection string of libpq (host=db1 dbname=app, postgres://db1/app). "
+           "What "
+           "it\nleaves out comes from libpq's environment, service file and ~/.pgpass.\n");
     if (program)
         printf("Several of them, or -d several times, put their databases side by side.\n");
     if (v && v->more)

@@ -14,7 +14,10 @@ struct cli_common {
 extern const struct cli_option cli_common_options[];
 
 /* The verb of that name; "" = the console; NULL = there is none. */
+/* The verb of this name, or of what others call it; NULL = none. */
 const struct cli_verb *cli_find_verb(const char *name);
+/* The verb that was perhaps meant; NULL = none is near. */
+const char *cli_meant_verb(const char *word);
 
 /* Refuses a connection string that carries a password: every user can read argv in `ps`. */
 bool cli_check_secrets(const char *conninfo, struct err *e) __attribute__((warn_unused_result));

@@ -288,7 +288,9 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
     bool dash = c->nwords == 2;
 
     if (dash && strcmp(c->words[1], "-") != 0)
-        return fail(e, ERR_USAGE, "after the queue only - may stand, not '%s'", c->words[1]);
+        return fail(e, ERR_USAGE,
+                    "a payload is given by --payload, or - and standard input, not as '%s'",
+                    c->words[1]);
     if ((o->payload != NULL) + (o->file != NULL) + dash > 1)
         return fail(e, ERR_USAGE, "the payload comes from one of --payload, --payload-file and -");
     if (o->lines && !dash && !o->file)

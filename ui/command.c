@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "model/alias.h"
 #include "ui/handler.h"
 #include "ui/view.h"
 
@@ -179,8 +180,8 @@ command_for_key(unsigned scope, const struct key *k)
     return found;
 }
 
-const struct command *
-command_named(unsigned scope, const char *name)
+static const struct command *
+find_named(unsigned scope, const char *name)
 {
     const struct command *other = NULL;
 
@@ -194,6 +195,15 @@ command_named(unsigned scope, const char *name)
     return other;
 }
 
+const struct command *
+command_named(unsigned scope, const char *name)
+{
+    const struct command *found = find_named(scope, name);
+    const char *ours = found ? NULL : alias_find(ALIAS_ACT, name, (int)strlen(name));
+
+    return ours ? find_named(scope, ours) : found;
+}
+
 int
 command_complete(unsigned scope, const char *prefix, const struct command **out, int max)
 {
@@ -203,6 +213,11 @@ command_complete(unsigned scope, const char *prefix, const struct command **out,
         if ((commands[i].scope & scope) && commands[i].run &&
             strncmp(commands[i].name, prefix, strlen(prefix)) == 0)
             out[n++] = &commands[i];
+    for (const struct alias *a = aliases; a->word && n == 0 && *prefix; a++) {
+        const struct command *c = a->kind == ALIAS_ACT ? find_named(scope, a->ours) : NULL;
+        if (c && (c->scope & scope) && c->run && !strncmp(a->word, prefix, strlen(prefix)))
+            out[n++] = c;
+    }
     return n;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/db.h"
 #include "model/log.h"
 #include "model/sources.h"
 #include "ui/app.h"
@@ -68,19 +69,24 @@ static const struct setting file_keys[] = {
 static void
 names_of(const struct cli *c, const char **names)
 {
+    static const char *const keys[] = {"service", "dbname"};
     int n = 0;
 
     if (getenv("PGSERVICE"))
         names[n++] = getenv("PGSERVICE");
-    for (int i = 0; i < c->dbnames.n && n < SECTION_NAMES; i++)
-        names[n++] = c->dbnames.items[i];
     if (!c->dbname && getenv("PGDATABASE"))
         names[n++] = getenv("PGDATABASE");
-    for (int i = 0; i < c->conninfos.n; i++) {
-        char *words = arena_printf(c->mem, "%s", c->conninfos.items[i]), *word;
-        while (n < SECTION_NAMES && (word = strsep(&words, " ")))
-            if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
-                names[n++] = strchr(word, '=') + 1;
+    for (int i = 0; i < c->dbnames.n + c->conninfos.n; i++) {
+        bool is_name = i < c->dbnames.n;
+        const char *text = is_name ? c->dbnames.items[i] : c->conninfos.items[i - c->dbnames.n];
+        if (is_name && !db_is_conninfo(text) && n < SECTION_NAMES)
+            names[n++] = text;
+        for (int k = 0; k < 2 && db_is_conninfo(text); k++) {
+            char *value = db_conninfo_value(text, keys[k]);
+            if (value && n < SECTION_NAMES)
+                names[n++] = arena_printf(c->mem, "%s", value);
+            free(value);
+        }
     }
     names[n] = NULL;
 }

@@ -17,6 +17,7 @@ extern const struct cli_verb verbs_cron[];    /* ui/cli_cron.c */
 extern const struct cli_verb verbs_queue[];   /* ui/cli_queue.c */
 extern const struct cli_verb verbs_demo[];    /* ui/demo_load.c: inner verbs of --demo */
 extern const struct cli_verb verbs_record[];  /* ui/cli_record.c */
+extern const struct cli_verb verbs_words[];   /* ui/cli_words.c: help */
 extern const struct cli_verb verbs_adapter[]; /* ui/cli_adapter.c */
 
 #endif

@@ -103,6 +103,39 @@ its_sql_runs(void **state)
     PQfinish(conn);
 }
 
+/* Every filter in the table of "Finding a job", as the argument of a verb: a filter, no connection
+ * string, and one that the queue knows. */
+static void
+its_filters_are_words_of_verbs(void **state)
+{
+    char *text = readme(), *at = strstr(text, "## Finding a job"), *end;
+    int n = 0;
+
+    (void)state;
+    assert_non_null(at);
+    assert_non_null(at = strstr(at, "|---|---|\n"));
+    assert_non_null(end = strstr(at, "\n\n"));
+    *end = 0;
+    for (at += strlen("|---|---|\n"); at && *at == '|'; at = strchr(at, '\n'), at += at != NULL) {
+        for (char *s = at + 2; *s == '`'; s += strspn(s, " ")) {
+            char *close = strchr(s + 1, '`');
+            assert_non_null(close);
+            *close = 0;
+            const char *word =
+                strcmp(s + 1, "id:UUID") != 0 ? s + 1 : "id:00000000-0000-4000-8000-000000000001";
+            const char *argv[] = {getenv("QUEUETOP"), "jobs", word, "-d", dsn, NULL};
+            int code = run(argv);
+            if (code != 0 && code != 1)
+                fail_msg("queuetop jobs '%s' ends with %d", word, code);
+            *close = '`';
+            s = close + 1;
+            n++;
+        }
+    }
+    assert_true(n >= 14);
+    free(text);
+}
+
 static void
 verbs_options_and_keys_are_those_of_the_program(void **state)
 {
@@ -137,6 +170,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_sql_runs),
+        cmocka_unit_test(its_filters_are_words_of_verbs),
         cmocka_unit_test(verbs_options_and_keys_are_those_of_the_program),
         cmocka_unit_test(its_pictures_exist),
     };

@@ -67,6 +67,10 @@ completion_finds(void **state)
     assert_string_equal(found[1]->name, "requeue-all");
     assert_int_equal(command_complete(IN_QUEUES, "requeue", found, 4), 0);
     assert_int_equal(command_complete(IN_QUEUES, "", found, 4), 4);
+    assert_string_equal(command_named(IN_JOBS, "retry")->name, "requeue");
+    assert_string_equal(command_named(IN_JOBS, "rescue")->name, "release");
+    assert_string_equal(command_named(IN_JOBS, "enqueue")->name, "push");
+    assert_string_equal(command_named(IN_JOBS, "workers")->name, "nodes");
     assert_null(command_named(IN_ALL, "requ"));
 }
 
