@@ -13,8 +13,11 @@
 
 #include "model/adapter_check_parts.h"
 #include "model/adapter_parts.h"
+#include "model/alias.h"
 #include "model/clock.h"
 #include "model/mem.h"
+
+enum { COLUMNS_MOST = 60 };
 
 static const char *const no_ids[] = {"no such id",
                                      "",
@@ -87,6 +90,75 @@ is_asked_for(const struct check *c, const char *id)
     return false;
 }
 
+/* --- words ----------------------------------------------------------------------------------- */
+
+static const char *const node_states[] = {"up",   "late",    "draining", "dead",
+                                          "lost", "unknown", "stopped",  NULL};
+static const char *const job_states[] = {"scheduled", "ready",     "retry",     "running", "failed",
+                                         "blocked",   "completed", "cancelled", NULL};
+static const char *const schedule_states[] = {"active", "paused", "failed", NULL};
+
+static bool
+is_word(const char *word, const char *const *list)
+{
+    while (*list && strcmp(*list, word) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* The words that the console knows for the column "state" of this record; NULL = any. */
+static const char *const *
+states_of(const struct record *rec)
+{
+    return rec == &record_job || rec == &record_detail ? job_states
+           : rec == &record_node                       ? node_states
+           : rec == &record_schedule                   ? schedule_states
+                                                       : NULL;
+}
+
+static void
+check_states_known(struct check *c, const struct record *rec, const struct result *r)
+{
+    const char *const *known = states_of(rec);
+    int col = known ? result_col(r, "state") : -1;
+    struct buf all = {0};
+
+    for (int i = 0; col >= 0 && i < result_rows(r); i++) {
+        const char *state = result_text(r, i, col);
+        bool is_mark = rec == &record_job && !*result_text(r, i, result_col(r, "id"));
+        if (is_mark || is_word(state, known))
+            continue;
+        buf_str(&all, "");
+        for (const char *const *k = known; *k; k++)
+            buf_printf(&all, " %s", *k);
+        wrong(c, "state is \"%.40s\", not one of%s", state, all.data);
+        break;
+    }
+    buf_free(&all);
+}
+
+/* A column that nobody reads, named nearly like one that is not there. */
+static void
+check_names(struct check *c, const struct record *rec, const struct result *r)
+{
+    const char *missing[COLUMNS_MOST + 1], *known[COLUMNS_MOST + 1];
+    int n = 0, all = 0;
+
+    for (int i = 0; i < rec->n && all < COLUMNS_MOST; i++) {
+        known[all++] = rec->fields[i].name;
+        if (result_col(r, rec->fields[i].name) < 0)
+            missing[n++] = rec->fields[i].name;
+    }
+    missing[n] = known[all] = NULL;
+    for (int i = 0; i < result_cols(r); i++) {
+        const char *name = result_name(r, i), *meant = alias_closest(name, missing);
+        if (!is_word(name, known) && meant) {
+            wrong(c, "column %.60s is not known, is it %s?", name, meant);
+            return;
+        }
+    }
+}
+
 /* What an act answers: jobs that were asked for, each with its state or why it has none. */
 static void
 check_changes(struct check *c, const struct rowset *rows, struct result *const looks[3])
@@ -137,6 +209,8 @@ check_answer(struct check *c, enum section_id s, struct result *r, struct result
         result_free(r);
         return;
     }
+    check_names(c, rec, r);
+    check_states_known(c, rec, r);
     if (!record_decode(rec, r, &rows, &e)) {
         wrong(c, "%s", e.text);
         return;
@@ -328,6 +402,36 @@ run_each(struct check *c, enum section_id s)
     return run(c, s);
 }
 
+/* The text of a group that is shown is what the jobs are asked for. */
+static bool
+check_groups(struct check *c)
+{
+    struct result *r = NULL, *jobs = NULL;
+    struct err e = {0};
+
+    if (!c->found.ok || !adapter_takes(c->a, SEC_JOBS, PARAM_ERROR))
+        return true;
+    check_clear(c);
+    if (!check_ask(c, SEC_GROUPS, &r, &e))
+        return false;
+    int key = r ? result_col(r, "error_key") : -1, queue = r ? result_col(r, "queue") : -1;
+    bool ok = true;
+    for (int i = 0; ok && key >= 0 && i < result_rows(r) && i < SAMPLES_MOST; i++) {
+        if (!*result_text(r, i, key))
+            continue; /* jobs without an error */
+        check_clear(c);
+        params_set_list(&c->p, PARAM_STATES, &check_states[4], 1);
+        params_set(&c->p, PARAM_QUEUE, result_text(r, i, queue));
+        params_set(&c->p, PARAM_ERROR, result_text(r, i, key));
+        ok = check_ask(c, SEC_JOBS, &jobs, &e);
+        if (jobs && result_rows(jobs) == 0)
+            wrong(c, "jobs finds none of the group \"%.80s\"", result_text(r, i, key));
+        result_free(jobs);
+    }
+    result_free(r);
+    return ok;
+}
+
 static bool
 check_reader(struct check *c, enum section_id s)
 {
@@ -346,7 +450,7 @@ check_reader(struct check *c, enum section_id s)
         if (c->found.rows > before)
             wrong(c, "answers rows for ids that are none");
     }
-    return run_each(c, s);
+    return run_each(c, s) && (s != SEC_GROUPS || check_groups(c));
 }
 
 /* One run for each name in the place of the parameter. */
