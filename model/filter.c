@@ -53,6 +53,7 @@ enum { NSTATES = sizeof states / sizeof states[0] };
 struct term {
     int start, len; /* in the text, with ! and quotes */
     bool negated;
+    bool is_quoted;     /* a quote stands in it */
     enum key key;       /* KEY_NONE = a word */
     int path, path_len; /* of a payload's value: "customer.id"; path_len 0 = none */
     char op;            /* : = < > ~ */
@@ -212,6 +213,7 @@ next_term(struct parser *p, int *at, struct term *t)
     }
     int value_at = *at;
     bool closed = read_value(s, at, t->value);
+    t->is_quoted = memchr(s + value_at, '"', (size_t)(*at - value_at)) != NULL;
     t->len = *at - t->start;
     if (!closed)
         return wrong(p, value_at, *at - value_at, "the quote is not closed");
@@ -399,6 +401,10 @@ add_term(struct parser *p, const struct term *t)
         return add_tries(p, t);
     if (t->key == KEY_PAYLOAD)
         return add_payload(p, t);
+    if (!t->is_quoted && (t->key == KEY_QUEUE || t->key == KEY_NODE || t->key == KEY_KIND) &&
+        strchr(t->value, ','))
+        return wrong(p, t->start, t->len,
+                     "one name only (a list is for state:); quotes for a name with a comma");
     add_text(p, t);
     return true;
 }
@@ -475,7 +481,7 @@ filter_is_empty(const struct filter *f)
 void
 filter_add_value(struct buf *b, const char *value)
 {
-    if (*value && !strpbrk(value, " \t\n\v\f\r\"")) {
+    if (*value && !strpbrk(value, " \t\n\v\f\r\",")) {
         buf_str(b, value);
         return;
     }

@@ -53,6 +53,7 @@ static const struct given good[] = {
     {"error:\"timeout after 1\"", PARAM_ERROR,        "timeout after 1"            },
     {"error~refused",             PARAM_ERROR,        "~refused"                   },
     {"id:018f",                   PARAM_IDS,          "{\"018f\"}"                 },
+    {"queue:\"a,b\"",             PARAM_QUEUE,        "a,b"                        },
     {"age>5m",                    PARAM_OLDER_THAN,   "300.000 seconds"            },
     {"age<250ms",                 PARAM_YOUNGER_THAN, "0.250 seconds"              },
     {"tries>=3",                  PARAM_MIN_TRIES,    "3"                          },
@@ -88,6 +89,9 @@ struct bad {
 };
 
 static const struct bad bads[] = {
+    {"queue:a,b",                  0,  9 },
+    {"node:n1,n2",                 0,  10},
+    {"kind:x,y state:failed",      0,  8 },
     {"a stat:failed",              2,  4 },
     {"http://x",                   0,  4 },
     {"state:faild x",              0,  11},
