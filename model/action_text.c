@@ -401,6 +401,8 @@ action_exit_code(const struct action *a)
     case ACTION_REFUSED:
         return 3;
     case ACTION_FAILED:
+        if (a->act == ACT_UNDO && !some && a->error.kind == ERR_REFUSED)
+            return 3; /* no value is wrong: the action can't be undone */
         return some ? 6 : err_exit_code(&a->error);
     case ACTION_PREVIEWING:
     case ACTION_RUNNING:

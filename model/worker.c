@@ -79,11 +79,21 @@ ask_backlog(struct worker *w, int64_t now)
     queue_backlog(w->queue, w->o.queues, w->o.nqueues, on_backlog, w);
 }
 
+/* --drain has an end: without a server it is the first failure. Otherwise a worker waits for one.
+ */
+static void
+check_server(struct worker *w)
+{
+    if (w->o.drain && !w->is_registered && w->fatal.kind == ERR_NONE && db_tries(w->db) > 0)
+        w->fatal = *db_last_error(w->db);
+}
+
 static void
 check_end(struct worker *w, int64_t now)
 {
     bool is_busy = w->running > 0 || w->nheld > 0 || w->is_claiming || answers_left(w) > 0;
 
+    check_server(w);
     if (w->fatal.kind != ERR_NONE)
         stop_claiming(w, "error");
     if (w->o.drain && w->is_empty && !is_busy)
@@ -138,6 +148,8 @@ set_timer(struct worker *w, int64_t now)
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
     if (w->o.drain && w->was_idle && !w->is_asking)
         due = earlier(due, w->ask_at_ms);
+    if (w->o.drain && !w->is_registered)
+        due = earlier(due, now + ASK_MS);
     if (w->stop == STOP_NOW)
         due = earlier(due, w->stop_at_ms);
     loop_cancel(w->loop, w->timer);

@@ -183,6 +183,9 @@ cli_fail(const struct cli *c, const struct err *e)
                 "%s (%s); is the queue of an older queuetop, or none? queuetop install --schema %s "
                 "brings it up to date",
                 e->text, e->sqlstate, c->schema);
+    else if (ours && no_queue && c->verb && !strcmp(c->verb->name, "uninstall"))
+        cli_say(c, "%s (%s): nothing to uninstall in %s; --schema names another", e->text,
+                e->sqlstate, c->schema);
     else if (ours && no_queue)
         cli_say(c, "%s (%s); is the queue installed here? queuetop install --schema %s", e->text,
                 e->sqlstate, c->schema);

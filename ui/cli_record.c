@@ -74,13 +74,18 @@ look(void *ctx)
 }
 
 static int
-tell_end(const struct cli *c, const char *file, const struct recorder_state *s)
+tell_end(const struct cli *c, const char *file, const struct recorder_state *s,
+         enum store_state state)
 {
+    enum cli_exit none = state == STORE_MISSING   ? CLI_SERVER
+                         : state == STORE_STRANGE ? CLI_REFUSED
+                                                  : CLI_NO_SERVER;
+
     printf("%s recorded; %s is %s\n", fmt_plural(s->snapshots, "snapshot").s, file,
            fmt_bytes(s->bytes).s);
     if (s->err.kind != ERR_NONE)
         return cli_fail(c, &s->err);
-    return s->snapshots ? CLI_DONE : CLI_NO_SERVER;
+    return s->snapshots ? CLI_DONE : none;
 }
 
 static int
@@ -111,8 +116,9 @@ run_recorder(struct cli *c, const void *opts)
     look(&r);
     bool ok = loop_run(c->loop, &e);
     struct recorder_state s = recorder_state(source_recorder(r.source));
+    enum store_state state = store_state(source_store(r.source));
     source_free(r.source);
-    return ok ? tell_end(c, c->words[0], &s) : cli_fail(c, &e);
+    return ok ? tell_end(c, c->words[0], &s, state) : cli_fail(c, &e);
 }
 
 const struct cli_verb verbs_record[] = {

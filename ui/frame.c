@@ -329,15 +329,18 @@ trouble_of(const struct app *a)
     return e;
 }
 
-/* Where the server is stands in the header: of a failed attempt to reach it, why. */
+/* Of a failed attempt to reach the server: the cause, then which host or socket, because a narrow
+ * line is cut at its end. */
 static const char *
-reason_of(const struct err *e)
+reason_of(struct arena *mem, const struct err *e)
 {
     static const char where[] = "connection to server ", failed[] = " failed: ";
     bool one = !strncmp(e->text, where, strlen(where)) && !strstr(e->text + 1, where);
-    const char *why = one ? strstr(e->text, failed) : NULL;
+    const char *why = one ? strstr(e->text, failed) : NULL, *place = e->text + strlen(where);
 
-    return why ? why + strlen(failed) : e->text;
+    if (!why)
+        return e->text;
+    return arena_printf(mem, "%s (%.*s)", why + strlen(failed), (int)(why - place), place);
 }
 
 static void
@@ -356,7 +359,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     }
     const struct err *e = trouble_of(a);
     if (e->kind != ERR_NONE) {
-        grid_str(g, r, ROLE_BAD, reason_of(e));
+        grid_str(g, r, ROLE_BAD, reason_of(a->frame, e));
         return;
     }
     if (app_replays(a)) {

@@ -70,12 +70,12 @@ static void
 what_is_wrong_is_said(void **state)
 {
     (void)state;
-    says(3, "add x '61 * * * *' --queue q --yes", "minute: 61 is not within 0-59");
-    says(3, "add x '0 0 31 2 *' --queue q --dry-run", "month 2 has no day 31");
-    says(3, "add x '@daily' --yes", "needs a name, a cron line and a queue");
-    says(3, "add x '@daily' --queue q --tz Mars --yes", "there is no time zone \"Mars\"");
-    says(3, "add x '@daily' --queue q --payload '{a' --yes", "invalid input syntax for type json");
-    says(3, "next '* * * *'", "has 4");
+    says(2, "add x '61 * * * *' --queue q --yes", "minute: 61 is not within 0-59");
+    says(2, "add x '0 0 31 2 *' --queue q --dry-run", "month 2 has no day 31");
+    says(2, "add x '@daily' --yes", "needs a name, a cron line and a queue");
+    says(2, "add x '@daily' --queue q --tz Mars --yes", "there is no time zone \"Mars\"");
+    says(2, "add x '@daily' --queue q --payload '{a' --yes", "invalid input syntax for type json");
+    says(2, "next '* * * *'", "has 4");
     says(2, "frobnicate", "there is no 'frobnicate'");
     says(2, "pause", "what it takes: pause NAME");
     says(2, "add x '@daily' --type text/plain", "--type goes with --payload");

@@ -125,7 +125,7 @@ survives_a_renamed_database(void **state)
     pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
            name);
     pg_run(admin, "alter database %s rename to away", name);
-    char *why = xasprintf("FATAL: database \"%s\" does not exist", name);
+    char *why = xasprintf("FATAL: database \"%s\" does not exist (on socket \"", name);
     vt_want_row(&vt, 22, why);
     free(why);
     vt_want_row(&vt, 0, "reconnecting in");

@@ -552,9 +552,9 @@ test_queue_settings(void **state)
            "select concat_ws(' ', rate is null, paused_at is null, backoff_max) from queue_config");
     free(run(1, "queue q --resume --yes")); /* it is so already */
     free(run(2, "queue q --pause --resume --yes"));
-    free(run(3, "queue q --rate 0 --yes"));
-    free(run(3, "queue q --chunk 1000 --yes"));
-    free(run(3, "queue q --history some --dry-run"));
+    free(run(2, "queue q --rate 0 --yes"));
+    free(run(2, "queue q --chunk 1000 --yes"));
+    free(run(2, "queue q --history some --dry-run"));
     out = run(0, "queue TYPO --weight 3 --yes");
     has(out, "no job was ever seen in queue \"TYPO\": this is kept for when one comes");
     free(out);
@@ -693,6 +693,40 @@ test_hostile_words(void **state)
     PQfinish(conn);
 }
 
+/* Runs it as it stands, without a database of ours; its messages must hold the part. */
+static void
+ends(int code, const char *part, const char *words)
+{
+    char *out, *err;
+    int got = proc_run(NULL, &out, &err, "%s", words);
+
+    if (got != code || !strstr(err, part))
+        fail_msg("%s: %d, not %d, or no \"%s\" in: %s", words, got, code, part, err);
+    assert_null(strstr(err, "queuetop install"));
+    free(out);
+    free(err);
+}
+
+/* Exit codes are those of the README's table; no advice leads astray. */
+static void
+codes_of_what_is_not_there(void **state)
+{
+    char *words = xasprintf("uninstall --schema other \"%s\"", pg_newdb("none"));
+
+    (void)state;
+    ends(4, "/nonexistent", "work --drain 'host=/nonexistent dbname=x' -- true");
+    ends(4, "/nonexistent", "queues 'host=/nonexistent dbname=x'");
+    ends(5, "nothing to uninstall in other", words);
+    ends(2, "did you mean requeue?", "reqeue --id x");
+    ends(2, "no connection string", "hots=db1");
+    ends(2, "push -- help", "push help");
+    ends(2, "given by --payload", "push mail '{}'");
+    ends(2, "two databases: -d app and dbname lk", "-d app 'dbname=lk'");
+    ends(2, "two databases: -d app and dbname lk", "queues postgresql://h/lk -d app");
+    ends(4, "/nonexistent", "retry --id x --yes 'host=/nonexistent dbname=x'");
+    free(words);
+}
+
 int
 main(void)
 {
@@ -712,6 +746,7 @@ main(void)
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_hostile_words),
+        cmocka_unit_test(codes_of_what_is_not_there),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

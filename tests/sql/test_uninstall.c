@@ -62,7 +62,7 @@ it_goes_when_its_name_is_said(void **state)
     says(p.dsn, "uninstall --yes-drop-schema queues", 0, "role queues_worker is kept");
     check(&p, "0", there);
     check(&p, "3", "select count(*) from pg_roles where rolname ~ '^queues_'");
-    says(p.dsn, "uninstall --yes-drop-schema queues", 5, "is the queue installed here?");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 5, "nothing to uninstall in queues");
     PQfinish(p.conn);
 }
 
