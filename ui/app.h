@@ -59,6 +59,7 @@ struct desk { /* the screens of one source: filters, order and cursors stay with
 struct app_options {
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
+    bool closed;     /* the configuration can't be read: what protects is on */
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
     const char *at;            /* --at: the time of a recording to begin with, or NULL */

@@ -21,7 +21,7 @@ struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *record, *replay, *at;
     const char *trust_owner; /* of the file; read anew for each place, by cli_trust_new */
-    bool ascii, clipboard, production, utc, mouse, plain, demo, help_keys;
+    bool ascii, clipboard, production, read_only, utc, mouse, plain, demo, help_keys;
 };
 
 enum { INTERVAL_MS = 1000, SECTION_NAMES = 64 };
@@ -59,7 +59,8 @@ static const struct setting file_keys[] = {
     {"utc", SET_FLAG, O(utc), NULL},
     {"clipboard", SET_FLAG, O(clipboard), NULL},
     {"mouse", SET_FLAG, O(mouse), NULL},
-    {"production", SET_FLAG, O(production), NULL},
+    {"production", SET_SAFETY, O(production), NULL},
+    {"read-only", SET_SAFETY, O(read_only), NULL},
     {"trust_owner", SET_TEXT, O(trust_owner), NULL},
     {0},
 };
@@ -111,6 +112,7 @@ settle(const struct cli *c, struct settings *s, const struct console_options *sa
     out->clipboard |= file.clipboard;
     out->mouse |= file.mouse;
     out->production |= file.production;
+    out->read_only = c->read_only || file.read_only;
 }
 
 static bool
@@ -146,6 +148,7 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
 {
     struct app_options ao = {.clipboard = o->clipboard,
                              .production = o->production,
+                             .closed = settings_closed(kept),
                              .utc = o->utc,
                              .at = o->at,
                              .settings = kept};
@@ -192,7 +195,7 @@ open_sources(const struct cli *c, const struct console_options *o, struct trust 
             .adapter = c->adapter,
             .trust_version = c->trust_version,
             .interval_ms = (int)o->interval_ms,
-            .read_only = c->read_only,
+            .read_only = o->read_only,
             .record = i == 0 ? o->record : NULL,
             .replay = o->replay,
         };

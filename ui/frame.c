@@ -152,6 +152,8 @@ say_badges(const struct app *a, struct buf *out)
     recording_badge(a, out);
     if (store_warning(a->store, 0))
         buf_printf(out, "%sWARNING  ", grid_ascii(a->grid) ? "! " : "▲ ");
+    if (a->options.production)
+        buf_printf(out, "PRODUCTION%s  ", a->options.closed ? "?" : "");
     if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a)) {
         const struct server_row *server = store_server(a->store);
         buf_str(out, server && server->in_recovery == 1 ? "STANDBY  " : "READ-ONLY  ");

@@ -11,9 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/alias.h"
 #include "model/clock.h"
 
-enum { FILE_MOST = 100000, COMPLAINTS_MOST = 20, KEPT_MOST = 64, NAME_MOST = 60 };
+enum {
+    FILE_MOST = 100000,
+    COMPLAINTS_MOST = 20,
+    KEPT_MOST = 64,
+    NAME_MOST = 60,
+    SETTINGS_MOST = 32
+};
 
 struct kept {
     char *name, *line;
@@ -26,7 +33,7 @@ struct settings {
     int ncomplaints;
     struct kept kept[KEPT_MOST];
     int nkept;
-    bool changed;
+    bool changed, closed;
 };
 
 struct settings *
@@ -85,6 +92,12 @@ path_of(const char *variable, const char *below_home, const char *name)
     return xasprintf("%s/%s/queuetop%s%s", home, below_home, *name ? "/" : "", name);
 }
 
+bool
+settings_closed(const struct settings *s)
+{
+    return s->closed;
+}
+
 /* Its text; NULL = there is none, or it was complained of. The caller frees. */
 static char *
 read_text(struct settings *s, const char *path)
@@ -120,6 +133,7 @@ struct reader {
     const char *const *names;
     void *into;
     bool applies;
+    bool unsure; /* in a section whose name can't be read: it may be meant */
 };
 
 static char *
@@ -135,6 +149,55 @@ static void
 wrong(const struct reader *r, const char *key, const char *why)
 {
     complain(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
+}
+
+/* What begins with # at the start or behind a blank. */
+static void
+cut_comment(char *line)
+{
+    for (char *s = line; (s = strchr(s, '#')); s++)
+        if (s == line || s[-1] == ' ' || s[-1] == '\t') {
+            *s = 0;
+            return;
+        }
+}
+
+/* Nobody may lose a protection by a slip of the pen. */
+static void
+close_switch(const struct reader *r, const struct setting *o)
+{
+    bool *to = (bool *)(void *)((char *)r->into + o->offset);
+
+    if (*to)
+        return;
+    *to = true;
+    r->s->closed = true;
+    complain(r->s, xasprintf("%s:%d: so %s is on", r->file, r->line, o->name));
+}
+
+static void
+close_all(const struct reader *r)
+{
+    for (const struct setting *o = r->table; o->name; o++)
+        if (o->kind == SET_SAFETY)
+            close_switch(r, o);
+}
+
+/* The switch that a line seems to be about, though it is no "key = value" of ours. */
+static void
+close_meant(const struct reader *r, const char *key)
+{
+    const char *names[SETTINGS_MOST + 1];
+    int n = 0;
+
+    for (const struct setting *o = r->table; o->name && n < SETTINGS_MOST; o++)
+        if (o->kind == SET_SAFETY)
+            names[n++] = o->name;
+    names[n] = NULL;
+    const char *meant = alias_closest(key, names);
+    for (const struct setting *o = r->table; meant && o->name; o++)
+        if (!strcmp(o->name, meant))
+            close_switch(r, o);
 }
 
 static bool
@@ -185,6 +248,12 @@ set_value(const struct reader *r, const struct setting *o, const char *value)
         if (!set_flag(to, value))
             wrong(r, o->name, "is yes or no");
         return;
+    case SET_SAFETY:
+        if (!set_flag(to, value)) {
+            wrong(r, o->name, "is yes or no");
+            close_switch(r, o);
+        }
+        return;
     case SET_TEXT:
         set_text(r, o, value);
         return;
@@ -204,9 +273,10 @@ read_section(struct reader *r, char *line)
 {
     char *end = strchr(line, ']');
 
-    r->applies = false;
+    r->applies = r->unsure = false;
     if (!end || *trim(end + 1)) {
         wrong(r, line, "a section is [name]");
+        r->unsure = true;
         return;
     }
     *end = 0;
@@ -214,12 +284,23 @@ read_section(struct reader *r, char *line)
         r->applies |= !strcmp(*n, trim(line + 1));
 }
 
+/* read-only is read_only, too. */
+static bool
+is_named(const char *name, const char *key)
+{
+    for (; *name; name++, key++)
+        if (*name != *key && !(strchr("-_", *name) && *key && strchr("-_", *key)))
+            return false;
+    return !*key;
+}
+
 static void
 read_line(struct reader *r, char *line)
 {
+    cut_comment(line);
     char *at = trim(line), *equals;
 
-    if (!*at || *at == '#' || *at == ';')
+    if (!*at || *at == ';')
         return;
     if (*at == '[') {
         read_section(r, at);
@@ -228,17 +309,24 @@ read_line(struct reader *r, char *line)
     equals = strchr(at, '=');
     if (!equals) {
         wrong(r, at, "a line is key = value");
+        at[strcspn(at, " \t:")] = 0;
+        if (r->applies || r->unsure)
+            close_meant(r, at);
         return;
     }
     *equals = 0;
     const char *key = trim(at), *value = trim(equals + 1);
     for (const struct setting *o = r->table; o->name; o++)
-        if (!strcmp(o->name, key)) {
+        if (is_named(o->name, key)) {
             if (r->applies)
                 set_value(r, o, value);
+            else if (r->unsure && o->kind == SET_SAFETY)
+                close_switch(r, o);
             return;
         }
     wrong(r, key, "no such setting");
+    if (r->applies || r->unsure)
+        close_meant(r, key);
 }
 
 void
@@ -272,10 +360,14 @@ void
 settings_read(struct settings *s, const struct setting *table, const char *const *names, void *into)
 {
     char *path = path_of("XDG_CONFIG_HOME", ".config", "config");
+    int before = s->ncomplaints;
     char *text = path ? read_text(s, path) : NULL;
 
     if (text)
         settings_parse(s, short_path(s, path), text, table, names, into);
+    else if (s->ncomplaints > before)
+        close_all(
+            &(struct reader){.s = s, .file = short_path(s, path), .table = table, .into = into});
     free(text);
     free(path);
 }

@@ -11,9 +11,10 @@
 #include "model/mem.h"
 
 enum setting_kind {
-    SET_FLAG, /* bool: yes no true false on off 1 0 */
-    SET_TEXT, /* char *, owned by the struct settings */
-    SET_TIME  /* int64_t ms, as duration_parse */
+    SET_FLAG,   /* bool: yes no true false on off 1 0 */
+    SET_SAFETY, /* the same, of a switch that protects: where it can't be read it is on */
+    SET_TEXT,   /* char *, owned by the struct settings */
+    SET_TIME    /* int64_t ms, as duration_parse */
 };
 
 struct setting { /* a key of the configuration file; the table ends with {0} */
@@ -27,13 +28,18 @@ struct settings;
 struct settings *settings_new(void);
 void settings_free(struct settings *s);
 
-/* Lines `key = value`, `# comment`, and `[name]`: what follows counts only where one of `names`
- * (ended by NULL) is that name. What is wrong becomes a complaint and is left out. */
+/* Lines `key = value`, and `[name]`: what follows counts only where one of `names` (ended by NULL)
+ * is that name. A comment begins with # at the start of a line or behind a blank. What is wrong
+ * becomes a complaint and is left out; but a SET_SAFETY is switched on by a wrong value, by a
+ * misspelt name and by a section whose name can't be read. */
 void settings_parse(struct settings *s, const char *file, const char *text,
                     const struct setting *table, const char *const *names, void *into);
-/* $XDG_CONFIG_HOME/queuetop/config; no such file is nothing to complain of. */
+/* $XDG_CONFIG_HOME/queuetop/config; no such file is nothing to complain of. A file that can't be
+ * read switches every SET_SAFETY on. */
 void settings_read(struct settings *s, const struct setting *table, const char *const *names,
                    void *into);
+/* A SET_SAFETY is on only because something could not be read. */
+bool settings_closed(const struct settings *s);
 /* The i-th complaint, NULL = no more. */
 const char *settings_complaint(const struct settings *s, int i);
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "model/mem.h"
+
 static char home[200], config_env[260], state_env[260];
 
 static int
@@ -82,6 +84,87 @@ file_settles(void **state)
     start(&vt, (const char *const[]){"--interval", "2s", "--theme", "dark", NULL});
     vt_want(&vt, "live 2s"); /* the command line wins */
     assert_int_equal(vt_cell(&vt, 3, 1).bg, VT_DEFAULT);
+    con_quit(&vt);
+}
+
+/* The block of settings in the README, as it is pasted. */
+static void
+paste_from_readme(void)
+{
+    char path[4096], line[500];
+    struct buf block = {0};
+    bool inside = false, is_block = false;
+
+    snprintf(path, sizeof path, "%s/README.md", getenv("SRCDIR"));
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        if (*line == '#')
+            inside = !strcmp(line, "## Settings\n");
+        is_block = !strncmp(line, "    ", 4) || (is_block && *line == '\n');
+        if (inside && is_block)
+            buf_str(&block, line);
+    }
+    fclose(f);
+    assert_non_null(strstr(block.data, "production = yes "));
+    write_config(block.data);
+    buf_free(&block);
+}
+
+static void
+readme_settles(void **state)
+{
+    char service[300], file[320];
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    paste_from_readme();
+    snprintf(service, sizeof service, "%s/service", home);
+    FILE *f = fopen(service, "we");
+    assert_non_null(f);
+    fputs("[prod]\napplication_name=x\n", f);
+    fclose(f);
+    snprintf(file, sizeof file, "PGSERVICEFILE=%s", service);
+    con_spawn(&vt, 24, 140, NULL, /* room for the clock, also where the console slows itself down */
+              (const char *const[]){config_env, state_env, "PGSERVICE=prod", file, NULL});
+    vt_want(&vt, "PRODUCTION");
+    vt_want(&vt, "live 2s");
+    const char *header = vt_row(&vt, 0);
+    assert_int_equal(header[strlen(header) - 1], 'Z');
+    assert_null(strstr(header, "PRODUCTION?"));
+    assert_int_equal(vt_cell(&vt, 3, 1).bg, 16); /* theme = contrast */
+    vt_keys(&vt, "8");
+    vt_settle(&vt, 60);
+    int row, col;
+    assert_false(vt_find(&vt, "config:", &row, &col));
+    con_quit(&vt);
+    unlink(service);
+}
+
+static void
+slip_of_the_pen_protects(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    write_config("production = yess\n");
+    con_spawn(&vt, 24, 160, NULL, (const char *const[]){config_env, state_env, NULL});
+    vt_want(&vt, "PRODUCTION?");
+    vt_want(&vt, "ready 2");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "reason");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "Type the name");
+    vt_keys(&vt, "esc");
+    vt_keys(&vt, "8");
+    vt_want(&vt, "config:1: production: is yes or no");
+    vt_want(&vt, "config:1: so production is on");
+    con_quit(&vt);
+    write_config("read-only = on # look only\n");
+    start(&vt, NULL);
+    vt_want(&vt, "READ-ONLY");
     con_quit(&vt);
 }
 
@@ -249,6 +332,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(file_settles, setup, teardown),
+        cmocka_unit_test_setup_teardown(readme_settles, setup, teardown),
+        cmocka_unit_test_setup_teardown(slip_of_the_pen_protects, setup, teardown),
         cmocka_unit_test_setup_teardown(remembers_order, setup, teardown),
         cmocka_unit_test_setup_teardown(mouse_looks, setup, teardown),
         cmocka_unit_test_setup_teardown(any_terminal, setup, teardown),

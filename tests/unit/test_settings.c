@@ -15,7 +15,7 @@
 #include "ui/term_key.h"
 
 struct target {
-    bool utc, mouse;
+    bool utc, mouse, production;
     const char *theme;
     int64_t interval_ms;
 };
@@ -24,9 +24,10 @@ static const char *const themes[] = {"dark", "light", NULL};
 static const struct setting table[] = {
     {"utc",                   SET_FLAG, offsetof(struct target, utc), NULL},
     {"mouse", SET_FLAG, offsetof(struct target, mouse), NULL},
-    {"theme",                   SET_TEXT, offsetof(struct target, theme), themes},
-    {"interval",                 SET_TIME, offsetof(struct target, interval_ms), NULL},
-    {0},
+    {"production",                   SET_SAFETY, offsetof(struct target, production), NULL},
+    {"theme",                 SET_TEXT, offsetof(struct target, theme), themes},
+    {"interval", SET_TIME, offsetof(struct target, interval_ms), NULL},
+    {0                  },
 };
 
 static void
@@ -68,6 +69,89 @@ names_what_is_wrong(void **state)
     assert_null(settings_complaint(s, 6));
     assert_null(t.theme);
     assert_true(!t.utc && t.mouse && t.interval_ms == 1000);
+    settings_free(s);
+}
+
+static void
+comments_are_no_values(void **state)
+{
+    struct settings *s = settings_new();
+    struct target t = {.interval_ms = 1000};
+
+    (void)state;
+    settings_parse(s, "f",
+                   "theme = light   # dark, light\n[prod]\t# mine\nproduction = yes # red\n"
+                   "interval=2s\t#2\n; utc = yes\n  # utc = yes\n",
+                   table, (const char *const[]){"prod", NULL}, &t);
+    assert_null(settings_complaint(s, 0));
+    assert_string_equal(t.theme, "light");
+    assert_true(t.production && !t.utc && t.interval_ms == 2000);
+    assert_false(settings_closed(s));
+    settings_free(s);
+}
+
+/* What protects is on where it can't be read whether it is; where it can, it is as it says. */
+static void
+safety_closes(void **state)
+{
+    static const struct {
+        const char *text, *says;
+        bool on;
+    } cases[] = {
+        {"production = yse",                                           "f:1: production: is yes or no",               true },
+        {"production = yes, red",                                      "f:1: production: is yes or no",               true },
+        {"production =",                                               "f:1: production: is yes or no",               true },
+        {"producton = yes",                                            "f:1: producton: no such setting",             true },
+        {"Production = no",                                            "f:1: Production: no such setting",            true },
+        {"production yes",                                             "f:1: production yes: a line is key = value",  true },
+        {"production: yes",                                            "f:1: production: yes: a line is key = value", true },
+        {"[prod\nproduction = yes",                                    "f:1: [prod: a section is [name]",             true },
+        {"[other]\nproduction = yse\nproducton = yes\nproduction yes",
+         "f:3: producton: no such setting",                                                                           false},
+        {"production = no",                                            NULL,                                          false},
+        {"utc = maybe",                                                "f:1: utc: is yes or no",                      false},
+        {"colour = red",                                               "f:1: colour: no such setting",                false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct settings *s = settings_new();
+        struct target t = {.interval_ms = 1000};
+        settings_parse(s, "f", cases[i].text, table, (const char *const[]){"prod", NULL}, &t);
+        const char *says = settings_complaint(s, 0);
+        if (t.production != cases[i].on || settings_closed(s) != cases[i].on)
+            fail_msg("%s: %d", cases[i].text, t.production);
+        assert_string_equal(says ? says : "", cases[i].says ? cases[i].says : "");
+        settings_free(s);
+    }
+}
+
+/* A file that is there and can't be read may say anything. */
+static void
+unreadable_file_closes(void **state)
+{
+    char dir[200], path[300];
+    struct settings *s = settings_new();
+    struct target t = {.interval_ms = 1000};
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/closed.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid());
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_int_equal(setenv("XDG_CONFIG_HOME", dir, 1), 0);
+    settings_read(s, table, (const char *const[]){"", NULL}, &t);
+    assert_false(t.production); /* no file: nothing is said */
+    snprintf(path, sizeof path, "%s/queuetop", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/queuetop/config", dir);
+    assert_int_equal(mkdir(path, 0700), 0); /* a folder can be opened, not read */
+    settings_read(s, table, (const char *const[]){"", NULL}, &t);
+    assert_true(t.production && settings_closed(s));
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/queuetop", dir);
+    rmdir(path);
+    rmdir(dir);
+    assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
     settings_free(s);
 }
 
@@ -150,6 +234,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads),
         cmocka_unit_test(names_what_is_wrong),
+        cmocka_unit_test(comments_are_no_values),
+        cmocka_unit_test(safety_closes),
+        cmocka_unit_test(unreadable_file_closes),
         cmocka_unit_test(remembers),
         cmocka_unit_test(mice),
     };
