@@ -41,7 +41,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'key:space j space j j space' 'want:3 marked' settle:300 "shot:$out/140_jobs.svg" \
     resize:24x80 settle:300 "shot:$out/80_jobs.svg" \
     'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \
-    key:4 want:HOST 'key:j j j' settle:300 "shot:$out/80_nodes.svg" \
+    key:4 want:HOST 'key:g' settle:300 "shot:$out/80_nodes.svg" \
     key:5 want:report.daily key:G want:held settle:300 "shot:$out/80_schedules.svg" \
     key:3 want:groups settle:300 "shot:$out/80_failed.svg" \
     "run:bash '$tmp/hold'" key:r want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \

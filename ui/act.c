@@ -358,10 +358,20 @@ static const struct form_field release_fields[] = {
     {"jobs go",  FIELD_CHOICE, NULL, release_where, NULL},
     {"lost try", FIELD_CHOICE, NULL, release_count, NULL},
 };
+static const struct form_field release_dead[] = {
+    {"leases",   FIELD_CHOICE, "all", release_which, NULL},
+    {"jobs go",  FIELD_CHOICE, NULL,  release_where, NULL},
+    {"lost try", FIELD_CHOICE, NULL,  release_count, NULL},
+};
 static const struct form_spec release_form = {"Release leases", release_fields, 3,
                                               release_done,     NULL,           NULL};
 static const struct form_spec release_some = {"Release leases",  release_fields, 1,
                                               release_some_done, NULL,           NULL};
+
+static const struct form_spec release_form_dead = {"Release leases", release_dead, 3,
+                                                   release_done,     NULL,         NULL};
+static const struct form_spec release_some_dead = {"Release leases",  release_dead, 1,
+                                                   release_some_done, NULL,         NULL};
 
 const char *
 no_release(const struct app *a, int arg)
@@ -398,8 +408,15 @@ on_release(struct app *a, int arg)
     const struct adapter *ad = source_adapter(a->source);
     bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
     bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
+    bool is_dead =
+        n && !strcmp(n->state, "dead") && n->session_alive == 0; /* it holds nothing back */
     if (whole || which)
-        box_form(a, whole ? &release_form : &release_some, t.name, facts);
+        box_form(a,
+                 whole && is_dead ? &release_form_dead
+                 : whole          ? &release_form
+                 : is_dead        ? &release_some_dead
+                                  : &release_some,
+                 t.name, facts);
     else
         act_ask(a, &(struct intent){
                        .act = ACT_RELEASE, .node = t.name, .all_leases = true, .expected = -1});

@@ -240,6 +240,20 @@ stop_asked(void *ctx, int signo)
         action_stop(r->action);
 }
 
+/* By default only what is expired is taken: where nothing is, what it holds, and how to take it. */
+static void
+tell_held(const struct act_run *r)
+{
+    const struct node_row *n = action_evidence(r->action);
+
+    if (action_act(r->action) != ACT_RELEASE || !n || r->words->all || n->leases <= 0)
+        return;
+    tell_evidence(r);
+    bool is_dead = !strcmp(n->state, "dead") && n->session_alive != 1;
+    cli_say(r->cli, "no lease of it is expired: --all%s releases them all",
+            is_dead ? "" : " --force");
+}
+
 /* What to do with a preview: an exit code, or -1 = go on. */
 static int
 decide(struct act_run *r)
@@ -253,11 +267,14 @@ decide(struct act_run *r)
         tell("sql", action_sql(r->action));
         return finish(r, action_exit_code(r->action));
     }
-    if (action_count(r->action) == 0)
+    if (action_count(r->action) == 0) {
+        tell_held(r);
         return finish(r, CLI_NOTHING);
+    }
     if (action_looks_alive(r->action) && !w->force) {
         tell_evidence(r);
-        cli_say(r->cli, "the node looks alive: nothing was changed; --force does it anyway");
+        cli_say(r->cli, "the node looks alive: nothing was changed; %s does it anyway",
+                w->all ? "--force" : "--all --force");
         return CLI_REFUSED;
     }
     if (w->yes)

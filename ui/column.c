@@ -23,6 +23,7 @@ static const struct {
     {"late",       "▲", ROLE_WARN},
     {"dead",       "×",  ROLE_BAD },
     {"unknown",    "▲", ROLE_WARN},
+    {"cut off",    "▲", ROLE_WARN},
     {"lost",       "×",  ROLE_BAD },
     {"timeout",    "×",  ROLE_BAD },
     {"not pushed", "▲", ROLE_WARN},

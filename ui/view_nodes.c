@@ -19,8 +19,14 @@ struct lease_line {
     char *id;
 };
 
+struct node_line { /* a node_row first: the columns are its members */
+    struct node_row n;
+    const char *state; /* as it is shown: one whose session is gone is not just up */
+};
+
 struct nodes {
     struct table_view table;
+    struct node_line *nodes;
     struct list *leases;
     struct lease_line *rows;
     int nrows;
@@ -134,8 +140,8 @@ static const struct column_special effect_special = {NULL, role_of_effect, K_CUS
 /* clang-format off */
 static const struct column columns[] = {
     {"node", "NODE", "Name of the worker process", K_TEXT, F(node), 10, 24, 0, NULL},
-    {"state", "STATE", "up, late, dead, draining, or unknown: leases without a node", K_STATE,
-     F(state), 10, 10, 0, NULL},
+    {"state", "STATE", "up, late, dead, draining, cut off (its session is gone), or unknown: leases without a node", K_STATE,
+     offsetof(struct node_line, state), 10, 10, 0, NULL},
     {"beat", "BEAT", "Time since the last heartbeat", K_AGE, F(heartbeat_ms), 7, 7, 0, NULL},
     {"run", "RUN", "Jobs it runs, of its slots", K_CUSTOM, F(running), 7, 7, 3, &slots_special},
     {"leases", "LEASES", "Leases it holds", K_COUNT, F(leases), 6, 6, 0, NULL},
@@ -165,9 +171,9 @@ static const struct column lease_columns[] = {
 static const struct list_def list_of_nodes = {
     .columns = columns,
     .ncolumns = (int)(sizeof columns / sizeof *columns),
-    .row_size = sizeof(struct node_row),
+    .row_size = sizeof(struct node_line),
     .id_offset = F(node),
-    .sort = "node",
+    .sort = "state", /* by the word: dead ones first, those that are up last */
 };
 static const struct list_def list_of_leases = {
     .columns = lease_columns,
@@ -217,7 +223,17 @@ nodes_done(struct view *view)
     list_free(v->leases);
     drop_rows(v);
     free(v->rows);
+    free(v->nodes);
     free(v->asked);
+}
+
+/* A process that was killed: its session goes at once, its heartbeat is missed later. */
+static const char *
+shown_state(const struct node_row *n)
+{
+    bool beats = !strcmp(n->state, "up") || !strcmp(n->state, "late");
+
+    return beats && n->session_alive == 0 && n->backend_pid != INT_MIN ? "cut off" : n->state;
 }
 
 /* The leases follow the selected node. */
@@ -258,7 +274,12 @@ nodes_update(struct view *view)
 
     list_hide_empty(v->table.list, app_is_foreign(view->app));
     list_hide_empty(v->leases, app_is_foreign(view->app));
-    list_set_rows(v->table.list, rows, n);
+    v->nodes = xreallocarray(v->nodes, (size_t)n + 1, sizeof *v->nodes);
+    for (int i = 0; i < n; i++)
+        v->nodes[i] = (struct node_line){rows[i], shown_state(&rows[i])};
+    list_set_rows(v->table.list, v->nodes, n);
+    if (!view->touched)
+        list_home(v->table.list);
     const struct lease_row *l = store_leases(s, &nl);
     drop_rows(v);
     v->rows = xreallocarray(v->rows, (size_t)nl + 1, sizeof *v->rows);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/proc.h"
+
 static void
 requeues_a_group(void **state)
 {
@@ -116,6 +118,44 @@ releases_a_dead_node(void **state)
     assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
                      0);
     assert_int_equal(con_count("true"), 3);
+    con_quit(&vt);
+}
+
+/* Killed an hour ago, and its leases have hours left; healthy ones stand before it by name. */
+static void
+the_dead_node_comes_first(void **state)
+{
+    struct vt vt;
+    char *err;
+
+    (void)state;
+    con_node("a-healthy", true);
+    con_running("mail.send", 3, "worker-4");
+    con_node("worker-4", true);
+    pg_run(con_db(), "update node set backend_pid = 1 where lock_key = 'worker-4'");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "cut off"); /* while its last heartbeat is new */
+    pg_run(con_db(), "update node set heartbeat = now() - interval '1 h' "
+                     "where lock_key = 'worker-4'");
+    vt_want(&vt, "worker-4 is dead");
+    assert_int_equal(
+        proc_run(NULL, NULL, &err, "-d \"%s\" release --node worker-4 --yes", con_dsn()), 1);
+    assert_non_null(strstr(err, "no lease of it is expired: --all releases them all"));
+    free(err);
+    assert_int_equal(
+        proc_run(NULL, NULL, &err, "-d \"%s\" release --node a-healthy --all --yes", con_dsn()), 1);
+    free(err);
+    vt_keys(&vt, "1");
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "4 L");
+    vt_want(&vt, "Release leases: worker-4");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "3 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "release: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
+                     0);
     con_quit(&vt);
 }
 
@@ -331,6 +371,7 @@ main(void)
         cmocka_unit_test_setup(marks_all_that_match, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
+        cmocka_unit_test_setup(the_dead_node_comes_first, con_empty),
         cmocka_unit_test_setup(a_live_node_takes_its_name, con_empty),
         cmocka_unit_test_setup(extends_leases, con_empty),
         cmocka_unit_test_setup(purges, con_empty),

@@ -99,13 +99,13 @@ of_nodes(struct vt *vt)
 {
     vt_keys(vt, "4");
     vt_want(vt, "worker-4");
-    vt_keys(vt, "g j j j");
+    vt_keys(vt, "g");
     vt_want(vt, "worker-4 leases");
     box(vt, "E", "Extend leases", "box_extend");
     vt_keys(vt, "L enter");
     vt_want(vt, "undo");
     shop_golden(vt, "ask_release");
-    vt_keys(vt, "esc esc g");
+    vt_keys(vt, "esc esc G");
     box(vt, "d", "undo", "ask_drain");
 }
 
