@@ -205,6 +205,10 @@ static const struct field audit_fields[] = {
     {"changed",  F_I64, U(changed),  false},
     {"skipped",  F_I64, U(skipped),  true },
     {"no_undo",  F_STR, U(no_undo),  true },
+    {"change",   F_STR, U(change),   true },
+    {"params",   F_STR, U(params),   true },
+    {"before",   F_STR, U(before),   true },
+    {"cursor",   F_STR, U(cursor),   true },
 };
 RECORD(audit, audit_fields, audit_row);
 

@@ -108,7 +108,11 @@ struct fail_time_row { /* failed jobs of one error by time, newest first of a bo
 
 struct audit_row {
     const char *action, *who, *addr, *verb, *target, *reason;
+    const char *change;  /* what was asked, in words, with what was there before */
+    const char *params;  /* what was asked, as JSON */
+    const char *before;  /* what the one changed row was, as JSON; "" = several, or not kept */
     const char *no_undo; /* why it can't be undone at all, "" = it can */
+    const char *cursor;  /* where the list goes on behind it */
     int64_t at_ms, expected, changed, skipped;
 };
 

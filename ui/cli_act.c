@@ -192,6 +192,21 @@ print_json(const struct act_run *r, int code)
     buf_free(&b);
 }
 
+/* On standard error: where the action stands, and how it is taken back where undo can. */
+static void
+tell_record(const struct act_run *r)
+{
+    const char *id = action_id(r->action);
+
+    if (!action_audited(r->action) || action_state(r->action) == ACTION_READY ||
+        action_progress(r->action).changed == 0)
+        return;
+    if (strstr(action_undo(r->action), "udit"))
+        fprintf(stderr, "action %s: queuetop undo %s takes it back\n", id, fmt_id_tail(id).s);
+    else
+        fprintf(stderr, "action %s\n", id);
+}
+
 /* The last word: on standard output when it went well, else on standard error. */
 static int
 finish(const struct act_run *r, int code)
@@ -204,6 +219,8 @@ finish(const struct act_run *r, int code)
         out_line(text, strlen(text));
     if (code != CLI_DONE && code != CLI_NOTHING)
         cli_say(r->cli, "%s", text);
+    if (!r->words->json)
+        tell_record(r);
     int flushed = cli_flush(r->cli);
     return flushed == CLI_DONE ? code : flushed;
 }
@@ -341,15 +358,12 @@ open_for(struct act_run *r, enum act act, struct err *e)
 
 /* What the words say that this queue system can't mean: an exit code, or -1 = all is well. */
 static int
-check_words(const struct act_run *r, const struct intent *in)
+check_words(struct act_run *r, struct intent *in)
 {
     const struct act_words *w = r->words;
     const struct adapter *a = r->queue.adapter;
     struct err e = {0};
 
-    for (int i = 0; i < w->ids.n; i++)
-        if (!cli_is_id(a, w->ids.items[i]))
-            return cli_usage(r->cli, "\"%s\" is not a full job id", w->ids.items[i]);
     if (in->act == ACT_PRIORITY && !act_priority_fits(a, in->priority, &e))
         return cli_usage(r->cli, "%s", e.text);
     bool look = w->dry_run && !act_is_tried(in->act, a); /* anybody may */
@@ -362,6 +376,23 @@ check_words(const struct act_run *r, const struct intent *in)
     else
         cli_say(r->cli, "%s can't tell expired leases from others", adapter_title(a));
     return CLI_REFUSED;
+}
+
+/* Ids as they were typed become full ones. */
+static bool
+find_ids(struct act_run *r, struct intent *in, struct err *e)
+{
+    const struct cli_list *typed = &r->words->ids;
+    const char **ids = typed->n ? arena_alloc(r->cli->mem, (size_t)typed->n * sizeof *ids) : NULL;
+
+    for (int i = 0; i < typed->n; i++)
+        if (!(ids[i] = cli_full_id(&r->queue, SEC_JOBS, typed->items[i], e)))
+            return false;
+    if (typed->n > 0) {
+        in->ids = ids;
+        in->nids = typed->n;
+    }
+    return !in->of || (in->of = cli_full_id(&r->queue, SEC_AUDIT, in->of, e));
 }
 
 bool
@@ -395,6 +426,8 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     if (!open_for(r, in->act, &e))
         return cli_fail(c, &e);
     int code = check_words(r, in);
+    if (code < 0 && !find_ids(r, in, &e))
+        code = cli_fail(c, &e);
     if (code >= 0) {
         cli_close(&r->queue);
         return code;
@@ -402,10 +435,6 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     in->expected = w->expect;
     in->reason = w->reason;
     in->give_up_ms = GIVE_UP_MS;
-    if (w->ids.n > 0) {
-        in->ids = w->ids.items;
-        in->nids = w->ids.n;
-    }
     out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct out_column){0});
     r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
     code = run_action(r);

@@ -129,7 +129,7 @@ run_drain(struct cli *c, const void *options)
 
 /* clang-format off */
 #define F(f) offsetof(struct act_words, f)
-#define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0}
+#define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (ids, or the 8 digits that lists show; may be repeated)", 0, 0}
 #define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
 #define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
 #define NODE {"node", 0, "NAME", CLI_TEXT, F(node), "of this node", 0, 0}

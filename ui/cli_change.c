@@ -79,16 +79,13 @@ run_redrive(struct cli *c, const void *options)
 static int
 run_undo(struct cli *c, const void *options)
 {
-    if (!cli_is_id(NULL, c->words[0]))
-        return cli_usage(c, "\"%s\" is not the full id of an action (queuetop audit shows them)",
-                         c->words[0]);
     return cli_act(c, options, &(struct intent){.act = ACT_UNDO, .of = c->words[0]});
 }
 
 /* clang-format off */
 #define F(f) offsetof(struct act_words, f)
 static const struct cli_option change_options[] = {
-    {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (full ids; may be repeated)", 0, 0},
+    {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (ids, or the 8 digits that lists show; may be repeated)", 0, 0},
     {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0},
     {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0},
     {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},

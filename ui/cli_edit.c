@@ -47,8 +47,9 @@ read_job(struct edit *ed, int *code)
         *code = cli_fail(ed->cli, &e);
         return false;
     }
-    if (!cli_is_id(q.adapter, ed->id)) {
-        *code = cli_usage(ed->cli, "\"%s\" is not a full job id", ed->id);
+    ed->id = cli_full_id(&q, SEC_JOBS, ed->id, &e);
+    if (!ed->id) {
+        *code = cli_fail(ed->cli, &e);
         cli_close(&q);
         return false;
     }

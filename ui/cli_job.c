@@ -230,9 +230,10 @@ run_job(struct cli *c, const void *options)
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
-    if (!cli_is_id(q.adapter, id)) {
+    id = cli_full_id(&q, SEC_JOBS, id, &e);
+    if (!id) {
         cli_close(&q);
-        return cli_usage(c, "\"%s\" is not a full job id", id);
+        return cli_fail(c, &e);
     }
     params_set_list(&p, PARAM_IDS, &id, 1);
     bool ok = cli_ask(&q, sections, 2, &p, rows, &e);

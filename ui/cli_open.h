@@ -28,5 +28,10 @@ bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const 
 
 /* A full id of a job, in the adapter's shape; NULL: of an action. */
 bool cli_is_id(const struct adapter *a, const char *s);
+/* The full id of a job (SEC_JOBS) or of an action (SEC_AUDIT) that begins or ends with what was
+ * typed, 4 digits at least; a full id is taken as it is. The result lives as long as the cli.
+ * ERR_USAGE: no such id among those looked at, or several, which the text names. */
+const char *cli_full_id(struct cli_queue *q, enum section_id of, const char *typed, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

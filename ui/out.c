@@ -57,8 +57,10 @@ is_null(const struct out_column *c, const void *row)
 {
     switch (c->kind) {
     case OUT_TEXT:
+    case OUT_ID:
     case OUT_LIST:
         return false;
+    case OUT_JSON_VALUE:
     case OUT_NAME:
         return !*AT(char *const, row, c);
     case OUT_INT:
@@ -86,7 +88,8 @@ add_seconds(struct buf *b, int64_t ms)
 static bool
 is_text(enum out_kind kind)
 {
-    return kind == OUT_TEXT || kind == OUT_NAME || kind == OUT_LIST;
+    return kind == OUT_TEXT || kind == OUT_NAME || kind == OUT_LIST || kind == OUT_ID ||
+           kind == OUT_JSON_VALUE;
 }
 
 /* The value for programs, unquoted. */
@@ -115,6 +118,8 @@ add_cell(const struct out *o, const struct out_column *c, const void *row, struc
 {
     if (is_null(c, row))
         buf_str(b, "-");
+    else if (c->kind == OUT_ID)
+        buf_str(b, fmt_id_tail(AT(char *const, row, c)).s);
     else if (c->kind == OUT_SINCE)
         buf_str(b, fmt_age(o->now_ms - AT(int64_t, row, c)).s);
     else if (c->kind == OUT_TIME)
@@ -253,6 +258,8 @@ add_json(const struct out *o, const struct out_column *c, const void *row, struc
         buf_str(b, "null");
     } else if (c->kind == OUT_LIST) {
         add_json_list(b, AT(char *const, row, c));
+    } else if (c->kind == OUT_JSON_VALUE) {
+        buf_str(b, AT(char *const, row, c));
     } else if (is_text(c->kind) || c->kind == OUT_TIME) {
         add_plain(o, c, row, &plain);
         json_string(b, plain.data ? plain.data : "", plain.len);

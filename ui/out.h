@@ -14,16 +14,18 @@
 enum out_form { OUT_TABLE, OUT_JSON, OUT_CSV };
 
 enum out_kind {
-    OUT_TEXT,  /* const char * */
-    OUT_NAME,  /* const char *; "" is null */
-    OUT_LIST,  /* const char *, comma separated: an array in JSON */
-    OUT_INT,   /* int; INT_MIN is null */
-    OUT_BIG,   /* int64_t; FIELD_NULL is null */
-    OUT_COUNT, /* the same; "~" before it in the table where the row's counts are estimates */
-    OUT_TIME,  /* int64_t: ms since 1970 */
-    OUT_SINCE, /* int64_t: ms since 1970, shown as its age (seconds in JSON and CSV) */
-    OUT_RATE,  /* double a second; NAN is null */
-    OUT_BOOL   /* int: 1, 0, -1 is null */
+    OUT_TEXT,       /* const char * */
+    OUT_NAME,       /* const char *; "" is null */
+    OUT_ID,         /* const char *; in the table as the console shows it: the last 8 digits */
+    OUT_LIST,       /* const char *, comma separated: an array in JSON */
+    OUT_JSON_VALUE, /* const char *: a JSON value, as it is in JSON; "" is null */
+    OUT_INT,        /* int; INT_MIN is null */
+    OUT_BIG,        /* int64_t; FIELD_NULL is null */
+    OUT_COUNT,      /* the same; "~" before it in the table where the row's counts are estimates */
+    OUT_TIME,       /* int64_t: ms since 1970 */
+    OUT_SINCE,      /* int64_t: ms since 1970, shown as its age (seconds in JSON and CSV) */
+    OUT_RATE,       /* double a second; NAN is null */
+    OUT_BOOL        /* int: 1, 0, -1 is null */
 };
 
 struct out_column {

@@ -16,10 +16,14 @@ static const struct column columns[] = {
     {"who", "WHO", "Login that did it", K_TEXT, F(who), 8, 14, 0, NULL},
     {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 9, 15, 9, NULL},
     {"verb", "ACTION", "What was done", K_TEXT, F(verb), 15, 15, 0, NULL},
-    {"target", "TARGET", "To what", K_TEXT, F(target), 12, 30, 0, NULL},
+    {"target", "TARGET", "To what", K_TEXT, F(target), 12, 24, 0, NULL},
+    {"change", "CHANGE", "What was asked, and what was there before", K_TEXT, F(change), 12, 44, 4, NULL},
     {"changed", "ROWS", "Rows changed", K_COUNT, F(changed), 5, 9, 0, NULL},
-    {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 5, NULL},
-    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 16, 0, 6, NULL},
+    {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 9, NULL},
+    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 10, 0, 6, NULL},
+    {"action", "ID", "The action, for queuetop undo", K_UUID, F(action), 8, 8, 8, NULL},
+    {"params", "PARAMETERS", "What was asked, as JSON", K_TEXT, F(params), 12, 30, 101, NULL},
+    {"before", "BEFORE", "What the one changed row was, as JSON", K_TEXT, F(before), 12, 30, 102, NULL},
 };
 /* clang-format on */
 
@@ -39,7 +43,7 @@ keep(void *ctx, const void *row)
     const struct audit_row *r = row;
 
     return words_match(v->filter, (const char *const[]){r->who, r->verb, r->target, r->reason,
-                                                        r->addr, r->action, NULL});
+                                                        r->addr, r->action, r->change, NULL});
 }
 
 static void
@@ -47,6 +51,7 @@ audit_init(struct view *view, const char *arg)
 {
     (void)arg;
     table_init(view, &list_of_audit, keep);
+    list_hide_empty(table_list(view), true); /* FROM, where all came by the socket */
 }
 
 static void
@@ -85,8 +90,11 @@ audit_remark(struct view *view, struct buf *out)
 {
     const struct audit_row *r = list_selected(table_list(view));
 
-    if (r && *r->reason)
-        buf_printf(out, "reason: %s", r->reason);
+    if (!r)
+        return false;
+    buf_str(out, r->change);
+    if (*r->reason)
+        buf_printf(out, "%sreason: %s", *r->change ? "; " : "", r->reason);
     return false;
 }
 

@@ -540,12 +540,20 @@ group by 1, 2, 3
 
 -- name: audit
 -- params: limit cursor
-select action::text, {ms(at)} as at_ms, who, addr::text, verb,
-       coalesce(node, queue, params ->> 'schedule', params ->> 'job', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), '') as target,
-       reason, expected, changed, skipped, (select {schema}.undo_why(a) from {schema}.audit a where a.action = l.action) as no_undo, (extract(epoch from at) * 1000000)::bigint::text as cursor
-from {schema}.audit_log l
-where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
-order by at desc limit coalesce($1::int, 200)
+select action::text, {ms(at)} as at_ms, who, addr::text, left(verb, 100) as verb,
+       left(coalesce(node, queue, params ->> 'schedule', params ->> 'job', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), ''), 300) as target,
+       left(reason, 1000) as reason, expected, changed, skipped, a.no_undo, a.change,
+       case when length(params::text) <= 4000 then params::text else jsonb_build_object('cut', left(params::text, 4000))::text end as params,
+       a.before, (extract(epoch from at) * 1000000)::bigint::text as cursor
+from (select * from {schema}.audit_log
+      where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
+      order by at desc limit coalesce($1::int, 200)) l
+cross join lateral (
+    select {schema}.undo_why(a) as no_undo, {schema}.audit_change(a) as change,
+           (select b.before::text from {schema}.audit_batch b
+            where b.action = a.action and b.batch = 1 and b.changed = 1 and pg_column_size(b.before) < 2000) as before
+    from {schema}.audit a where a.action = l.action) a
+order by at desc
 
 -- name: schedules
 -- params: schedule

@@ -14,6 +14,32 @@ language sql immutable set search_path from current as $$
 $$;
 comment on function undo_why(audit) is 'Why an action can''t be undone at all; NULL = it can, as far as its rows are as it left them';
 
+create or replace function audit_change(a audit) returns text
+language sql stable set search_path from current as $$
+    select left(case when $1.verb = 'set' then (select b.rows -> 0 ->> 'why' from audit_batch b where b.action = $1.action and b.batch = 1)
+                     else (
+        select string_agg(case when p.value = 'true' then p.name
+                               when p.name = 'count' then 'tries not counted'
+                               when p.name = 'expired_only' then 'all leases, not only expired ones'
+                               when p.name = 'bytes' then 'payload of ' || p.value || ' bytes'
+                               else p.name || ' ' || p.value end
+                          || coalesce(', was ' || nullif(was.value, p.value), ''), '; ' order by p.name)
+        from (select k as name, left(case jsonb_typeof(v) when 'array' then (select string_agg(i, ',') from jsonb_array_elements_text(v) i)
+                                          else v #>> '{}' end, 100) as value
+              from jsonb_each($1.params) x (k, v)
+              where k not in ('ids', 'schedule', 'job', 'version', 'of', 'verb')
+                and (v <> 'false' or k in ('count', 'expired_only'))) p
+        left join (select left(x.value, 100) as value, x.key
+                   from (select case when jsonb_typeof(b.before) = 'array' then b.before -> 0 else b.before end as before
+                         from audit_batch b
+                         where b.action = $1.action and b.batch = 1 and b.changed = 1 and pg_column_size(b.before) < 4000) b
+                   cross join lateral jsonb_each_text(case when jsonb_typeof(b.before) = 'object' then b.before end) x) was
+               on was.key = case p.name when 'at' then 'run_after' when 'unique' then 'only_one' else p.name end
+                  and $1.verb in ('priority', 'reschedule', 'schedule set')) end, 500)
+$$;
+comment on function audit_change(audit) is 'What an action was asked to do, in words, with what one changed row, queue or schedule '
+    'had before; NULL = its verb and target say all. Values are cut at 100 characters';
+
 create or replace function undo_check(of uuid) returns audit
 language plpgsql stable set search_path from current as $$
 declare

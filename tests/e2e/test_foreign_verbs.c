@@ -69,7 +69,7 @@ looks(void **state)
     says(0, "queues --csv", "default,false,");
     says(0, "jobs --state failed --queue mail --csv", "11,mail,send_mail,failed,4,25,25,");
     says(0, "job 4", "timeout after 30 s");
-    says(2, "job 018f0000-0000-7000-8000-000000000001", "not a full job id");
+    says(2, "job 018f0000-0000-7000-8000-000000000001", "give it in full");
     says(1, "job 999", "");
     says(0, "nodes --json", "\"heartbeat_s\": null");
     says(0, "failures --queue mail --csv", ",division by zero in row N,");
@@ -114,7 +114,7 @@ requeues(void **state)
     says(1, "requeue --id 5 --yes --json", "\"action\": null, \"dry_run\": true, \"exit\": 1");
     says(1, "requeue --id 5 --yes", "guard: only jobs that do not run and are not ready and due");
     says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: guard:");
-    says(2, "requeue --id abc --yes", "not a full job id");
+    says(2, "requeue --id abc --yes", "give it in full");
     PQfinish(conn);
 }
 

@@ -1,0 +1,139 @@
+/*
+ * What stands on a screen can be typed: ids by the 8 digits that lists show, the id of an action by
+ * what the verb printed, and the audit says what was asked and what was there before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mem.h"
+#include "tests/e2e/console.h"
+#include "tests/proc.h"
+
+static const char *const ids[] = {"018f0000-0000-7000-8000-0000aaaa0001",
+                                  "018f0000-0000-7000-8000-0000aaaa0002",
+                                  "018f1111-0000-7000-8000-0000bbbb0002"};
+
+/* The verb, its exit code, and what it must say; the text is the caller's. */
+static char *
+verb(int code, const char *says, const char *fmt, ...)
+{
+    char *out, *err, *words;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_true(vasprintf(&words, fmt, ap) >= 0);
+    va_end(ap);
+    int got = proc_run(NULL, &out, &err, "%s \"%s\"", words, con_dsn());
+    char *both = xasprintf("%s%s", out, err);
+    if (got != code || !strstr(both, says))
+        fail_msg("%s: exit code %d, not %d, or no \"%s\" in\n%s", words, got, code, says, both);
+    free(out);
+    free(err);
+    free(words);
+    return both;
+}
+
+static void
+push_three(void)
+{
+    for (int i = 0; i < 3; i++)
+        pg_run(con_db(), "insert into queue (id, queue) values ('%s', 'mail')", ids[i]);
+}
+
+static void
+a_job_by_its_first_or_last_digits(void **state)
+{
+    (void)state;
+    push_three();
+    free(verb(0, ids[0], "job aaaa0001"));
+    free(verb(0, ids[2], "job 018f1111"));
+    free(verb(0, ids[2], "job BBBB0002"));
+    free(verb(2, "4 at least", "job 002"));
+    free(verb(2, "no job has \"99999999\"", "job 99999999"));
+    char *text = verb(2, "jobs have \"018f0000\"", "job 018f0000");
+    assert_non_null(strstr(text, ids[0]));
+    assert_non_null(strstr(text, ids[1]));
+    assert_null(strstr(text, ids[2]));
+    free(text);
+}
+
+static void
+several_at_once_or_none(void **state)
+{
+    (void)state;
+    push_three();
+    free(verb(2, "jobs have \"0002\"", "cancel --id aaaa0001 --id 0002 --yes"));
+    assert_int_equal(con_count("true"), 3);
+    pg_run(con_db(), "select schedule('test')"); /* the scheduler has seen the queue */
+    free(verb(0, "2 jobs cancelled", "cancel --id aaaa0001 --id bbbb0002 --yes"));
+    assert_int_equal(con_count("id = '018f0000-0000-7000-8000-0000aaaa0002'"), 1);
+    free(verb(0, "cancelled", "job aaaa0001")); /* what is finished is found, too */
+}
+
+static void
+an_action_as_the_verb_printed_it(void **state)
+{
+    (void)state;
+    push_three();
+    char *said = verb(0, "takes it back", "cancel --queue mail --yes --expect 3");
+    char *undo = strstr(said, "queuetop undo ");
+    assert_non_null(undo);
+    undo[strlen("queuetop undo ") + 8] = 0;
+    free(verb(0, "3 rows ready again", "%s --yes", undo + strlen("queuetop ")));
+    assert_int_equal(con_count("state = 'ready'"), 3);
+    free(said);
+    free(verb(0, undo ? "ACTION" : "", "audit"));
+    free(verb(2, "no action has \"00000000\"", "undo 00000000 --yes"));
+}
+
+static void
+the_audit_says_what_was_changed(void **state)
+{
+    (void)state;
+    push_three();
+    free(verb(0, "set", "queue mail --limit 4 --rate 10/min --yes"));
+    free(verb(0, "set", "queue mail --limit 7 --yes"));
+    free(verb(0, "1 job", "priority 1 --id aaaa0001 --yes"));
+    free(verb(0, "2 jobs", "priority 2 --id aaaa0002 --id bbbb0002 --yes"));
+    free(verb(0, "max_running 7, was 4", "audit"));
+    free(verb(0, "max_running 4, was none", "audit --json"));
+    free(verb(0, "rate 10/min, was none", "audit --json"));
+    free(verb(0, "\"change\": \"priority 1, was 5\"", "audit --json"));
+    free(verb(0, "\"change\": \"priority 2\"", "audit --json"));
+    char *json = verb(0, "\"params\": {", "audit --json");
+    assert_non_null(strstr(json, "\"max_running\": \"7\""));
+    assert_non_null(strstr(json, "\"before\": {"));
+    free(json);
+}
+
+static void
+the_screen_says_it_too(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    push_three();
+    free(verb(0, "set", "queue mail --limit 4 --yes"));
+    free(verb(0, "set", "queue mail --limit 7 --yes"));
+    con_start(&vt, 24, 140, NULL);
+    vt_keys(&vt, "6");
+    vt_want(&vt, "max_running 7, was 4");
+    vt_keys(&vt, "f");
+    vt_want(&vt, "\"max_running\": 4,");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_job_by_its_first_or_last_digits, con_empty),
+        cmocka_unit_test_setup(several_at_once_or_none, con_empty),
+        cmocka_unit_test_setup(an_action_as_the_verb_printed_it, con_empty),
+        cmocka_unit_test_setup(the_audit_says_what_was_changed, con_empty),
+        cmocka_unit_test_setup(the_screen_says_it_too, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}
