@@ -286,6 +286,7 @@ purge_done(struct app *a, struct form *f)
     struct params where = {{0}};
     int which = form_choice(f, 1);
 
+    (void)a;
     if (which == 0)
         params_set_list(&where, PARAM_STATES, states, 2);
     else
@@ -296,13 +297,12 @@ purge_done(struct app *a, struct form *f)
     if (i.queue)
         params_set(&where, PARAM_QUEUE, i.queue);
     i.older_than_ms = form_ms(f, 2);
-    act_ask(a, &i);
+    form_ask(f, &i);
     params_done(&where);
 }
 
 static const char *const purge_queues[] = {"this queue", "all queues", NULL};
-static const char *const purge_states[] = {"completed and cancelled", "completed", "cancelled",
-                                           NULL};
+static const char *const purge_states[] = {"both", "completed", "cancelled", NULL};
 static const struct form_field purge_fields[] = {
     {"of",         FIELD_CHOICE, NULL, purge_queues, NULL             },
     {"state",      FIELD_CHOICE, NULL, purge_states, NULL             },

@@ -3,6 +3,7 @@
  * leases to release, what a schedule is. Enter goes on to the preview, Tab and the arrows move,
  * Space changes a choice, F5 opens the editor for a text that may have many lines.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct form {
     int64_t stamp;
     char *doc;             /* of the FIELD_DOC: what no line can hold; NULL = the line counts */
     struct action *action; /* form_ask: its preview is under way */
+    uint64_t seen;         /* its generation that was drawn */
     char note[400];
 };
 
@@ -126,10 +128,20 @@ form_update(struct view *v)
     struct form *f = (struct form *)v;
     struct action *act = f->action;
 
+    if (act && action_generation(act) != f->seen) {
+        f->seen = action_generation(act);
+        app_stale(v->app); /* how far the preview is */
+    }
     if (!act || action_state(act) == ACTION_PREVIEWING)
         return;
     f->action = NULL;
     app_stale(v->app);
+    if (action_state(act) == ACTION_READY &&
+        action_confirm(act, v->app->options.production) == CONFIRM_NOTHING) {
+        snprintf(f->note, sizeof f->note, "%.390s", action_what(act));
+        action_free(act);
+        return;
+    }
     if (action_state(act) == ACTION_READY) {
         box_confirm(v->app, act, NULL);
         return;
@@ -191,10 +203,42 @@ form_choose(struct form *f, int step)
         f->choice[f->at] = (f->choice[f->at] + step + n) % n;
 }
 
+/* A value that stands there already is selected, so that typing replaces it. */
+static void
+focus(struct form *f, int field)
+{
+    f->at = field;
+    if (f->spec->fields[field].kind != FIELD_CHOICE && f->spec->fields[field].kind != FIELD_DOC)
+        line_select(&f->lines[field]);
+}
+
 static void
 form_go(struct form *f, int step)
 {
-    f->at = (f->at + step + f->spec->n) % f->spec->n;
+    focus(f, (f->at + step + f->spec->n) % f->spec->n);
+}
+
+/* A letter chooses what begins with it; a digit can only be meant for the next field of numbers. */
+static void
+type_choice(struct form *f, const struct key *k)
+{
+    const struct form_field *field = &f->spec->fields[f->at];
+
+    if (!key_is_char(k) || k->code > 0x7e)
+        return;
+    for (int c = 0; field->choice[c]; c++)
+        if (tolower((unsigned char)field->choice[c][0]) == tolower((int)k->code)) {
+            f->choice[f->at] = c;
+            return;
+        }
+    for (int i = f->at + 1; i < f->spec->n && isdigit((int)k->code); i++)
+        if (f->spec->fields[i].kind == FIELD_TIME || f->spec->fields[i].kind == FIELD_TEXT) {
+            focus(f, i);
+            line_key(&f->lines[i], k);
+            return;
+        }
+    snprintf(f->note, sizeof f->note, "no choice begins with \"%c\": Space or the arrows change it",
+             (int)k->code);
 }
 
 /* Whether a line would show the text as it is. */
@@ -298,7 +342,9 @@ form_key(struct view *v, const struct key *k)
         form_choose(f, 1);
     } else if (choice && key_is(k, "Left")) {
         form_choose(f, -1);
-    } else if (!choice && !doc_key(f, k)) {
+    } else if (choice) {
+        type_choice(f, k);
+    } else if (!doc_key(f, k)) {
         line_key(&f->lines[f->at], k);
     }
     return true;
@@ -306,14 +352,31 @@ form_key(struct view *v, const struct key *k)
 
 /* --- drawing --------------------------------------------------------------------------------- */
 
+/* Cells of all choices side by side; *n = how many. */
+static int
+choices_width(const struct form_field *field, int *n)
+{
+    int w = 0;
+
+    for (*n = 0; field->choice[*n]; ++*n)
+        w += text_width(field->choice[*n], strlen(field->choice[*n]), TEXT_LINE) + 3;
+    return w - 1;
+}
+
+/* All choices, or where they have no room the chosen one and its number. */
 static void
 draw_choice(const struct form *f, struct grid *g, struct rect row, int i)
 {
     const struct form_field *field = &f->spec->fields[i];
     struct pen p = pen_start(g, row);
     bool on = f->at == i;
+    int n, all = choices_width(field, &n);
 
-    for (int c = 0; field->choice[c]; c++) {
+    if (all > row.w) {
+        pen_printf(&p, on ? ROLE_SELECTED : ROLE_STRONG, "[%s]", field->choice[f->choice[i]]);
+        pen_printf(&p, ROLE_DIM, " %d of %d", f->choice[i] + 1, n);
+    }
+    for (int c = 0; all <= row.w && c < n; c++) {
         bool chosen = f->choice[i] == c;
         enum role role = !chosen ? ROLE_DIM : on ? ROLE_SELECTED : ROLE_STRONG;
         pen_printf(&p, role, "%s%s%s", chosen ? "[" : " ", field->choice[c], chosen ? "]" : " ");
@@ -354,6 +417,8 @@ draw_field(const struct form *f, struct grid *g, struct rect row, int i)
     const struct form_field *field = &f->spec->fields[i];
     struct rect label = rect_cut_left(&row, LABEL_W);
 
+    if (f->at == i)
+        grid_str(g, (struct rect){label.x - 2, label.y, 1, 1}, ROLE_STRONG, "▸");
     grid_str(g, label, f->at == i ? ROLE_STRONG : ROLE_DIM, field->label);
     if (field->kind == FIELD_CHOICE)
         draw_choice(f, g, row, i);
@@ -390,7 +455,7 @@ draw_note(const struct form *f, struct grid *g, struct rect r)
                                                                          : NULL;
 
     if (f->action)
-        grid_str(g, r, ROLE_DIM, "asking the server ...");
+        grid_printf(g, r, ROLE_DIM, "%s ...", action_busy(f->action));
     else if (*f->note)
         grid_lines(g, r, ROLE_BAD, f->note, strlen(f->note), &area);
     else if (help)
@@ -478,6 +543,7 @@ box_form(struct app *a, const struct form_spec *spec, const char *subject, const
     f->facts = facts && *facts ? xstrdup(facts) : NULL;
     for (int i = 0; i < spec->n; i++)
         fill_field(f, i, spec->fields[i].value);
+    focus(f, 0);
 }
 
 void
@@ -489,4 +555,5 @@ box_form_with(struct app *a, const struct form_spec *spec, const char *subject,
     f->stamp = stamp;
     for (int i = 0; i < spec->n; i++)
         fill_field(f, i, values[i]);
+    focus(f, 0);
 }

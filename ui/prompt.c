@@ -289,10 +289,23 @@ static const struct {
     {"Down C-n",      do_down     },
 };
 
+void
+line_select(struct line *l)
+{
+    l->whole = l->len > 0;
+}
+
 enum line_answer
 line_key(struct line *l, const struct key *k)
 {
+    bool whole = l->whole;
+
     assert(l->at >= 0 && l->at <= l->len && l->len <= LINE_MAX_BYTES);
+    l->whole = false;
+    if (whole && (k->code == KC_PASTE || key_is_char(k)))
+        cut(l, 0, l->len);
+    else if (whole && key_in(k, "Backspace C-h Delete C-d C-w"))
+        return cut(l, 0, l->len);
     if (k->code == KC_PASTE)
         return insert_text(l, k->paste, k->paste_len);
     if (key_is_char(k))
@@ -356,7 +369,7 @@ line_draw(const struct line *l, struct grid *g, struct rect r, const struct line
             continue;
         memcpy(part, l->text + from, (size_t)(to - from));
         part[to - from] = 0;
-        pen_put(&pen, i == 1 ? ROLE_INPUT_BAD : ROLE_INPUT, part);
+        pen_put(&pen, l->whole ? ROLE_SELECTED : i == 1 ? ROLE_INPUT_BAD : ROLE_INPUT, part);
         from = to;
     }
     grid_fill(g, (struct rect){pen.r.x, r.y, pen.r.w > 0, 1}, ROLE_INPUT); /* under the cursor */

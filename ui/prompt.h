@@ -29,6 +29,7 @@ struct line {
     int place;                     /* in the history; == n: the line itself */
     char *kept;                    /* the line itself while the user walks in the history */
     bool digits_only;
+    bool whole;  /* all of it is selected: the first character typed replaces it */
     bool secret; /* drawn as stars, never kept in a history */
 };
 
@@ -44,6 +45,7 @@ enum line_answer {
 void line_init(struct line *l, struct line_history *history, const char *text);
 void line_done(struct line *l);
 void line_set(struct line *l, const char *text); /* cursor at the end */
+void line_select(struct line *l);                /* all of it; nothing where it is empty */
 /* A paste is put in with its line breaks as blanks and without control characters. Keys: C-a Home,
  * C-e End, C-b C-f Left Right, C-u to the start, C-k to the end, C-w word, C-d Delete, Up Down. */
 enum line_answer line_key(struct line *l, const struct key *k);
