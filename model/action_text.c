@@ -10,6 +10,8 @@
 
 #include "model/action_parts.h"
 
+enum { PAYLOAD_SHOWN = 300 };
+
 /* name, title, doing, noun, undo, harmless; in the order of enum act */
 const struct act_info act_infos[ACT_COUNT] = {
     {"requeue",      "Requeue jobs",             "Requeueing", "job",       "Audit: u, for those that have not started",
@@ -21,7 +23,7 @@ const struct act_info act_infos[ACT_COUNT] = {
     {"purge",        "Purge finished jobs",      "Purging",    "job",       "none: they are gone for good",                  false},
     {"cancel",       "Cancel jobs",              "Cancelling", "job",       "Audit: u brings back those that waited",        true },
     {"discard",      "Discard jobs",             "Discarding", "job",
-     "Audit: u brings them back, while history has them",                                                                    true },
+     "to history, undo brings it back: press u in Audit",                                                                    true },
     {"delete",       "Delete jobs",              "Deleting",   "job",       "none: they are gone for good, payload and all",
      false                                                                                                                        },
     {"priority",     "Set the priority of jobs", "Setting",    "job",
@@ -182,6 +184,19 @@ add_clock(struct buf *b, int64_t ms)
         buf_printf(b, "%scounted at %s", b->len ? "; " : "", text);
 }
 
+/* Its beginning: what is pushed is seen before it is. */
+static void
+add_payload(struct buf *b, const char *payload)
+{
+    size_t len = payload ? strlen(payload) : 0, shown = len < PAYLOAD_SHOWN ? len : PAYLOAD_SHOWN;
+
+    while (shown < len && shown > 0 && ((unsigned char)payload[shown] & 0xc0) == 0x80)
+        shown--; /* not into the middle of a character */
+    if (payload)
+        buf_printf(b, "%spayload %.*s%s", b->len ? "; " : "", (int)shown, payload,
+                   shown < len ? "…" : "");
+}
+
 static char *
 make_where(const struct action *a)
 {
@@ -200,6 +215,8 @@ make_where(const struct action *a)
     add_term(&b, "pid", a->act >= ACT_BACKEND_CANCEL ? v[PARAM_N] : NULL);
     add_term(&b, "settings",
              a->act >= ACT_PAUSE && a->act < ACT_BACKEND_CANCEL ? v[PARAM_SETTINGS] : NULL);
+    if (a->act == ACT_CRON_SET || a->act == ACT_PUSH)
+        add_payload(&b, v[PARAM_PAYLOAD]);
     add_term(&b, "of action", v[PARAM_OF]);
     add_error_term(&b, v[PARAM_ERROR]);
     add_list(&b, "words", v[PARAM_WORDS]);

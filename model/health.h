@@ -93,6 +93,7 @@ int health_xid_alarm(const struct health_server *s);
 
 struct advice {
     bool bad;
+    bool calm;      /* as it should be, said because it looks otherwise */
     const char *id; /* of the session that it is about, "" = none */
     const char *text;
 };

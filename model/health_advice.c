@@ -24,7 +24,15 @@ static void
 add(struct list *l, bool bad, const char *id, const char *text)
 {
     if (l->n < l->max)
-        l->out[l->n++] = (struct advice){bad, id, text};
+        l->out[l->n++] = (struct advice){.bad = bad, .id = id, .text = text};
+}
+
+static void
+add_calm(struct list *l, const char *text)
+{
+    add(l, false, "", text);
+    if (l->n > 0 && l->out[l->n - 1].text == text)
+        l->out[l->n - 1].calm = true;
 }
 
 /* "41m", as the lists say it. */
@@ -264,11 +272,10 @@ on_tables(struct list *l)
                              h->server ? h->server->workers : 0,
                              h->server ? h->server->max_workers : 0));
         else
-            add(l, false, "",
-                arena_printf(
-                    l->mem,
-                    "%s: %d%% dead is normal between vacuums: the next starts at %s dead rows",
-                    t->name, percent, count(l, t->next_dead)));
+            add_calm(l, arena_printf(l->mem,
+                                     "%s: %d%% dead is normal between vacuums: the next starts "
+                                     "at %s dead rows",
+                                     t->name, percent, count(l, t->next_dead)));
     }
 }
 

@@ -121,11 +121,21 @@ params_set_bool(struct params *p, enum param name, bool value)
 void
 params_set_interval(struct params *p, enum param name, int64_t ms)
 {
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {
+        {3600000, "h"  },
+        {60000,   "min"},
+        {1000,    "s"  },
+        {1,       "ms" }
+    };
+    size_t i = 0;
     char text[64];
-    int64_t part = ms % 1000;
 
-    snprintf(text, sizeof text, "%s%" PRId64 ".%03d seconds", ms < 0 ? "-" : "",
-             ms < 0 ? -(ms / 1000) : ms / 1000, (int)(part < 0 ? -part : part));
+    while (ms % units[i].ms != 0)
+        i++;
+    snprintf(text, sizeof text, "%" PRId64 " %s", ms / units[i].ms, ms == 0 ? "s" : units[i].name);
     params_set(p, name, text);
 }
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/alias.h"
 #include "model/mem.h"
@@ -213,7 +214,11 @@ cli_end(const struct cli *c, bool ok, int rows, const struct err *e)
     if (!ok)
         return cli_fail(c, e);
     int code = cli_flush(c);
-    return code != CLI_DONE ? code : rows > 0 ? CLI_DONE : CLI_NOTHING;
+    if (code != CLI_DONE || rows > 0)
+        return code;
+    if (isatty(STDOUT_FILENO)) /* a script has the exit code */
+        cli_say(c, "nothing matched");
+    return CLI_NOTHING;
 }
 
 bool

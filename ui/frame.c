@@ -388,6 +388,15 @@ key_width(const struct command *c)
     return (int)(strlen(command_key(c).s) + strlen(c->name)) + 3;
 }
 
+/* An act that nobody can do as long as this console looks at what it looks at: a recording, or a
+ * source that it may only read. */
+static bool
+is_never(const struct app *a, const struct command *c)
+{
+    return c->risk != SAFE && (app_replays(a) || source_is_read_only(a->source)) &&
+           app_why_not(a, c) != NULL;
+}
+
 /* The commands of this screen in the order of their place; those with the last places before back
  * and quit go where there is no room. */
 static int
@@ -397,7 +406,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
 
     for (int place = 1; place <= 20; place++)
         for (int i = 0; i < commands_n; i++)
-            if (commands[i].foot == place && (commands[i].scope & app_scope(a)) && n < FOOT_MAX) {
+            if (commands[i].foot == place && (commands[i].scope & app_scope(a)) && n < FOOT_MAX &&
+                !is_never(a, &commands[i])) {
                 out[n++] = &commands[i];
                 all += key_width(&commands[i]);
             }
@@ -412,7 +422,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
     return n;
 }
 
-/* What can't run now stays where it is, greyed. */
+/* What can't be done with this row leaves its place empty: nothing is offered in vain, and no key
+ * moves when the cursor goes to another row. */
 static void
 draw_keys(struct app *a, struct grid *g, struct rect r)
 {
@@ -421,9 +432,12 @@ draw_keys(struct app *a, struct grid *g, struct rect r)
     int n = pick_keys(a, r.w, keys);
 
     for (int i = 0; i < n; i++) {
-        bool off = app_why_not(a, keys[i]) != NULL;
-        pen_put(&p, off ? ROLE_OFF : ROLE_KEY, command_key(keys[i]).s);
-        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", keys[i]->name);
+        if (app_why_not(a, keys[i])) {
+            pen_gap(&p, key_width(keys[i]));
+            continue;
+        }
+        pen_put(&p, ROLE_KEY, command_key(keys[i]).s);
+        pen_printf(&p, ROLE_KEY_HELP, " %s", keys[i]->name);
         pen_gap(&p, 2);
     }
 }

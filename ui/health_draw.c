@@ -427,8 +427,15 @@ draw_advice(const struct health_look *l, struct grid *g, struct rect r)
             return;
         }
         struct rect text = rect_cut_top(&in, lines);
-        grid_str(g, rect_cut_left(&text, 2), a->bad ? ROLE_BAD : ROLE_WARN, a->bad ? "×" : "▲");
-        grid_lines(g, text, ROLE_TEXT, a->text, strlen(a->text), &(struct text_area){0, 0, true});
+        grid_str(g, rect_cut_left(&text, 2),
+                 a->bad    ? ROLE_BAD
+                 : a->calm ? ROLE_DIM
+                           : ROLE_WARN,
+                 a->bad    ? "×"
+                 : a->calm ? "·"
+                           : "▲");
+        grid_lines(g, text, a->calm ? ROLE_DIM : ROLE_TEXT, a->text, strlen(a->text),
+                   &(struct text_area){0, 0, true});
         left--;
     }
 }

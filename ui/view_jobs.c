@@ -268,6 +268,21 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->list, g, r, &look);
 }
 
+/* What can be done with the marked ones, as far as it can. */
+static void
+say_marked(const struct app *a, int marks, struct buf *out)
+{
+    static const char *const acts[] = {"requeue", "cancel", "extend", "discard"};
+
+    buf_printf(out, "%s marked:", fmt_count(marks).s);
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        const struct command *c = command_named(IN_JOBS, acts[i]);
+        if (c && !app_why_not(a, c))
+            buf_printf(out, " %s %s ·", command_key(c).s, c->name);
+    }
+    buf_str(out, " Esc clears the marks");
+}
+
 static bool
 jobs_remark(struct view *view, struct buf *out)
 {
@@ -284,8 +299,7 @@ jobs_remark(struct view *view, struct buf *out)
         buf_printf(out, "of %s marked %d left the list, %d came into another state · Esc clears",
                    fmt_count(marks).s, v->marks.left, v->marks.moved);
     else if (marks > 0)
-        buf_printf(out, "%s marked: r requeue · c cancel · E extend · Esc clears the marks",
-                   fmt_count(marks).s);
+        say_marked(view->app, marks, out);
     return false;
 }
 

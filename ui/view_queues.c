@@ -16,7 +16,7 @@
 #include "ui/views.h"
 #include "ui/words.h"
 
-enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36 };
+enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, ALERTS_MOST = 24 };
 
 struct queues {
     struct table_view table;
@@ -188,9 +188,9 @@ draw_charts(struct app *a, struct grid *g, struct rect r)
 static void
 draw_attention(struct app *a, struct grid *g, struct rect r)
 {
-    struct alert alerts[12];
+    struct alert alerts[ALERTS_MOST];
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
-    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, 12);
+    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, ALERTS_MOST);
 
     if (n == 0)
         grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
@@ -227,12 +227,26 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->table.list, g, r, &look);
 }
 
+static void
+say_one_of(struct buf *out, int n, int w)
+{
+    char *text = xstrndup(out->data, out->len);
+    const char *most = n == ALERTS_MOST ? "+" : "";
+
+    buf_clear(out);
+    if (text_width(text, strlen(text), TEXT_LINE) + (int)sizeof "  (1 of 24+)" <= w)
+        buf_printf(out, "%s  (1 of %d%s)", text, n, most);
+    else
+        buf_printf(out, "1/%d%s %s", n, most, text);
+    free(text);
+}
+
 static bool
 queues_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
     const struct queue_line *l = list_selected(table_list(view));
-    struct alert al;
+    struct alert alerts[ALERTS_MOST];
 
     if (l && l->q.paused == 1 && view->touched) {
         buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
@@ -242,10 +256,14 @@ queues_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
         return false;
     }
-    if (attention(a->store, a->now_ms, app_is_foreign(a), a->frame, &al, 1) == 0)
+    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, ALERTS_MOST);
+    if (n == 0)
         return false;
-    buf_printf(out, "%s: %s", al.where, al.what);
-    return al.bad;
+    buf_printf(out, "%s: %s", alerts[0].where, alerts[0].what);
+    if (n >
+        1) /* where all of it has no room, the number goes first: the words are on the screens */
+        say_one_of(out, n, app_body(a).w);
+    return alerts[0].bad;
 }
 
 static void

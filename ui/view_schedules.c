@@ -23,7 +23,7 @@ struct schedules {
     char *asked; /* what the runs were asked for: name, line, zone, state */
 };
 
-enum { NEXT_W = 26, NEXT_WIDE = 40, SPLIT_FROM = 72, WIDE_FROM = 110 };
+enum { OLD_RUNS_MS = 10000, NEXT_W = 26, NEXT_WIDE = 40, SPLIT_FROM = 72, WIDE_FROM = 110 };
 
 /* --- data ------------------------------------------------------------------------------------ */
 
@@ -239,7 +239,10 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
         return;
     if (split)
         draw_next_box(v, g, rect_cut_right(&r, r.w >= WIDE_FROM ? NEXT_WIDE : NEXT_W));
-    snprintf(title, sizeof title, "%.100s: last runs, %.60s", s->name, s->tz);
+    int64_t age = store_age_ms(a->store, TOPIC_RUNS);
+    snprintf(title, sizeof title, "%.100s: last runs, %.60s%s%s%s", s->name, s->tz,
+             age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
+             age > OLD_RUNS_MS ? " ago" : "");
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     struct pen p = pen_start(g, rect_cut_bottom(&in, in.h > 4 ? 1 : 0));
     pen_put(&p, ROLE_DIM, policy(s));

@@ -65,7 +65,7 @@ of_jobs(struct vt *vt)
     vt_want(vt, " of 12");
     box(vt, "b", "Priority: ", "box_priority");
     box(vt, "r", "go on", "ask_requeue");
-    box(vt, "X", "history has them", "ask_discard");
+    box(vt, "X", "undo brings it back", "ask_discard");
     box(vt, "D", "Type the number", "ask_delete");
     box(vt, "Y", "row as JSON", "box_json");
     box(vt, "f", "the row in full", "box_full");

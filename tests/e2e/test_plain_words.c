@@ -1,11 +1,19 @@
 /*
- * What a newcomer stumbled over: values that typing appends to, choices that are cut.
+ * What a newcomer stumbled over: values that typing appends to, choices that are cut, hints for
+ * what can't be done, one alert that hides four.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/e2e/console.h"
+
+/* What stands in the footer, the last row. */
+static bool
+offers(struct vt *vt, const char *text)
+{
+    return strstr(vt_row(vt, vt->rows - 1), text) != NULL;
+}
 
 static void
 typing_replaces_what_stands_there(void **state)
@@ -53,12 +61,55 @@ the_purge_form_keeps_words_and_digits(void **state)
     con_quit(&vt);
 }
 
+static void
+hints_are_what_can_be_done(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 2, "boom");
+    con_start(&vt, 24, 140, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "× failed");
+    vt_keys(&vt, "down");
+    vt_want_row(&vt, 23, "r requeue");
+    assert_true(offers(&vt, "e edit"));
+    assert_false(offers(&vt, "E extend"));
+    vt_keys(&vt, "space");
+    vt_want(&vt, "1 marked: r requeue");
+    assert_null(strstr(vt_row(&vt, 22), "extend"));
+    vt_keys(&vt, "U");
+    con_quit(&vt);
+    con_start(&vt, 24, 140, "--read-only");
+    vt_want_row(&vt, 23, "filter");
+    assert_false(offers(&vt, "p pause"));
+    assert_false(offers(&vt, "N push"));
+    con_quit(&vt);
+}
+
+static void
+several_alerts_are_counted(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 3);
+    con_failed("mail", 12, "boom");
+    con_failed("sms", 12, "boom");
+    con_failed("fax", 12, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_want_row(&vt, 22, "1 of 3");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(typing_replaces_what_stands_there, con_empty),
         cmocka_unit_test_setup(the_purge_form_keeps_words_and_digits, con_empty),
+        cmocka_unit_test_setup(hints_are_what_can_be_done, con_empty),
+        cmocka_unit_test_setup(several_alerts_are_counted, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

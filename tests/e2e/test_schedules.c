@@ -187,6 +187,7 @@ adds_one(void **state)
     vt_keys(&vt, "left enter");
     vt_want(&vt, "12:00 Asia/Tokyo)");
     vt_want(&vt, "go on");
+    vt_want(&vt, "payload {\"n\": 1}"); /* what it will push, each time */
     assert_int_equal(pg_int(con_db(), "select count(*) from schedule"), 1);
     vt_keys(&vt, "esc"); /* back to the form, with all that was typed */
     vt_want(&vt, "one at a time");

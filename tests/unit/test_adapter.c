@@ -252,7 +252,7 @@ test_params(void **state)
     params_set_time(&p, PARAM_BEFORE, -1);
     assert_string_equal(p.value[PARAM_BEFORE], "1969-12-31 23:59:59.999+00");
     params_set_interval(&p, PARAM_BY, 90500);
-    assert_string_equal(p.value[PARAM_BY], "90.500 seconds");
+    assert_string_equal(p.value[PARAM_BY], "90500 ms");
     params_set_bool(&p, PARAM_FORCE, true);
     params_copy(&q, &p);
     params_set(&p, PARAM_FORCE, NULL);
