@@ -265,8 +265,9 @@ check_note_value(const struct note *n)
 static bool
 check_notes(const struct section *s, const char *file, struct err *e)
 {
-    static const char *const known[] = {"params",   "official", "guard", "confirm", "mode",
-                                        "requires", "cost",     "range", "dry",     NULL};
+    static const char *const known[] = {"params", "official", "guard", "confirm",
+                                        "mode",   "requires", "cost",  "range",
+                                        "dry",    "order",    NULL};
 
     for (int i = 0; i < s->nnotes; i++) {
         const struct note *n = &s->notes[i];

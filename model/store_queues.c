@@ -38,7 +38,7 @@ add_to_totals(struct queue_row *sum, const struct queue_row *q)
     sum->retried = plus(sum->retried, q->retried);
     sum->run_ms = plus(sum->run_ms, q->run_ms);
     sum->approx |= q->approx;
-    if (q->oldest_ms != FIELD_NULL &&
+    if (q->paused != 1 && q->oldest_ms != FIELD_NULL && /* what waits on purpose is not late */
         (sum->oldest_ms == FIELD_NULL || q->oldest_ms < sum->oldest_ms))
         sum->oldest_ms = q->oldest_ms;
 }

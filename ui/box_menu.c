@@ -299,8 +299,10 @@ columns_fill(struct menu *m)
             continue;
         bool on = sorting ? list_sort_column(l, &desc) == c : list_column_on(l, i);
         struct item *it = menu_add(m);
+        bool no_room = !sorting && on && list_column_no_room(l, i);
         snprintf(it->key, sizeof it->key, "%s", on ? "on" : "");
-        snprintf(it->text, sizeof it->text, "%-10s %s", *c->title ? c->title : c->name, c->help);
+        snprintf(it->text, sizeof it->text, "%-12s %s%s", *c->title ? c->title : c->name,
+                 no_room ? "(no room; Enter makes it) " : "", c->help);
         it->n = i;
     }
 }
@@ -341,7 +343,10 @@ columns_pick(struct menu *m, const struct item *it)
 {
     struct list *l = list_behind(m);
 
-    list_column_show(l, it->n, !list_column_on(l, it->n));
+    if (!list_column_on(l, it->n) || list_column_no_room(l, it->n))
+        list_column_pin(l, it->n);
+    else
+        list_column_show(l, it->n, false);
     return false;
 }
 

@@ -4,6 +4,9 @@
  */
 #include "ui/jobs_place.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "ui/fmt.h"
 
 static int64_t
@@ -61,4 +64,54 @@ jobs_say_place(const struct store *s, const struct filter *f, const struct list 
         buf_printf(out, "%s before the end", fmt_count(count - index - 1).s);
     else
         buf_str(out, "near the end");
+}
+
+static bool
+has_word(const char *list, size_t len, const char *word, size_t word_len)
+{
+    for (const char *at = list, *end = list + len; at < end;) {
+        size_t n = strcspn(at, ",:");
+        if (n == word_len && !memcmp(at, word, n))
+            return true;
+        at += n + 1;
+    }
+    return false;
+}
+
+/* Whether all states of the array literal {"a","b"} stand in the list. */
+static bool
+has_all(const char *list, size_t len, const char *states)
+{
+    bool any = false;
+
+    for (const char *at = states; (at = strchr(at, '"')); at++) {
+        size_t n = strcspn(++at, "\"");
+        if (!has_word(list, len, at, n))
+            return false;
+        any = true;
+        at += n;
+    }
+    return any;
+}
+
+struct fmt_order
+jobs_say_order(const struct adapter *a, const struct filter *f)
+{
+    const char *clause = adapter_note(a, SEC_JOBS, "order");
+    const char *states = f->terms.value[PARAM_STATES], *queue = f->terms.value[PARAM_QUEUE];
+    struct fmt_order out = {""};
+
+    for (; clause && *clause; clause += *clause == ';') {
+        clause += strspn(clause, " ");
+        size_t len = strcspn(clause, ":"), all = strcspn(clause, ";");
+        if (len >= all)
+            break;
+        if (has_word(clause, len, "*", 1) || (queue && has_word(clause, len, "queue", 5)) ||
+            (states && has_all(clause, len, states))) {
+            snprintf(out.s, sizeof out.s, "%.*s", (int)(all - len - 2), clause + len + 2);
+            break;
+        }
+        clause += all;
+    }
+    return out;
 }

@@ -84,6 +84,10 @@ int list_columns(const struct list *l);
 const struct column *list_column(const struct list *l, int i);
 bool list_column_on(const struct list *l, int i);
 void list_column_show(struct list *l, int i, bool on); /* the first column always stays */
+/* On, but it had no room when the list was drawn last. */
+bool list_column_no_room(const struct list *l, int i);
+/* On, and others make room for it: what a user has asked for by name. */
+void list_column_pin(struct list *l, int i);
 /* From now on a column in which no row has ever had a value is not shown: its source has none. The
  * first one always is. */
 void list_hide_empty(struct list *l, bool on);

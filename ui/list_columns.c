@@ -3,6 +3,8 @@
 
 #include "ui/list_state.h"
 
+enum { PINNED_KEEP = 1 };
+
 const struct column *
 list_sort_column(const struct list *l, bool *desc)
 {
@@ -87,6 +89,20 @@ list_column_on(const struct list *l, int i)
     return !l->hidden[i];
 }
 
+bool
+list_column_no_room(const struct list *l, int i)
+{
+    return l->page_h > 0 && !is_off(l, i) && l->widths[i] <= 0;
+}
+
+void
+list_column_pin(struct list *l, int i)
+{
+    list_column_show(l, i, true);
+    if (i > 0 && i < l->def->ncolumns)
+        l->own[i].keep = PINNED_KEEP;
+}
+
 void
 list_hide_empty(struct list *l, bool on)
 {
@@ -131,8 +147,20 @@ list_widths(const struct list *l, int w, int *widths)
 void
 list_column_show(struct list *l, int i, bool on)
 {
-    if (i > 0 && i < l->def->ncolumns)
-        l->hidden[i] = !on;
+    if (i <= 0 || i >= l->def->ncolumns)
+        return;
+    l->hidden[i] = !on;
+    if (!on)
+        l->own[i].keep = l->def->columns[i].keep;
+}
+
+/* Shown on purpose: hidden at first, or pinned where others would have had the room. */
+static bool
+is_shown(const struct list *l, int i)
+{
+    int keep = l->def->columns[i].keep;
+
+    return !l->hidden[i] && (keep >= 100 || l->own[i].keep != keep);
 }
 
 static void
@@ -142,7 +170,7 @@ save_columns(const struct list *l, const char *word, bool hidden, struct buf *ou
 
     for (int i = 1; i < l->def->ncolumns; i++) {
         const struct column *c = &l->def->columns[i];
-        if (l->hidden[i] != hidden || (c->keep >= 100) == hidden)
+        if (hidden ? !l->hidden[i] || c->keep >= 100 : !is_shown(l, i))
             continue;
         buf_printf(out, "%s%s", first ? word : ",", c->name);
         first = false;
@@ -167,7 +195,11 @@ load_columns(struct list *l, const char *names, size_t len, bool on)
     while (names < end) {
         const char *comma = memchr(names, ',', (size_t)(end - names));
         size_t n = (size_t)((comma ? comma : end) - names);
-        list_column_show(l, find_column(l, names, n), on);
+        int i = find_column(l, names, n);
+        if (on)
+            list_column_pin(l, i);
+        else
+            list_column_show(l, i, false);
         names += n + 1;
     }
 }

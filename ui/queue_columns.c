@@ -12,6 +12,7 @@
 #include "ui/chart.h"
 
 enum { STEPS = 61, RANK_MS = 10000, DRAIN_RATE_MS = 60000 };
+static const int64_t PAUSED_BEHIND_MS = INT64_MAX / 2;
 
 /* --- columns --------------------------------------------------------------------------------- */
 
@@ -26,7 +27,8 @@ queue_age(const struct queue_row *q, int64_t now_ms)
 static enum role
 role_of_age(const void *row, const struct cell_ctx *c)
 {
-    int64_t age = queue_age(&((const struct queue_line *)row)->q, c->now_ms);
+    const struct queue_row *q = &((const struct queue_line *)row)->q;
+    int64_t age = q->paused == 1 ? FIELD_NULL : queue_age(q, c->now_ms);
 
     return age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT : age < VERY_OLD_MS ? ROLE_WARN : ROLE_BAD;
 }
@@ -114,27 +116,27 @@ static const struct column columns[] = {
     {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, &age_role},
     {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 4, 5, 4, NULL},
     {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
-    {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
-    {"trend", "DONE/s, last minutes", "Jobs completed a second, newest at the right", K_CUSTOM,
-     F(done_per_s), 24, 0, 8, &spark_special},
-    {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
-    {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 21, NULL},
-    {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
-    {"fails", "FAIL/s", "Tries that failed a second", K_RATE, F(failed_per_s), 6, 6, 23, NULL},
+    {"done", "DONE/s", "Jobs completed a second", K_RATE, F(done_per_s), 6, 6, 5, NULL},
+    {"trend", "DONE, LAST MINUTES", "Jobs completed a second, newest at the right", K_CUSTOM,
+     F(done_per_s), 22, 0, 8, &spark_special},
+    {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 9, NULL},
+    {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 5, 7, 10, NULL},
+    {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 12, NULL},
+    {"fails", "FAIL/s", "Tries that failed a second", K_RATE, F(failed_per_s), 6, 6, 11, NULL},
     {"blocked", "BLOCK", "Jobs that wait for another of their concurrency key", K_COUNT, F(blocked), 5, 6,
-     13, NULL},
+     17, NULL},
     {"used", "USED", "Jobs that run, of those that limit and living nodes allow", K_PERCENT,
-     offsetof(struct queue_line, used), 4, 4, 9, &used_role},
+     offsetof(struct queue_line, used), 4, 4, 14, &used_role},
     {"drain", "DRAIN", "Time until nothing is ready, at the present rates", K_CUSTOM,
-     offsetof(struct queue_line, drain_ms), 7, 8, 10, &drain_special},
+     offsetof(struct queue_line, drain_ms), 7, 8, 13, &drain_special},
     {"wait50", "WAIT p50", "Half of the jobs of the last hour waited no longer", K_DURATION, F(wait_p50_ms), 8,
-     8, 14, NULL},
-    {"wait99", "WAIT p99", "99 of 100 waited no longer", K_DURATION, F(wait_p99_ms), 8, 8, 12, NULL},
-    {"run50", "RUN p50", "Half of the jobs of the last hour ran no longer", K_DURATION, F(run_p50_ms), 7, 7, 15,
+     8, 19, NULL},
+    {"wait99", "WAIT p99", "99 of 100 waited no longer", K_DURATION, F(wait_p99_ms), 8, 8, 15, NULL},
+    {"run50", "RUN p50", "Half of the jobs of the last hour ran no longer", K_DURATION, F(run_p50_ms), 7, 7, 20,
      NULL},
-    {"run99", "RUN p99", "99 of 100 ran no longer", K_DURATION, F(run_p99_ms), 7, 7, 11, NULL},
+    {"run99", "RUN p99", "99 of 100 ran no longer", K_DURATION, F(run_p99_ms), 7, 7, 16, NULL},
     {"kept", "KEPT", "Completed jobs that are still there; counted rarely", K_CUSTOM, F(kept_completed),
-     7, 8, 16, &kept_special},
+     7, 8, 9, &kept_special},
     {"limit", "LIMIT", "At most so many jobs at a time", K_INT, F(max_running), 5, 5, 24, NULL},
 };
 /* clang-format on */
@@ -226,6 +228,8 @@ queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct hi
     *l = (struct queue_line){
         .q = *q, .capacity = slots_for(living, n, q->queue), .used = (double)NAN};
     l->oldest_rank = age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
+    if (q->paused == 1 && age != FIELD_NULL) /* somebody's decision: behind all that should move */
+        l->oldest_rank -= PAUSED_BEHIND_MS;
     if (q->max_running >= 0 && (l->capacity == FIELD_NULL || q->max_running < l->capacity))
         l->capacity = q->max_running;
     if (l->capacity > 0)

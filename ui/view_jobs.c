@@ -176,6 +176,35 @@ jobs_drawn(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
+/* In which order the rows come, as far as the adapter says; and what is not among them. */
+static void
+say_order(const struct jobs *v, struct pen *p)
+{
+    const struct app *a = v->view.app;
+    const char *states = v->filter.terms.value[PARAM_STATES];
+    struct fmt_order by = jobs_say_order(source_adapter(a->source), &v->filter);
+    const char *order = by.s, *gap = " ";
+    static const char finished[] = "finished jobs: state:done";
+
+    if (!*v->filter.text) {
+        pen_put(p, ROLE_DIM,
+                !app_is_foreign(a) ? " unfinished jobs"
+                : *order           ? " jobs"
+                                   : " jobs in the order of their system");
+        gap = ", ";
+    } else if (*order) {
+        gap = "  · ";
+    }
+    if (*order && p->r.w > (int)strlen(order) + 4) {
+        pen_put(p, ROLE_DIM, gap);
+        pen_put(p, ROLE_DIM, order);
+    }
+    if (!app_is_foreign(a) && !states && p->r.w > (int)sizeof finished + 6) {
+        pen_put(p, ROLE_DIM, "  · ");
+        pen_put(p, ROLE_DIM, finished);
+    }
+}
+
 static void
 draw_summary(struct jobs *v, struct grid *g, struct rect r)
 {
@@ -197,11 +226,11 @@ draw_summary(struct jobs *v, struct grid *g, struct rect r)
     grid_right(g, r, v->all || marks ? ROLE_MARK : ROLE_DIM, right.data);
     r.w -= w + 1;
     struct pen p = pen_start(g, r);
-    pen_put(&p, ROLE_DIM,
-            *v->filter.text               ? " filter "
-            : app_is_foreign(v->view.app) ? " jobs in the order of their system"
-                                          : " all jobs, newest first");
-    pen_put(&p, ROLE_STRONG, v->filter.text);
+    if (*v->filter.text) {
+        pen_put(&p, ROLE_DIM, " filter ");
+        pen_put(&p, ROLE_STRONG, v->filter.text);
+    }
+    say_order(v, &p);
     buf_free(&right);
 }
 

@@ -90,6 +90,7 @@ select queue, {ms(minute)} as at_ms, pushed, completed, fails, retried from {sch
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor path in_payload
+-- order: running: longest running first; failed: last failed first; ready: next to start first; completed,cancelled: last finished first; queue: last in line first; failed,scheduled,retry: failed, then next due first; *: newest first
 -- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
 -- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
 -- search is marked (last), and a row without an id and with its cursor says where to go on. A payload is read last, when

@@ -58,7 +58,7 @@ static void
 of_jobs(struct vt *vt)
 {
     vt_keys(vt, "2");
-    vt_want(vt, "all jobs");
+    vt_want(vt, "unfinished jobs");
     vt_keys(vt, "/ text:queue:image.resize enter / end");
     vt_type(vt, " state:failed,retry");
     vt_keys(vt, "enter");

@@ -50,7 +50,7 @@ draws_before_it_connects(void **state)
     vt_want(&vt, "1 Queues");
     vt_want(&vt, "connecting");
     vt_keys(&vt, "2");
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     vt_keys(&vt, "f");
     vt_want(&vt, "there is no data yet");
     con_quit(&vt);

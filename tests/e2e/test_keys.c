@@ -50,7 +50,7 @@ everywhere(void **state)
     con_failed("mail.send", 2, "boom");
     con_start(&vt, 24, 80, NULL);
     press(&vt, "jobs");
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     press(&vt, "redrive");
     vt_want(&vt, "redrive: this queue system has no such action");
     press(&vt, "failed");

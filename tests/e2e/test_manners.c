@@ -216,7 +216,7 @@ mouse_looks(void **state)
     vt_cursor(&vt, &row, &col);
     assert_int_equal(row, 4);
     vt_type(&vt, "\033[<0;14;2M"); /* a tab */
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     vt_keys(&vt, "1 : ");
     vt_type(&vt, "\033[<0;14;2M"); /* in a box a click does nothing */
     vt_settle(&vt, 60);

@@ -1,10 +1,12 @@
 /*
  * What a newcomer stumbled over: values that typing appends to, choices that are cut, hints for
- * what can't be done, one alert that hides four.
+ * what can't be done, columns that are on and not there, an order that nobody names, one alert
+ * that hides four.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/e2e/console.h"
 
@@ -87,6 +89,92 @@ hints_are_what_can_be_done(void **state)
     con_quit(&vt);
 }
 
+/* The console's own file in a state directory, and the directories round it. */
+static void
+forget(const char *home)
+{
+    char path[400];
+
+    snprintf(path, sizeof path, "%s/queuetop/state", home);
+    assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = 0;
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(home), 0);
+}
+
+static void
+a_column_that_is_on_has_room(void **unused)
+{
+    char state[300];
+    const char *const env[] = {state, NULL};
+    struct vt vt;
+
+    (void)unused;
+    con_ready("mail", 1);
+    con_start(&vt, 45, 140, NULL);
+    vt_want(&vt, "RETRY");
+    vt_want(&vt, "SCHED");
+    vt_want(&vt, "FAIL/s");
+    con_quit(&vt);
+    snprintf(state, sizeof state, "XDG_STATE_HOME=%s/columns.%d",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
+    con_spawn(&vt, 24, 80, NULL, env);
+    vt_want(&vt, "DONE/s");
+    vt_gone(&vt, "RETRY");
+    vt_keys(&vt, "o");
+    vt_want(&vt, "no room");
+    vt_keys(&vt, "down down down down down down down down enter esc"); /* RETRY */
+    vt_want(&vt, "RETRY");
+    con_quit(&vt);
+    con_spawn(&vt, 24, 80, NULL, env); /* the next run remembers it */
+    vt_want(&vt, "RETRY");
+    con_quit(&vt);
+    forget(state + strlen("XDG_STATE_HOME="));
+}
+
+static void
+the_order_of_jobs_has_a_name(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 2, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "unfinished jobs, newest first");
+    vt_want(&vt, "finished jobs: state:done");
+    vt_keys(&vt, "/ text:state:failed enter");
+    vt_want(&vt, "last failed first");
+    vt_keys(&vt, "/ C-u text:queue:mail enter");
+    vt_want(&vt, "last in line first");
+    vt_keys(&vt, "/ C-u text:state:done enter");
+    vt_want(&vt, "last finished first");
+    con_quit(&vt);
+}
+
+static void
+paused_queues_are_not_the_worst(void **state)
+{
+    struct vt vt;
+    int paused, moving;
+
+    (void)state;
+    con_ready("asleep", 3);
+    con_ready("busy", 3);
+    pg_run(con_db(), "select schedule('test')");
+    pg_run(con_db(), "update queue set created = now() - interval '2 h', changed = now() - "
+                     "interval '2 h' where queue = 'asleep'");
+    pg_run(con_db(), "update queue set created = now() - interval '1 h', changed = now() - "
+                     "interval '1 h' where queue = 'busy'");
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'asleep', 'on purpose')");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "‖ asleep");
+    assert_true(vt_find(&vt, "‖ asleep", &paused, NULL));
+    assert_true(vt_find(&vt, "▸ busy", &moving, NULL));
+    assert_true(moving < paused);
+    con_quit(&vt);
+}
+
 static void
 several_alerts_are_counted(void **state)
 {
@@ -109,6 +197,9 @@ main(void)
         cmocka_unit_test_setup(typing_replaces_what_stands_there, con_empty),
         cmocka_unit_test_setup(the_purge_form_keeps_words_and_digits, con_empty),
         cmocka_unit_test_setup(hints_are_what_can_be_done, con_empty),
+        cmocka_unit_test_setup(a_column_that_is_on_has_room, con_empty),
+        cmocka_unit_test_setup(the_order_of_jobs_has_a_name, con_empty),
+        cmocka_unit_test_setup(paused_queues_are_not_the_worst, con_empty),
         cmocka_unit_test_setup(several_alerts_are_counted, con_empty),
     };
 

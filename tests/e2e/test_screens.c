@@ -21,7 +21,7 @@ screens_at(int rows, int cols)
     vt_keys(&vt, "j");
     shop_golden(&vt, "queues");
     vt_keys(&vt, "2");
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     vt_keys(&vt, "/ text:queue:image.resize enter / end");
     vt_type(&vt, " state:failed,retry");
     vt_keys(&vt, "enter");

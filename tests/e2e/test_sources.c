@@ -121,7 +121,7 @@ screens_of_its_own(void **state)
     (void)state;
     start(&vt);
     vt_keys(&vt, "2");
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     filter(&vt, "state:failed boom");
     vt_want(&vt, "filter state:failed boom");
     go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
@@ -176,7 +176,7 @@ acts_on_its_own(void **state)
     (void)state;
     start(&vt);
     vt_keys(&vt, "2");
-    vt_want(&vt, "all jobs");
+    vt_want(&vt, "unfinished jobs");
     go_to(&vt, "seed_teti");
     filter(&vt, "id:5");
     vt_gone(&vt, "running");
