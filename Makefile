@@ -199,6 +199,7 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
 	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c
+	install -m 644 tests/adapters/example_jobs.adapter.sql tests/adapters/example_jobs.sql $(DESTDIR)$(PREFIX)/share/doc/queuetop
 	install -D -m 644 ui/dist/queuetop.1 $(DESTDIR)$(PREFIX)/share/man/man1/queuetop.1
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \

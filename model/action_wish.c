@@ -157,6 +157,17 @@ option_lacking(const struct action *a, const struct intent *in)
     return NULL;
 }
 
+/* The section that would do it: the wished way, or the only one that there is. */
+static enum section_id
+missing_section(const struct action *a)
+{
+    const struct act_parts *parts = &act_parts[a->act];
+
+    return a->section != SEC_COUNT      ? a->section
+           : parts->by_ids != SEC_COUNT ? parts->by_ids
+                                        : parts->by_where;
+}
+
 /* False: it can't be done this way, *e says why. */
 static bool
 can_be_done(struct action *a, const struct intent *in, struct err *e)
@@ -167,8 +178,9 @@ can_be_done(struct action *a, const struct intent *in, struct err *e)
         adapter_lacks(ad, a->section))
         return fail(e, ERR_REFUSED, "%s: %s", adapter_title(ad), adapter_lacks(ad, a->section));
     if (a->section == SEC_COUNT || !adapter_has(ad, a->section))
-        return fail(e, ERR_REFUSED, "%s can't %s this way", adapter_title(ad),
-                    act_infos[a->act].name);
+        return fail(e, ERR_REFUSED, "%s can't %s this way: its adapter %s has no section %s",
+                    adapter_title(ad), act_infos[a->act].name, adapter_name(ad),
+                    section_kinds[missing_section(a)].name);
     const char *lacks = option_lacking(a, in);
     if (lacks)
         return fail(e, ERR_REFUSED, "%s can't %s", adapter_title(ad), lacks);

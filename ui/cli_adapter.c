@@ -312,6 +312,54 @@ run_check(struct cli *c, const char *name)
     return cli_flush(c);
 }
 
+/* --- sections -------------------------------------------------------------------------------- */
+
+static void
+print_columns(const struct record *rec)
+{
+    static const char *const types[] = {[F_STR] = "text",
+                                        [F_I64] = "bigint",
+                                        [F_INT] = "int",
+                                        [F_DBL] = "double",
+                                        [F_BOOL] = "bool"};
+    int width = 0;
+
+    for (int i = 0; rec && i < rec->n; i++) {
+        const struct field *f = &rec->fields[i];
+        width += printf("%s%s%s %s%s", width ? ", " : "      ", f->optional ? "[" : "", f->name,
+                        types[f->type], f->optional ? "]" : "");
+        if (width > 80 && i < rec->n - 1) {
+            printf(",\n");
+            width = 0;
+        }
+    }
+    if (width)
+        printf("\n");
+}
+
+/* From the table that files are checked by. */
+static int
+run_sections(struct cli *c)
+{
+    printf("Sections of an adapter, with the columns that they answer; [those that may be "
+           "missing].\n\n");
+    for (int i = 0; i < SEC_COUNT; i++) {
+        const struct section_kind *k = &section_kinds[i];
+        printf("%-20s %s\n", k->name,
+               k->required ? "must be there"
+               : k->acts   ? "acts: one row for each job that it changed"
+                           : "looks");
+        print_columns(k->record);
+    }
+    printf("\nParameters, in the order of $1, $2, ... of the line \"-- params:\" (NULL = not "
+           "given):\n");
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        printf("%s%s%s", i ? " " : "", param_name((enum param)i), i == PARAM_TOTAL - 1 ? "\n" : "");
+    printf(
+        "\nA statement that looks has 3 s on the server (60 s for a verb), one that acts 30 s.\n");
+    return cli_flush(c);
+}
+
 static int
 run_adapter(struct cli *c, const void *options)
 {
@@ -320,13 +368,15 @@ run_adapter(struct cli *c, const void *options)
 
     if (!strcmp(what, "list"))
         return c->nwords == 1 ? run_list(c, w) : cli_usage(c, "list takes no more words");
+    if (!strcmp(what, "sections"))
+        return c->nwords == 1 ? run_sections(c) : cli_usage(c, "sections takes no more words");
     if (c->nwords != 2)
-        return cli_usage(c, "list, show NAME or check NAME");
+        return cli_usage(c, "list, sections, show NAME or check NAME");
     if (!strcmp(what, "show"))
         return run_show(c, c->words[1]);
     if (!strcmp(what, "check"))
         return run_check(c, c->words[1]);
-    return cli_usage(c, "list, show or check, not %s", what);
+    return cli_usage(c, "list, sections, show or check, not %s", what);
 }
 
 #define F(f) offsetof(struct adapter_words, f)
@@ -338,7 +388,7 @@ static const struct cli_option adapter_options[] = {
 };
 
 const struct cli_verb verbs_adapter[] = {
-    {.name = "adapter", .words = "list | show NAME | check NAME",
+    {.name = "adapter", .words = "list | sections | show NAME | check NAME",
      .help = "The queue systems that are known: list them, show the file of one, try one on a database",
      .min_words = 1, .max_words = 2, .options = adapter_options, .size = sizeof(struct adapter_words),
      .run = run_adapter,

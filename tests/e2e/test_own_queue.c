@@ -124,8 +124,8 @@ lists_and_shows(void **state)
     check(0, "| River (Go) | `river` |", NULL, "adapter list --markdown");
     check(0, "-- adapter: pgmq\n", NULL, "adapter show pgmq");
     check(2, NULL, "no adapter is called \"nix\"", "adapter show nix");
-    check(2, NULL, "list, show or check", "adapter find river");
-    check(2, NULL, "list, show NAME", "adapter check");
+    check(2, NULL, "list, sections, show or check", "adapter find river");
+    check(2, NULL, "list, sections, show NAME", "adapter check");
 }
 
 /* A file of somebody else's: to the letter in a pipe, never a command to a terminal. */
@@ -170,6 +170,9 @@ checks_a_file(void **state)
     CHECK(1, NULL, "no tables of the shop's own jobs table in", "adapter check %s \"%s\"", good,
           pg_dsn("postgres"));
     CHECK(4, NULL, "/nowhere", "adapter check %s 'host=/nowhere dbname=x'", good);
+    CHECK(0, "lease_until_ms bigint", NULL, "adapter sections");
+    CHECK(0, "requeue              acts", NULL, "adapter sections");
+    CHECK(0, "raw_states", NULL, "adapter sections");
     CHECK(2, NULL, "No such file", "adapter check %s/nothing.sql", folder);
     char *named = strstr(text, "the shop's own");
     assert_non_null(named);
