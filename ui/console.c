@@ -237,6 +237,8 @@ console_run(struct cli *c, const void *opts)
     struct settings *s = settings_new();
     struct console_options o;
 
+    if (((const struct console_options *)opts)->demo)
+        settings_apart(s, "demo"); /* what is tried there is nothing for production */
     settle(c, s, opts, &o);
     int code = open_console(c, &o, s);
     settings_free(s);

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+enum { BEHIND = 900, CAUGHT_UP = 600 };
+static const double SLOWEST = 0.05;
+
 enum { INCIDENT_EVERY_MS = 100000, INCIDENT_MS = 40000, TAIL_PERCENT = 3, TAIL_FACTOR = 6 };
 
 /* queue, kind, jobs/s, backlog, urgent %, later %, tries, unique key, type, payload */
@@ -76,6 +79,14 @@ static const struct demo_time {
     {"invoice.pdf", 1200}, {"audit.ship", 30},
 };
 /* clang-format on */
+
+double
+demo_pace(double pace, int64_t ready)
+{
+    double next = ready > BEHIND ? pace * 0.7 : ready < CAUGHT_UP ? pace * 1.2 : pace;
+
+    return next < SLOWEST ? SLOWEST : next > 1 ? 1 : next;
+}
 
 /* xorshift64: good enough to look alive */
 static uint64_t

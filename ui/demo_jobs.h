@@ -33,6 +33,11 @@ struct demo_try {
 };
 void demo_decide(struct demo_try *t);
 
+/* The next pace (0.05 to 1, of the rates) where so many jobs are ready: slower while the workers
+ * are behind, so that the demo does not fill up on a slow machine; back once they have caught up.
+ */
+double demo_pace(double pace, int64_t ready);
+
 /* A number from 0 to n - 1. */
 int demo_roll(uint64_t *random, int n);
 void demo_fill(struct buf *out, const char *pattern, uint64_t *random);

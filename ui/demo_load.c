@@ -1,8 +1,8 @@
 /*
  * The load of the demo, as two inner verbs. `demo-load` pushes jobs at a rate that swings, and
- * plays the operator who drains a node; `demo-job` is the COMMAND of its workers: a program that
- * takes as long, and fails as often, as the table in demo_jobs.c says of its queue. Both use
- * nothing that a program of somebody else could not use.
+ * plays the operator who drains a node and the colleague whose report runs for minutes; `demo-job`
+ * is the COMMAND of its workers: a program that takes as long, and fails as often, as the table in
+ * demo_jobs.c says of its queue. Both use nothing that a program of somebody else could not use.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,23 +20,28 @@
 
 enum {
     TICK_MS = 250,
-    PUSH_MAX = 400,    /* jobs in one statement */
-    DRAIN_MS = 9000,   /* when worker-3 is told to drain */
+    PUSH_MAX = 400,   /* jobs in one statement */
+    DRAIN_MS = 9000,  /* when worker-3 is told to drain */
+    EXPORT_MS = 5000, /* when the report begins, and the pause before it begins again */
+    EXPORT_LASTS_MS = 660000,
+    LOOK_MS = 2000,    /* between looks at the backlog */
     SWING_MS = 150000, /* period of the slowest swing */
     ONE_PERCENT = 100,
 };
 
 static const char as_operator[] = "dbname=demo user=ops";
+static const char as_report[] = "nightly-report"; /* application_name of that session */
 
 struct load {
     struct cli *c;
     struct queue *queue;
-    struct db *operator_;
+    struct db *operator_, *report;
     const struct demo_kind *first; /* kinds, ended by a NULL name */
     double due[DEMO_KINDS_MAX];    /* of each kind, a fraction of a job too */
     uint64_t random;
-    int64_t start_ms, last_ms;
-    bool busy; /* a push has not been answered yet */
+    int64_t start_ms, last_ms, look_ms, report_ms; /* the last two: when it is time again */
+    double pace; /* of the rates: less than 1 while the workers are behind */
+    bool busy;   /* a push has not been answered yet */
     bool drained;
     struct buf text; /* payloads of one push, one after another with a NUL between */
 };
@@ -147,7 +152,7 @@ console_call(struct db_stmt *stmt, const char *name, bool bare)
 
 /* A connection to the demo's server, beside the one that the command line names. */
 static struct db *
-other_db(struct cli *c, const char *names, bool once)
+other_db(struct cli *c, const char *names, const char *app_name, bool once)
 {
     char conninfo[160];
     struct db_options o;
@@ -156,6 +161,8 @@ other_db(struct cli *c, const char *names, bool once)
     cli_db_options(c, &o);
     o.conninfo = conninfo;
     o.once = once;
+    if (app_name)
+        o.app_name = app_name;
     return db_new(c->loop, &o);
 }
 
@@ -177,7 +184,7 @@ static int
 create_database(struct cli *c)
 {
     struct err e = {0};
-    struct db *db = other_db(c, "dbname=postgres user=postgres", true);
+    struct db *db = other_db(c, "dbname=postgres user=postgres", NULL, true);
 
     return say_once(c, db, "demo_database", true, &e) ? CLI_DONE : cli_fail(c, &e);
 }
@@ -187,10 +194,10 @@ static int
 set_up(struct cli *c)
 {
     struct err e = {0};
-    struct db *owner = other_db(c, "dbname=demo user=postgres", true);
+    struct db *owner = other_db(c, "dbname=demo user=postgres", NULL, true);
 
     if (!say_once(c, owner, "demo_setup", false, &e) ||
-        !say_once(c, other_db(c, as_operator, true), "demo_pause", false, &e))
+        !say_once(c, other_db(c, as_operator, NULL, true), "demo_pause", false, &e))
         return cli_fail(c, &e);
     return CLI_DONE;
 }
@@ -214,6 +221,50 @@ drain_node(struct load *l)
     db_ask(l->operator_, &call, -1, drained, l);
 }
 
+/* The load fits the machine: what its workers can't do in time is not pushed. */
+static void
+looked(void *ctx, struct db_reply *reply)
+{
+    struct load *l = ctx;
+    struct result *r = reply->err.kind == ERR_NONE ? db_take(reply, 0) : NULL;
+
+    if (r)
+        l->pace = demo_pace(l->pace, result_int(r, 0, 0, 0));
+    result_free(r);
+    l->look_ms = clock_ms() + LOOK_MS;
+}
+
+static void
+look(struct load *l)
+{
+    struct db_stmt stmt;
+    struct db_call call = console_call(&stmt, "demo_backlog", false);
+
+    l->look_ms = INT64_MAX;
+    db_ask(l->operator_, &call, -1, looked, l);
+}
+
+/* Somebody may have ended it: then it begins again later. */
+static void
+reported(void *ctx, struct db_reply *reply)
+{
+    struct load *l = ctx;
+
+    (void)reply;
+    l->report_ms = clock_ms() + EXPORT_MS;
+}
+
+static void
+report(struct load *l)
+{
+    struct db_stmt stmt;
+    struct db_call call = console_call(&stmt, "demo_export", false);
+
+    call.statement_timeout_ms = EXPORT_LASTS_MS;
+    l->report_ms = INT64_MAX;
+    db_ask(l->report, &call, -1, reported, l);
+}
+
 /* --- the loop --- */
 
 static void
@@ -226,11 +277,15 @@ tick(void *ctx)
     l->last_ms = now;
     for (int i = 0; l->first[i].queue; i++)
         if (l->due[i] < PUSH_MAX)
-            l->due[i] += l->first[i].per_second * seconds * swing(l, i);
+            l->due[i] += l->first[i].per_second * seconds * swing(l, i) * l->pace;
     if (!l->busy)
         push_due(l);
     if (!l->drained && now - l->start_ms > DRAIN_MS)
         drain_node(l);
+    if (now >= l->look_ms)
+        look(l);
+    if (now >= l->report_ms)
+        report(l);
     loop_at(l->c->loop, now + TICK_MS, tick, l);
 }
 
@@ -246,16 +301,21 @@ load_run(struct cli *c, const void *options)
     if (strcmp(c->words[0], "setup") == 0)
         return set_up(c);
     l.start_ms = l.last_ms = clock_ms();
+    l.look_ms = l.start_ms + LOOK_MS;
+    l.report_ms = l.start_ms + EXPORT_MS;
+    l.pace = 1;
     l.queue = queue_new(cli_db(c, false), c->schema, &e);
     if (!l.queue)
         return cli_fail(c, &e);
-    l.operator_ = other_db(c, as_operator, false);
+    l.operator_ = other_db(c, as_operator, NULL, false);
+    l.report = other_db(c, as_operator, as_report, false);
     for (int i = 0; l.first[i].queue; i++)
         l.due[i] = l.first[i].backlog;
     tick(&l);
     bool ok = loop_run(c->loop, &e);
     queue_free(l.queue);
     db_free(l.operator_);
+    db_free(l.report);
     buf_free(&l.text);
     return ok ? CLI_DONE : cli_fail(c, &e);
 }

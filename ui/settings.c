@@ -34,6 +34,7 @@ struct settings {
     struct kept kept[KEPT_MOST];
     int nkept;
     bool changed, closed;
+    const char *state; /* the name of the state file */
 };
 
 struct settings *
@@ -42,6 +43,7 @@ settings_new(void)
     struct settings *s = xcalloc(1, sizeof *s);
 
     s->mem = arena_new();
+    s->state = "state";
     return s;
 }
 
@@ -428,11 +430,17 @@ settings_put(struct settings *s, const char *name, const char *line)
     s->changed = true;
 }
 
+void
+settings_apart(struct settings *s, const char *name)
+{
+    s->state = arena_printf(s->mem, "state.%s", name);
+}
+
 /* "queues: sort=ready desc"; what it does not understand it forgets. */
 void
 settings_load(struct settings *s)
 {
-    char *path = path_of("XDG_STATE_HOME", ".local/state", "state");
+    char *path = path_of("XDG_STATE_HOME", ".local/state", s->state);
     char *text = path ? read_text(s, path) : NULL, *rest = text;
 
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
@@ -486,7 +494,8 @@ settings_save(struct settings *s, struct err *e)
     for (int i = 0; i < s->nkept; i++)
         if (*s->kept[i].line)
             buf_printf(&b, "%s: %s\n", s->kept[i].name, s->kept[i].line);
-    char *path = xasprintf("%s/state", folder), *fresh = xasprintf("%s/state.%d", folder, getpid());
+    char *path = xasprintf("%s/%s", folder, s->state),
+         *fresh = xasprintf("%s/%s.%d", folder, s->state, getpid());
     bool ok = make_folder(folder) && write_text(fresh, &b) && rename(fresh, path) == 0;
     if (!ok) {
         fail(e, ERR_SYS, "%s: %s; order and columns are not kept", path, strerror(errno));

@@ -46,6 +46,8 @@ const char *settings_complaint(const struct settings *s, int i);
 /* --- the state file: $XDG_STATE_HOME/queuetop/state --------------------------------------------
  */
 
+/* Another file for this run: $XDG_STATE_HOME/queuetop/state.NAME. Before settings_load. */
+void settings_apart(struct settings *s, const char *name);
 void settings_load(struct settings *s);
 const char *settings_get(const struct settings *s, const char *name); /* "" = nothing kept */
 /* How it is when nothing was settled: a put of that forgets. */

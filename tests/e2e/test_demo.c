@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "tests/term.h"
+#include "ui/demo_jobs.h"
 
 enum { WAIT_MS = 120000, LOOK_MS = 40, PIDS_MAX = 200 };
 
@@ -250,10 +251,29 @@ opens_the_console_on_a_live_queue(void **state)
     assert_true(vt_came(&vt, "ops:operator", WAIT_MS));
     vt_keys(&vt, "4");
     assert_true(vt_came(&vt, "worker-4", WAIT_MS));
+    vt_keys(&vt, "7"); /* somebody's report holds vacuum back */
+    assert_true(vt_came(&vt, "nightly-report", WAIT_MS));
     vt_keys(&vt, "q");
     vt_ended_well(&vt, 0);
     vt_done(&vt);
     assert_true(nothing_is_left(""));
+}
+
+/* Workers that do a tenth of what is wanted: the backlog stays where one can see through it. */
+static void
+the_load_fits_the_machine(void **state)
+{
+    double pace = 1, ready = 670;
+
+    (void)state;
+    for (int second = 0; second < 600; second += 2) {
+        pace = demo_pace(pace, (int64_t)ready);
+        ready += 2 * (30 * pace - 3);
+        assert_true(ready < 1500);
+    }
+    for (int second = 0; second < 60; second += 2)
+        pace = demo_pace(pace, 100);
+    assert_true(pace == 1);
 }
 
 static void
@@ -317,6 +337,7 @@ main(void)
         cmocka_unit_test(leaves_nothing_after_a_signal),
         cmocka_unit_test(leaves_nothing_after_kill_9),
         cmocka_unit_test(leaves_nothing_when_its_keeper_or_server_is_killed),
+        cmocka_unit_test(the_load_fits_the_machine),
         cmocka_unit_test(opens_the_console_on_a_live_queue),
         cmocka_unit_test(leaves_nothing_when_the_terminal_goes),
         cmocka_unit_test(ends_by_itself_in_a_terminal_too),
