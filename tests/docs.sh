@@ -11,10 +11,10 @@ trap 'exit 1' HUP INT TERM
 
 verbs() { "$QUEUETOP" --help | awk '/^verbs:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'; }
 
-# the options of one verb ("" = the console), one a line: letter|name|value|help
+# the options of one verb ("" = the console), one a line: letter|name|value|help; or those below another heading
 options() {
-    "$QUEUETOP" ${1:+"$1"} --help | awk '
-        /^options:/ { on = 1; next }
+    "$QUEUETOP" ${1:+"$1"} --help | awk -v head="${2:-options}:" '
+        $0 == head { on = 1; next }
         on && NF == 0 { exit }
         on {
             letter = name = value = ""
@@ -55,7 +55,7 @@ synopsis() {
 
 man_text() { sed 's/\\/\\e/g; s/-/\\-/g; s/^\([.'\'']\)/\\\&\1/'; }
 man_options() {
-    options "$1" | while IFS='|' read -r letter name value help; do
+    options "$@" | while IFS='|' read -r letter name value help; do
         echo .TP
         printf '\\fB%s\\-\\-%s\\fR%s\n' "${letter:+\\-$letter, }" "$(man_text <<<"$name")" "${value:+ \\fI$value\\fR}"
         man_text <<<"$help"
@@ -72,9 +72,18 @@ man_verbs() {
     done
 }
 man_keys() {
-    "$QUEUETOP" --help-keys | sed -n 's/^\*\*\(.*\)\*\*$/.SS \1/p; s/^| *\(`.*\)/\1/p' | awk -F' *[|] *' '
+    # a bar inside of a field is written \| there; it becomes a byte that no field holds while the fields are split
+    # shellcheck disable=SC2016 # backquotes are meant
+    "$QUEUETOP" --help-keys | sed -n 's/^\*\*\(.*\)\*\*$/.SS \1/p; s/\\|/\x01/g; s/^| *\([`:].*\|| *`:.*\)/\1/p' |
+        sed '/^[.]SS/!{s/\\/\\e/g; s/-/\\-/g}' | awk -F' *[|] *' '
         /^[.]SS/ { print; next }
-        { gsub(/`/, "", $1); gsub(/-/, "\\-"); gsub(/\\[|]/, "|"); print ".TP\n.B " $1 "\n" $3 }'
+        {
+            keys = $1 != "" ? $1 : $2 # a command without a key is called by its name
+            gsub(/`/, "", keys)
+            gsub(/\001/, "|", keys)
+            gsub(/\001/, "|", $3)
+            print ".TP\n.B \"" keys "\"\n" $3
+        }'
 }
 
 # replaces what stands between two markers of a file
@@ -91,11 +100,13 @@ synopsis >"$tmp/synopsis"
 "$QUEUETOP" --help-keys >"$tmp/keys"
 man_verbs >"$tmp/man_verbs"
 man_options "" >"$tmp/man_options"
+man_options "" 'options of every verb' >"$tmp/man_every"
 XDG_CONFIG_HOME=$tmp "$QUEUETOP" adapter list --markdown >"$tmp/adapters"
 man_keys >"$tmp/man_keys"
 fill README.md '<!-- verbs -->' '<!-- /verbs -->' "$tmp/synopsis"
 fill README.md '<!-- keys -->' '<!-- /keys -->' "$tmp/keys"
 fill README.md '<!-- adapters -->' '<!-- /adapters -->' "$tmp/adapters"
+fill queuetop.1 '.\" every' '.\" /every' "$tmp/man_every"
 fill queuetop.1 '.\" options' '.\" /options' "$tmp/man_options"
 fill queuetop.1 '.\" verbs' '.\" /verbs' "$tmp/man_verbs"
 fill queuetop.1 '.\" keys' '.\" /keys' "$tmp/man_keys"

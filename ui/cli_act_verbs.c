@@ -169,7 +169,7 @@ static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 const struct cli_verb verbs_act[] = {
     VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
     VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
-    VERB("terminate", "NODE", "End a node's database sessions, where these are its leases", 1, plain_options, run_terminate),
+    VERB("terminate", "NODE", "End a node's database sessions: GoodJob and Que only, not queuetop's own queue", 1, plain_options, run_terminate),
     VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
     VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
     VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),
