@@ -131,14 +131,36 @@ print_diff(const char *old, const char *new)
     }
 }
 
+static void
+golden_path(char path[static PATH_MAX], const char *name)
+{
+    const char *src = getenv("SRCDIR");
+
+    snprintf(path, PATH_MAX, "%s/tests/screens/%s.txt", src ? src : ".", name);
+}
+
+bool
+vt_is_golden(struct vt *vt, const char *name)
+{
+    char path[PATH_MAX];
+
+    vt_pump(vt);
+    golden_path(path, name);
+    char *now = describe(vt), *was = read_all(path);
+    bool is_equal = was && strcmp(now, was) == 0;
+    free(now);
+    free(was);
+    return is_equal;
+}
+
 void
 vt_golden(struct vt *vt, const char *name)
 {
     char path[PATH_MAX];
-    const char *src = getenv("SRCDIR"), *update = getenv("UPDATE");
+    const char *update = getenv("UPDATE");
 
     vt_pump(vt);
-    snprintf(path, sizeof path, "%s/tests/screens/%s.txt", src ? src : ".", name);
+    golden_path(path, name);
     char *now = describe(vt), *was = read_all(path);
     bool is_equal = was && strcmp(now, was) == 0;
     if (!is_equal && update && *update) {

@@ -335,14 +335,40 @@ vt_pump(struct vt *vt)
     vterm_screen_flush_damage(vt->screen);
 }
 
+/* Has the program still to read what was typed, or does it compute, or wait for a processor? Where
+ * the system does not tell the state of a process, only the first can be known. */
+static bool
+is_at_work(const struct vt *vt)
+{
+    struct pollfd unread = {.fd = vt->slave, .events = POLLIN}; /* poll, as no ioctl, takes the
+                                                                   bytes on their way along */
+    char path[64], text[256] = "";
+
+    if (vt->has_ended)
+        return false;
+    if (poll(&unread, 1, 0) > 0 && (unread.revents & POLLIN))
+        return true;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)vt->pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    const char *end = strrchr(text, ')');
+    return end && strlen(end) > 2 && strchr("RDT", end[2]);
+}
+
 void
 vt_settle(struct vt *vt, int quiet_ms)
 {
     int64_t deadline = now_ms() + scaled(VT_WAIT_MS), quiet_at = now_ms() + quiet_ms;
 
-    while (now_ms() < quiet_at && now_ms() < deadline)
-        if (wait_output(vt, (int)(quiet_at - now_ms())))
+    while (now_ms() < quiet_at && now_ms() < deadline) {
+        bool has_output = wait_output(vt, SLICE_MS);
+        note_end(vt, WNOHANG);
+        if (has_output || is_at_work(vt))
             quiet_at = now_ms() + quiet_ms;
+    }
 }
 
 static _Noreturn void

@@ -54,12 +54,15 @@ void vt_gone(struct vt *vt, const char *text);
 void vt_want_row(struct vt *vt, int row, const char *text);
 /* Wait like vt_want, but say whether it came in time instead of failing. */
 bool vt_came(struct vt *vt, const char *text, int timeout_ms);
-/* Wait until nothing has been written for quiet_ms; only to prove that nothing else changes. */
+/* Wait until the program has read all that was typed, and then neither computes nor writes for
+ * quiet_ms: however busy the machine is, the keys before have had their effect, apart from what a
+ * server must answer. */
 void vt_settle(struct vt *vt, int quiet_ms);
 /* Reads what is there now and no more. */
 void vt_pump(struct vt *vt);
 
-/* Keys by name: "j j space enter esc f8 C-c M-x up pgdn text:abc". After esc it waits 40 ms. */
+/* Keys by name: "j j space enter esc f8 C-c M-x up pgdn text:abc". After esc it waits until the
+ * program has read it and rested for 40 ms. */
 void vt_keys(struct vt *vt, const char *keys);
 /* Bytes as they are; a bracketed paste of them; a new window size; a signal to the program. */
 void vt_type(struct vt *vt, const char *bytes);
@@ -76,6 +79,8 @@ const char *vt_row(const struct vt *vt, int row);
 const char *vt_screen_text(const struct vt *vt);
 /* Text, cursor and colours must equal tests/screens/NAME.txt; UPDATE=1 rewrites it. */
 void vt_golden(struct vt *vt, const char *name);
+/* Does the screen equal it now? For whoever waits until it does. */
+bool vt_is_golden(struct vt *vt, const char *name);
 
 /* Waits for the end of the program: its exit status, or 128 + signal. */
 int vt_exit_status(struct vt *vt);

@@ -96,6 +96,8 @@ the_database(void **state)
             shop_golden(&vt, "terminate");
         } else { /* the question stands where the header was */
             vt_settle(&vt, 200);
+            for (int k = 0; k < 50 && !vt_is_golden(&vt, "60_terminate"); k++)
+                vt_settle(&vt, 200);
             vt_golden(&vt, "60_terminate");
         }
         vt_keys(&vt, "esc q");
