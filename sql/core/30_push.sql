@@ -301,15 +301,20 @@ create or replace function push_rows(ids uuid[], queues text[], kinds text[], pr
     unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[], bodies bytea[], types text[],
     expires_ats timestamptz[], expires_ins interval[], concurrency_keys text[]) returns void
 language sql set search_path from current as $$
-    insert into queue (id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries, run_timeout, lease_timeout,
+    with g as materialized (
+        select nextval('job_seq') as seq, g.*
+        from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
+                expires_in, concurrency_key)
+    )
+    insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries, run_timeout, lease_timeout,
                        expires_at, concurrency_key)
-    select id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+    select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
            tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-         g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
-            expires_in, concurrency_key)
+    from g order by id
 $$;
-comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all';
+comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all. Numbers in the order given; inserted in that of '
+    'their ids, as push_many does it, so that two calls with the same ids do not deadlock';
 
 create or replace function push_many(ids uuid[], queues text[], kinds text[] default null, priorities int[] default null,
     run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
@@ -322,8 +327,11 @@ language plpgsql security definer set search_path from current as $$
 declare
     many    int := coalesce(cardinality(queues), 0);
     new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, greatest(many, cardinality(ids))) i);
-    made    uuid[];
-    old     uuid[] := '{}';
+    seqs    bigint[]; -- the number of each
+    made    bigint[]; -- those that were inserted
+    made_ids uuid[];
+    old     uuid[] := '{}'; -- finished already
+    is_made boolean;
     job     queue;
     i       int;
 begin
@@ -339,7 +347,9 @@ begin
             null; -- some id is there already: find out which
         end;
     end if;
-    with g as materialized ( -- numbers in the order given; inserted in that of their keys, so that two with the same keys do not deadlock
+    -- Numbers in the order given. Inserted in the order of the keys, and of the ids where there is no key, so that two calls with the
+    -- same do not deadlock. Of several with one key or one id the first wins.
+    with g as materialized (
         select nextval('job_seq') as seq, g.*
         from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
                     lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
@@ -350,11 +360,13 @@ begin
                            run_timeout, lease_timeout, expires_at, concurrency_key)
         select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
                tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-        from g order by queue, unique_key, id, seq
-        on conflict do nothing returning id)
-    select coalesce((select array_agg(id) from ins), '{}') into made;
+        from (select g.*, row_number() over (partition by g.id order by g.seq) as nth from g) f where nth = 1
+        order by queue, unique_key, case when unique_key is null then id end, seq
+        on conflict do nothing returning id, seq)
+    select (select array_agg(seq order by seq) from g), coalesce(array_agg(seq order by seq), '{}'), array_agg(id) from ins
+    into seqs, made, made_ids;
     if again then
-        select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made);
+        select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made_ids);
         perform push_withdraw(old) where old <> '{}';
     end if;
     if cardinality(made) = cardinality(new_ids) and old = '{}' then
@@ -364,7 +376,8 @@ begin
     for i in 1 .. coalesce(cardinality(new_ids), 0) loop
         push_many.n := i;
         push_many.id := new_ids[i];
-        push_many.pushed := new_ids[i] = any(made) and not new_ids[i] = any(old) and not new_ids[i] = any(new_ids[:i - 1]);
+        is_made := coalesce(made[width_bucket(seqs[i], made)] = seqs[i], false);
+        push_many.pushed := is_made and not new_ids[i] = any(old);
         if not pushed and not new_ids[i] = any(old) then
             push_many.id := push_twin(new_ids[i], queues[i], unique_keys[i], again);
         end if;

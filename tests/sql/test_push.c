@@ -164,6 +164,65 @@ unique_keys_are_taken_in_order(void **state)
     PQfinish(c);
 }
 
+/* Ids made within one millisecond are random: whatever they are, the first in the caller's order
+ * wins. Sixty rounds, so that a choice by id shows. */
+static void
+the_first_of_equals_wins(void **state)
+{
+    PGconn *c = core_new("push_equals");
+
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        expect(c, "1 t,2 f,3 t,4 f",
+               "select string_agg(n || ' ' || left(pushed::text, 1), ',' order by n) from"
+               " push_many(null, '{q,q,q,q}', unique_keys => '{z%d,z%d,a%d,a%d}',"
+               " payloads => '{1,2,1,2}')",
+               i, i, i, i);
+        expect(c, "1 t,2 f,3 f",
+               "select string_agg(n || ' ' || left(pushed::text, 1), ',' order by n) from"
+               " (select gen_random_uuid() as a) i, push_many(array[a, a, a], '{q,o,q}',"
+               " payloads => '{1,2,2}')");
+        expect(c, "1 t,2 f",
+               "select string_agg(n || ' ' || left(pushed::text, 1), ',' order by n) from"
+               " (select gen_random_uuid() as a) i, push_many(array[a, a], '{q,q}',"
+               " unique_keys => '{y%d,b%d}', payloads => '{1,2}')",
+               i, i);
+    }
+    expect(c, "240 jobs, none is a second",
+           "select format('%%s jobs, %%s', count(*), case when bool_and(payload::text = '1')"
+           " then 'none is a second' end) from queue");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Two calls with the same ids, each in an order of its own: the one that comes second waits at the
+ * first of them in the order of ids, and holds nothing that the other has still to push. */
+static void
+ids_are_taken_in_order(void **state)
+{
+    PGconn *c = core_new("ids_order"), *a = core_join("ids_order"), *b = core_join("ids_order");
+
+    (void)state;
+    pg_run(a, "begin; select push_many(array['%s']::uuid[], '{q}')", id_a);
+    pg_send(b, "insert into t.held (node, name) select pushed::text, n from push_many(array["
+               "'01900000-0000-7000-8000-00000000000b', '01900000-0000-7000-8000-00000000000a']"
+               "::uuid[], '{q,q}')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "select push_many(array['01900000-0000-7000-8000-00000000000b']::uuid[], '{q}');"
+              " commit");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "false 1,false 2",
+           "select string_agg(node || ' ' || name, ',' order by name) from t.held");
+    pg_run(c, "select push_many(array['01900000-0000-7000-8000-00000000000f',"
+              " '01900000-0000-7000-8000-00000000000e']::uuid[], '{r,r}', payloads => '{1,2}')");
+    expect(c, "1,2",
+           "select string_agg(payload::text, ',' order by seq) from queue where queue = 'r'");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
 static void
 unique_key_in_two_sessions(void **state)
 {
@@ -463,6 +522,8 @@ main(void)
         cmocka_unit_test(same_id_is_one_job),
         cmocka_unit_test(unique_key_among_the_unfinished),
         cmocka_unit_test(unique_keys_are_taken_in_order),
+        cmocka_unit_test(the_first_of_equals_wins),
+        cmocka_unit_test(ids_are_taken_in_order),
         cmocka_unit_test(unique_key_in_two_sessions),
         cmocka_unit_test(push_many_answers_each),
         cmocka_unit_test(delays_by_the_servers_clock),
