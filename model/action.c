@@ -12,6 +12,7 @@
 
 #include "model/action_parts.h"
 #include "model/clock.h"
+#include "model/console_sql.h"
 
 enum {
     TRIES_MOST = 6,      /* of a batch that met a lock or a deadlock */

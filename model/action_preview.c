@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/action_parts.h"
+#include "model/console_sql.h"
 
 /* A filter of a foreign queue may match more: its acts know no predicate at all. */
 enum {

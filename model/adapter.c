@@ -419,13 +419,3 @@ adapter_show(const struct adapter *a, enum section_id s, const struct params *p)
     }
     return out.data;
 }
-
-const char *
-console_sql(const char *name)
-{
-    for (int i = 0; i < sql_console_n; i++)
-        if (!strcmp(sql_console[i].name, name))
-            return sql_console[i].text;
-    assert(false && "no such file in sql/console");
-    return NULL;
-}

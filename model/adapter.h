@@ -218,7 +218,4 @@ void adapter_settings(const struct adapter *a, bool acts, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);
 
-/* A statement of sql/console by its file name ("server", "spent"). */
-const char *console_sql(const char *name);
-
 #endif

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "model/adapter_parts.h"
-#include "model/health.h"
+#include "model/console_sql.h"
+#include "model/health_rows.h"
 
 /* name, record, acts, required */
 const struct section_kind section_kinds[SEC_COUNT] = {

@@ -119,13 +119,14 @@ array_uuid(struct array *a, const char *text)
     return true;
 }
 
-struct db_param
-array_param(struct array *a)
+const char *
+array_whole(struct array *a, size_t *len)
 {
     assert(a->left == 0 && a->buf.len <= INT_MAX);
     if (a->has_null)
         a->buf.data[HAS_NULL_AT + 3] = 1;
-    return (struct db_param){.value = a->buf.data, .len = (int)a->buf.len, .binary = true};
+    *len = a->buf.len;
+    return a->buf.data;
 }
 
 void

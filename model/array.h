@@ -1,5 +1,5 @@
 /* One-dimensional arrays as binary parameters: no quoting, half the bytes of \x..., and any byte
- * can stand in them. Say start, then exactly n elements, then array_param. */
+ * can stand in them. Say start, then exactly n elements, then db_array. */
 #ifndef MODEL_ARRAY_H
 #define MODEL_ARRAY_H
 
@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/db.h"
 #include "model/mem.h"
 
 enum array_type { /* the element types' fixed OIDs */
@@ -38,8 +37,9 @@ void array_time(struct array *a, int64_t since_1970_ms);
 void array_interval(struct array *a, int64_t ms);
 bool array_uuid(struct array *a, const char *text); /* false: not a uuid, NULL was added */
 
-/* The parameter; borrows the array's bytes. Asserts that all n elements were given. */
-struct db_param array_param(struct array *a);
+/* The whole array as the server takes it in binary form; the bytes stay a's. Asserts that all n
+ * elements were given. */
+const char *array_whole(struct array *a, size_t *len);
 void array_free(struct array *a);
 
 #endif

@@ -50,6 +50,10 @@ struct db_param {
     bool binary;       /* bytes as they are (bytea) */
 };
 
+/* An array as a parameter; borrows its bytes. */
+struct array;
+struct db_param db_array(struct array *a);
+
 struct db_stmt {
     const char *sql; /* one statement with $n; borrowed until the reply */
     int nparams;

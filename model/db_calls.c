@@ -7,10 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/array.h"
 #include "model/clock.h"
 #include "model/mem.h"
 
 enum { PARAMS_MAX = 65535, DO_WAIT_MS = 30000, LET_GO_MS = 3000, ASK_AGAIN_MS = 100 };
+
+struct db_param
+db_array(struct array *a)
+{
+    size_t len;
+    const char *value = array_whole(a, &len);
+
+    return (struct db_param){.value = value, .len = (int)len, .binary = true};
+}
 
 void
 calls_init(struct calls *q)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "model/adapter.h"
 #include "model/clock.h"
+#include "model/console_sql.h"
 #include "model/mem.h"
 #include "model/rows.h"
 

@@ -114,7 +114,7 @@ queue_names(struct array *a, const char *const *names, int n)
     array_start(a, ARRAY_TEXT, n);
     for (int i = 0; i < n; i++)
         array_text(a, names[i]);
-    return array_param(a);
+    return db_array(a);
 }
 
 /* --- the worker process and the scheduler --- */
@@ -199,7 +199,7 @@ queue_keep_only(struct queue *q, const struct queue_node *node, const int64_t *l
         array_start(&known, ARRAY_I64, n);
         for (int i = 0; i < n; i++)
             array_i64(&known, leases[i]);
-        params[2] = array_param(&known);
+        params[2] = db_array(&known);
     }
     node_ask(q, SQL_KEEP_ONLY, params, 3, &(struct node_call){.fn = fn, .ctx = ctx});
     array_free(&known);

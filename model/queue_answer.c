@@ -156,10 +156,10 @@ answer_send(struct answer_call *call, enum queue_sql sql, const char *node, stru
         array_i64(&seqs, call->tokens[i].seq);
     }
     params[0] = queue_text(node);
-    params[1] = array_param(&leases);
-    params[2] = array_param(&versions);
+    params[1] = db_array(&leases);
+    params[2] = db_array(&versions);
     if (!call->by_lease)
-        params[3] = array_param(&seqs);
+        params[3] = db_array(&seqs);
     queue_send(call->q, sql, params, n, answer_reply, call);
     array_free(&leases);
     array_free(&versions);
@@ -187,8 +187,8 @@ queue_complete(struct queue *q, const char *node, const struct queue_done *jobs,
         add_time(&started, jobs[i].started_ms);
         array_bytes(&results, jobs[i].result, jobs[i].result_len);
     }
-    params[4] = array_param(&started);
-    params[5] = array_param(&results);
+    params[4] = db_array(&started);
+    params[5] = db_array(&results);
     answer_send(call, SQL_COMPLETE, node, params, 6);
     array_free(&started);
     array_free(&results);
@@ -219,7 +219,7 @@ queue_fail(struct queue *q, const char *node, const struct queue_failure *jobs, 
         array_text(&a[OUTCOMES], job->outcome ? job->outcome : "failed");
     }
     for (int i = 0; i < N; i++)
-        params[4 + i] = array_param(&a[i]);
+        params[4 + i] = db_array(&a[i]);
     answer_send(call, SQL_FAIL, node, params, 4 + N);
     for (int i = 0; i < N; i++)
         array_free(&a[i]);
@@ -240,7 +240,7 @@ queue_extend(struct queue *q, const char *node, const struct queue_extend *x, qu
         array_start(&started, ARRAY_I64, x->nstarted);
         for (int i = 0; i < x->nstarted; i++)
             array_i64(&started, x->started[i]);
-        params[4] = array_param(&started);
+        params[4] = db_array(&started);
     }
     params[3] = queue_interval(by, x->by_ms);
     answer_send(call, SQL_EXTEND, node, params, 5);

@@ -136,7 +136,7 @@ push_send(struct push_call *call)
     struct db_param params[COLUMNS];
 
     for (int i = 0; i < ARRAYS; i++)
-        params[i] = array_param(&call->arrays[i]);
+        params[i] = db_array(&call->arrays[i]);
     params[ARRAYS] = queue_text(call->again ? "t" : "f");
     queue_send(call->q, SQL_PUSH, params, COLUMNS, push_reply, call);
 }

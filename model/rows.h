@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "model/err.h"
+#include "model/field.h"
 
 struct result; /* an answer of the server; the only owner of its PGresult */
 void result_free(struct result *r);
@@ -24,23 +25,6 @@ int result_len(const struct result *r, int row, int col);
 int64_t result_int(const struct result *r, int row, int col, int64_t if_null);
 /* bytea in text format (\x...) -> bytes; the caller frees. */
 unsigned char *result_bytes(const struct result *r, int row, int col, size_t *len);
-
-/* The representation in the struct. K_* of a screen column (ui/list.h) refines these. */
-enum field_type {
-    F_STR, /* const char *, never NULL ("" for SQL NULL) */
-    F_I64, /* int64_t; SQL NULL -> INT64_MIN (FIELD_NULL) */
-    F_INT, /* int; SQL NULL -> INT_MIN */
-    F_DBL, /* double; SQL NULL -> NAN */
-    F_BOOL /* int: 1, 0, -1 for SQL NULL */
-};
-#define FIELD_NULL INT64_MIN
-
-struct field {
-    const char *name; /* column in SQL */
-    enum field_type type;
-    size_t offset;
-    bool optional; /* a missing column leaves the SQL NULL value */
-};
 
 /* A decoded answer: n rows of `size` bytes each. Immutable; rowset_free frees rows and result. */
 struct rowset {

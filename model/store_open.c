@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/clock.h"
+#include "model/console_sql.h"
 #include "model/mem.h"
 #include "model/store_parts.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/adapter.h"
+#include "model/console_sql.h"
 #include "model/mem.h"
 
 enum { ANSWERS_MOST = 200 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/adapter.h"
+#include "model/console_sql.h"
 #include "model/lock_wait.h"
 #include "model/mem.h"
 #include "model/rows.h"

@@ -13,6 +13,7 @@
 
 #include "model/adapter.h"
 #include "model/clock.h"
+#include "model/console_sql.h"
 #include "model/install.h"
 #include "model/mem.h"
 #include "model/rows.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/console_sql.h"
 #include "model/mem.h"
 #include "model/rows.h"
 #include "ui/cli_trust.h"

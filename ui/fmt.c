@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/rows.h"
+#include "model/field.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/rows.h"
+#include "model/field.h"
 #include "ui/column.h"
 
 /* --- values: what the field of a row holds -------------------------------------------------------

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/rows.h"
+#include "model/field.h"
 #include "model/text.h"
 #include "ui/fmt.h"
 

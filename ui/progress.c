@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/rows.h"
+#include "model/field.h"
 #include "ui/chart.h"
 #include "ui/fmt.h"
 #include "ui/prompt.h"

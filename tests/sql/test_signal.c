@@ -2,6 +2,7 @@
  * signal_backend: a statement is cancelled, a session ended, if it still is what was shown; with a
  * line in the audit, once, and with the rights of the caller alone.
  */
+#include "model/console_sql.h"
 #include "tests/sql/core.h"
 
 #include <stdio.h>

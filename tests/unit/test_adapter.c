@@ -2,6 +2,7 @@
  * Adapters: the built-in ones are whole, bad files are refused with their place, parameters stand
  * in the order that the file names them.
  */
+#include "model/console_sql.h"
 #include "tests/harness.h"
 
 #include <stdlib.h>

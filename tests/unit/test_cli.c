@@ -240,7 +240,7 @@ arrays_have_the_form_of_the_wire(void **state)
     array_text(&a, "a");
     array_text(&a, NULL);
     array_bytes(&a, "bc", 2);
-    struct db_param p = array_param(&a);
+    struct db_param p = db_array(&a);
     assert_true(p.binary);
     assert_int_equal(p.len, sizeof expected);
     assert_memory_equal(p.value, expected, sizeof expected);
@@ -248,7 +248,7 @@ arrays_have_the_form_of_the_wire(void **state)
 
     array_start(&a, ARRAY_TIME, 1);
     array_time(&a, INT64_C(946684800000) + 1);
-    p = array_param(&a);
+    p = db_array(&a);
     assert_int_equal((unsigned char)p.value[p.len - 2], 1000 >> 8);
     assert_int_equal((unsigned char)p.value[p.len - 1], 1000 & 0xff);
     array_free(&a);
