@@ -9,7 +9,6 @@
 #include "ui/app.h"
 #include "ui/fmt.h"
 #include "ui/handler.h"
-#include "ui/health_draw.h"
 
 static const struct health_session *
 session_of(const struct app *a, const struct health *h)

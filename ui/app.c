@@ -16,7 +16,6 @@
 #include "model/log.h"
 #include "model/lookup.h"
 #include "model/mem.h"
-#include "ui/box.h"
 #include "ui/recording.h"
 
 /* --- saying ---------------------------------------------------------------------------------- */

@@ -56,7 +56,19 @@ struct desk { /* the screens of one source: filters, order and cursors stay with
     int recovery;                      /* of its server, seen last: 1 no, 2 yes, 0 unknown */
 };
 
+struct app_boxes { /* the boxes that the console itself opens; ui/box.h has them */
+    void (*palette)(struct app *a), (*filter)(struct app *a), (*actions)(struct app *a);
+    void (*sort)(struct app *a), (*columns)(struct app *a), (*sql)(struct app *a);
+    void (*sources)(struct app *a), (*progress)(struct app *a);
+    void (*password)(struct app *a, int source);
+    void (*password_settle)(struct app *a);
+    void (*trust)(struct app *a, int source);
+    void (*prose)(struct app *a, const char *title, const char *text);
+    const struct view_ops *quit;
+};
+
 struct app_options {
+    const struct app_boxes *boxes;
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
     bool closed;     /* the configuration can't be read: what protects is on */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ui/app.h"
-#include "ui/box.h"
 #include "ui/handler.h"
 #include "ui/recording.h"
 
@@ -86,12 +85,12 @@ static void
 ask_password(struct app *a)
 {
     if (wants_password(a, a->at)) {
-        box_password(a, a->at);
+        a->options.boxes->password(a, a->at);
         return;
     }
     for (int i = 0; app_view(a)->ops->all_sources && i < sources_n(a->sources); i++)
         if (wants_password(a, i)) {
-            box_password(a, i);
+            a->options.boxes->password(a, i);
             return;
         }
 }
@@ -106,7 +105,7 @@ ask_trust(struct app *a)
         store_state(a->store) != STORE_STRANGE)
         return;
     d->asked_trust = true;
-    box_trust(a, a->at);
+    a->options.boxes->trust(a, a->at);
 }
 
 static void
@@ -146,7 +145,7 @@ app_watch_sources(struct app *a)
         a->stale = true;
     }
     tell_new(a);
-    box_password_settle(a);
+    a->options.boxes->password_settle(a);
     ask_password(a);
     ask_trust(a);
 }
@@ -227,7 +226,7 @@ void
 on_source(struct app *a, int arg)
 {
     (void)arg;
-    box_sources(a);
+    a->options.boxes->sources(a);
 }
 
 void

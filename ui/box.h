@@ -7,6 +7,9 @@
 #include "ui/fmt.h"
 #include "ui/view.h"
 
+/* What the console opens by itself: for app_options. */
+extern const struct app_boxes boxes;
+
 /* --- lines being typed (ui/box_line.c) --- */
 void box_palette(struct app *a);
 void box_filter(struct app *a);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ui/box.h"
-#include "ui/cli_trust.h"
+#include "ui/trusted.h"
 
 struct trust_box {
     struct view view;
@@ -21,7 +21,7 @@ trust_key_yes(struct trust_box *b)
     struct err e;
 
     sources_trust(a->sources, b->source, &b->shown);
-    if (a->options.settings && !cli_trust_keep(a->options.settings, &b->shown, &e))
+    if (a->options.settings && !trusted_keep(a->options.settings, &b->shown, &e))
         app_say(a, SAY_WARN, "%s", e.text);
     app_say(a, SAY_INFO, "code of %s may run here from now on", b->shown.names);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "model/mem.h"
-
-static const char answers[] = "trust"; /* the line of the state file */
+#include "ui/settings.h"
+#include "ui/trusted.h"
 
 struct said {
     const char *trust_owner;
@@ -66,8 +66,7 @@ cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname)
         trust_names(t, c->trust_owners.items[i]);
     settings_read(s, keys, place_names(c, conninfo, dbname), &said);
     trust_names(t, said.trust_owner);
-    settings_load(s);
-    trust_recall(t, settings_get(s, answers));
+    trusted_recall(t, s);
     settings_free(s);
     return t;
 }
@@ -78,16 +77,4 @@ cli_trust(struct cli *c)
     if (!c->trust)
         c->trust = cli_trust_new(c, c->conninfo, c->dbname);
     return c->trust;
-}
-
-bool
-cli_trust_keep(struct settings *s, const struct owners *shown, struct err *e)
-{
-    struct trust *t = trust_new();
-
-    trust_recall(t, settings_get(s, answers));
-    trust_answer(t, shown);
-    settings_put(s, answers, trust_line(t));
-    trust_free(t);
-    return settings_save(s, e);
 }

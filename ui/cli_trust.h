@@ -5,15 +5,11 @@
 
 #include "model/trust.h"
 #include "ui/cli.h"
-#include "ui/settings.h"
 
 /* For one of the places of the command line; conninfo, dbname NULL = not given. The caller frees.
  */
 struct trust *cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname);
 /* The same for the only place of a verb; lives as long as c. */
 struct trust *cli_trust(struct cli *c);
-/* Keeps an answer for the next run, at once. */
-bool cli_trust_keep(struct settings *s, const struct owners *shown, struct err *e)
-    __attribute__((warn_unused_result));
 
 #endif

@@ -11,6 +11,7 @@
 #include "model/log.h"
 #include "model/sources.h"
 #include "ui/app.h"
+#include "ui/box.h"
 #include "ui/cli_trust.h"
 #include "ui/demo.h"
 #include "ui/plain.h"
@@ -146,7 +147,8 @@ static int
 run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_options *o,
         struct settings *kept)
 {
-    struct app_options ao = {.clipboard = o->clipboard,
+    struct app_options ao = {.boxes = &boxes,
+                             .clipboard = o->clipboard,
                              .production = o->production,
                              .closed = settings_closed(kept),
                              .utc = o->utc,

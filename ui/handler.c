@@ -9,7 +9,6 @@
 
 #include "model/clock.h"
 #include "ui/app.h"
-#include "ui/box.h"
 
 static struct list *
 front_list(const struct app *a)
@@ -79,25 +78,25 @@ on_box(struct app *a, int which)
 {
     switch (which) {
     case BOX_PALETTE:
-        box_palette(a);
+        a->options.boxes->palette(a);
         break;
     case BOX_FILTER:
-        box_filter(a);
+        a->options.boxes->filter(a);
         break;
     case BOX_HELP:
         app_push(a, "help", NULL);
         break;
     case BOX_ACTIONS:
-        box_actions(a);
+        a->options.boxes->actions(a);
         break;
     case BOX_SQL:
-        box_sql(a);
+        a->options.boxes->sql(a);
         break;
     case BOX_SORT:
-        box_sort(a);
+        a->options.boxes->sort(a);
         break;
     case BOX_COLUMNS:
-        box_columns(a);
+        a->options.boxes->columns(a);
         break;
     default:
         break;
@@ -180,7 +179,7 @@ void
 on_action_box(struct app *a, int arg)
 {
     (void)arg;
-    box_progress(a);
+    a->options.boxes->progress(a);
 }
 
 void
@@ -189,8 +188,8 @@ on_stop(struct app *a, int arg)
     (void)arg;
     if (app_action_runs(a))
         app_action_stop(a);
-    else if (a->nboxes == 0 || app_front(a)->ops != &quit_ops)
-        app_box(a, &quit_ops, NULL);
+    else if (a->nboxes == 0 || app_front(a)->ops != a->options.boxes->quit)
+        app_box(a, a->options.boxes->quit, NULL);
 }
 
 void
@@ -198,7 +197,7 @@ on_quit(struct app *a, int arg)
 {
     (void)arg;
     if (app_action_runs(a))
-        app_box(a, &quit_ops, NULL);
+        app_box(a, a->options.boxes->quit, NULL);
     else
         a->quit = true;
 }

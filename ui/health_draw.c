@@ -32,21 +32,6 @@ health_state(const struct health_session *s)
     return s->state;
 }
 
-void
-health_one_line(struct buf *out, const char *query)
-{
-    static const char blank[] = " \t\r\n\f\v";
-
-    for (const char *at = query + strspn(query, blank); *at;) {
-        size_t len = strcspn(at, blank);
-        buf_add(out, at, len);
-        at += len;
-        at += strspn(at, blank);
-        if (*at)
-            buf_str(out, " ");
-    }
-}
-
 static void
 draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {

@@ -23,7 +23,5 @@ struct health_look {
     const char *own; /* what this program spends */
 };
 void health_draw(const struct health_look *l, struct grid *g, struct rect r);
-/* A query on one line: every run of white space is one blank. Appends. */
-void health_one_line(struct buf *out, const char *query);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "ui/box.h"
 #include "ui/fmt.h"
 #include "ui/handler.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ui/app.h"
-#include "ui/box.h"
 #include "ui/handler.h"
 #include "ui/health_draw.h"
 #include "ui/life.h"
@@ -184,7 +183,7 @@ on_advice(struct app *a, int arg)
     if (h.server && h.server->signals_all == 0)
         buf_printf(&text, "\nC and K reach the sessions of your own role only: pg_signal_backend "
                           "reaches those of others too.\n");
-    box_prose(a, "advice", text.data);
+    a->options.boxes->prose(a, "advice", text.data);
     buf_free(&text);
 }
 
@@ -223,7 +222,7 @@ health_open(struct view *view)
     }
     fact(&text, "C and K", s->deny);
     buf_printf(&text, "\n%s\n", s->query);
-    box_prose(view->app, s->id, text.data);
+    view->app->options.boxes->prose(view->app, s->id, text.data);
     buf_free(&text);
 }
 
