@@ -38,7 +38,7 @@ look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, b
         bool unknown = !strcmp(r->state, "unknown");
         if (bad && foreign && unknown && r->expired > 0)
             add(a, true, r->node,
-                arena_printf(mem, "%s of its %s seem left behind", fmt_count(r->expired).s,
+                arena_printf(mem, "%s of %s seem left behind", fmt_count(r->expired).s,
                              fmt_plural(r->running, "running job").s),
                 "4, then L");
         bool dead = !strcmp(r->state, "dead") || (unknown && !foreign);

@@ -422,8 +422,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
     return n;
 }
 
-/* What can't be done with this row leaves its place empty: nothing is offered in vain, and no key
- * moves when the cursor goes to another row. */
+/* What can't be done with this row shows its word dimly and no key: nothing is offered in vain, and
+ * nothing moves when the cursor goes to another row. */
 static void
 draw_keys(struct app *a, struct grid *g, struct rect r)
 {
@@ -432,12 +432,13 @@ draw_keys(struct app *a, struct grid *g, struct rect r)
     int n = pick_keys(a, r.w, keys);
 
     for (int i = 0; i < n; i++) {
-        if (app_why_not(a, keys[i])) {
-            pen_gap(&p, key_width(keys[i]));
-            continue;
-        }
-        pen_put(&p, ROLE_KEY, command_key(keys[i]).s);
-        pen_printf(&p, ROLE_KEY_HELP, " %s", keys[i]->name);
+        struct key_word key = command_key(keys[i]);
+        bool off = app_why_not(a, keys[i]) != NULL;
+        if (off)
+            pen_gap(&p, (int)strlen(key.s));
+        else
+            pen_put(&p, ROLE_KEY, key.s);
+        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", keys[i]->name);
         pen_gap(&p, 2);
     }
 }

@@ -227,18 +227,27 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->table.list, g, r, &look);
 }
 
+/* The first of n alerts in w cells, and how many there are. A name gives way before the words:
+ * those say what is wrong, and the name stands in the list above. */
 static void
-say_one_of(struct buf *out, int n, int w)
+say_alert(struct buf *out, const struct alert *first, int n, int w)
 {
-    char *text = xstrndup(out->data, out->len);
+    enum { NAME_LEAST = 8 };
     const char *most = n == ALERTS_MOST ? "+" : "";
+    size_t length = strlen(first->where);
+    int words = (int)sizeof ": " - 1 + text_width(first->what, strlen(first->what), TEXT_LINE);
+    int all = text_width(first->where, length, TEXT_LINE) + words;
+    bool before = n > 1 && all + (int)sizeof "  (1 of 24+)" > w;
 
-    buf_clear(out);
-    if (text_width(text, strlen(text), TEXT_LINE) + (int)sizeof "  (1 of 24+)" <= w)
-        buf_printf(out, "%s  (1 of %d%s)", text, n, most);
-    else
-        buf_printf(out, "1/%d%s %s", n, most, text);
-    free(text);
+    if (before) {
+        buf_printf(out, "1/%d%s ", n, most);
+        w -= (int)out->len;
+    }
+    text_clean(out, first->where, length, TEXT_LINE,
+               w - words > NAME_LEAST ? w - words : NAME_LEAST);
+    buf_printf(out, ": %s", first->what);
+    if (n > 1 && !before)
+        buf_printf(out, "  (1 of %d%s)", n, most);
 }
 
 static bool
@@ -259,10 +268,7 @@ queues_remark(struct view *view, struct buf *out)
     int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, ALERTS_MOST);
     if (n == 0)
         return false;
-    buf_printf(out, "%s: %s", alerts[0].where, alerts[0].what);
-    if (n >
-        1) /* where all of it has no room, the number goes first: the words are on the screens */
-        say_one_of(out, n, app_body(a).w);
+    say_alert(out, &alerts[0], n, app_body(a).w);
     return alerts[0].bad;
 }
 

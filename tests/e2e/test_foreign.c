@@ -40,6 +40,7 @@ screens_at(int rows, int cols)
              (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", NULL});
     vt_want(&vt, "audit.ship");
     vt_want(&vt, "others:river");
+    vt_gone(&vt, "connecting");
     vt_keys(&vt, "G g");
     shop_golden(&vt, "overview");
     vt_keys(&vt, "S");
@@ -49,7 +50,7 @@ screens_at(int rows, int cols)
     shop_golden(&vt, "sources");
     vt_keys(&vt, "enter");
     vt_want(&vt, "KEPT");
-    vt_want(&vt, "seem left b");
+    vt_want(&vt, "running jobs seem left behind");
     shop_golden(&vt, "river_queues");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 15");

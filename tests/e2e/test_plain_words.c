@@ -89,6 +89,50 @@ hints_are_what_can_be_done(void **state)
     con_quit(&vt);
 }
 
+/* Where a text begins in the footer; -1 = it is not there. */
+static int
+place_of(struct vt *vt, const char *text)
+{
+    const char *row = vt_row(vt, vt->rows - 1), *at = strstr(row, text);
+
+    return at ? (int)(at - row) : -1;
+}
+
+/* A command that this row has no use for keeps its word and its place and loses its key. */
+static void
+what_cant_be_done_keeps_its_place(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 1, "boom");
+    con_running("mail", 1, "n");
+    con_start(&vt, 24, 140, NULL);
+    vt_keys(&vt, "2 / text:state:running enter");
+    vt_want_row(&vt, 23, "E extend");
+    int extend = place_of(&vt, "extend"), quit = place_of(&vt, "quit");
+    vt_keys(&vt, "/ C-u text:state:failed enter");
+    vt_want(&vt, "× failed");
+    vt_want_row(&vt, 23, "  extend");
+    assert_false(offers(&vt, "E extend"));
+    assert_int_equal(place_of(&vt, "extend"), extend);
+    assert_int_equal(place_of(&vt, "quit"), quit);
+    con_quit(&vt);
+}
+
+/* In a narrow line a long name gives way, never the words that say what is wrong. */
+static void
+an_alert_keeps_its_words(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("a.queue.with.a.name.that.has.no.room.beside.all.the.words", 12, "boom");
+    con_start(&vt, 20, 60, NULL);
+    vt_want(&vt, "…: 12 failed");
+    con_quit(&vt);
+}
+
 /* The console's own file in a state directory, and the directories round it. */
 static void
 forget(const char *home)
@@ -197,6 +241,8 @@ main(void)
         cmocka_unit_test_setup(typing_replaces_what_stands_there, con_empty),
         cmocka_unit_test_setup(the_purge_form_keeps_words_and_digits, con_empty),
         cmocka_unit_test_setup(hints_are_what_can_be_done, con_empty),
+        cmocka_unit_test_setup(what_cant_be_done_keeps_its_place, con_empty),
+        cmocka_unit_test_setup(an_alert_keeps_its_words, con_empty),
         cmocka_unit_test_setup(a_column_that_is_on_has_room, con_empty),
         cmocka_unit_test_setup(the_order_of_jobs_has_a_name, con_empty),
         cmocka_unit_test_setup(paused_queues_are_not_the_worst, con_empty),

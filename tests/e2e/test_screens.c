@@ -52,6 +52,7 @@ screens_at(int rows, int cols)
     vt_want(&vt, "TOOK, OR");
     vt_keys(&vt, "G");
     vt_want(&vt, "held");
+    vt_gone(&vt, "asking ...");
     shop_golden(&vt, "schedules");
     vt_keys(&vt, "N text:night tab");
     vt_type(&vt, "61 2 * * *");
