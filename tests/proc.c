@@ -233,3 +233,21 @@ proc_run(const char *input, char **out, char **err, const char *fmt, ...)
     proc_done(&p);
     return code;
 }
+
+void
+proc_check(int code, const char *out, const char *err, const char *fmt, ...)
+{
+    char *line, *said, *told;
+    va_list args;
+
+    va_start(args, fmt);
+    must(vasprintf(&line, fmt, args) >= 0, "vasprintf");
+    va_end(args);
+    int got = proc_run(NULL, &said, &told, "%s", line);
+    if (got != code || (out && !strstr(said, out)) || (err && !strstr(told, err)))
+        fail_msg("queuetop %s: exit code %d, not %d, or no \"%s\" in\n%s--\nor no \"%s\" in\n%s",
+                 line, got, code, out ? out : "", said, err ? err : "", told);
+    free(line);
+    free(said);
+    free(told);
+}

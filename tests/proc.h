@@ -39,4 +39,9 @@ void proc_ends(struct proc *p);
 int proc_run(const char *input, char **out, char **err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* proc_run, and the test fails, with both outputs, unless the exit code is `code` and out and err
+ * are in what was written to standard output and error (NULL = anything). */
+void proc_check(int code, const char *out, const char *err, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
 #endif

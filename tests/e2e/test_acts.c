@@ -97,6 +97,20 @@ refuses_pasted_answers(void **state)
     con_quit(&vt);
 }
 
+/* In Nodes: the selected node's three leases are given back. */
+static void
+releases_three(struct vt *vt, const char *title)
+{
+    vt_keys(vt, "L");
+    vt_want(vt, title);
+    vt_keys(vt, "enter");
+    vt_want(vt, "3 jobs");
+    vt_keys(vt, "y");
+    vt_want(vt, "release: ");
+    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
+                     0);
+}
+
 static void
 releases_a_dead_node(void **state)
 {
@@ -109,14 +123,7 @@ releases_a_dead_node(void **state)
     vt_keys(&vt, "4");
     vt_want(&vt, "dead");
     vt_want(&vt, "EFFECT OF RELEASE");
-    vt_keys(&vt, "L");
-    vt_want(&vt, "Release leases: worker-1");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "3 jobs");
-    vt_keys(&vt, "y");
-    vt_want(&vt, "release: ");
-    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
-                     0);
+    releases_three(&vt, "Release leases: worker-1");
     assert_int_equal(con_count("true"), 3);
     con_quit(&vt);
 }
@@ -148,14 +155,9 @@ the_dead_node_comes_first(void **state)
     free(err);
     vt_keys(&vt, "1");
     vt_want(&vt, "mail.send");
-    vt_keys(&vt, "4 L");
-    vt_want(&vt, "Release leases: worker-4");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "3 jobs");
-    vt_keys(&vt, "y");
-    vt_want(&vt, "release: ");
-    assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
-                     0);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "EFFECT OF RELEASE");
+    releases_three(&vt, "Release leases: worker-4");
     con_quit(&vt);
 }
 

@@ -13,24 +13,24 @@ static const char *const ids[] = {"018f0000-0000-7000-8000-0000aaaa0001",
                                   "018f0000-0000-7000-8000-0000aaaa0002",
                                   "018f1111-0000-7000-8000-0000bbbb0002"};
 
-/* The verb, its exit code, and what it must say; the text is the caller's. */
-static char *
-verb(int code, const char *says, const char *fmt, ...)
+/* A verb ends with that exit code and says that: to standard output, a refusal to standard error.
+ */
+static void
+verb(int code, const char *says, const char *words)
 {
-    char *out, *err, *words;
-    va_list ap;
+    proc_check(code, code == 0 ? says : NULL, code == 0 ? NULL : says, "%s \"%s\"", words,
+               con_dsn());
+}
 
-    va_start(ap, fmt);
-    assert_true(vasprintf(&words, fmt, ap) >= 0);
-    va_end(ap);
-    int got = proc_run(NULL, &out, &err, "%s \"%s\"", words, con_dsn());
-    char *both = xasprintf("%s%s", out, err);
-    if (got != code || !strstr(both, says))
-        fail_msg("%s: exit code %d, not %d, or no \"%s\" in\n%s", words, got, code, says, both);
-    free(out);
-    free(err);
-    free(words);
-    return both;
+/* What it wrote to standard output, or to standard error when it refuses; the caller frees. */
+static char *
+said_by(int code, const char *words)
+{
+    char *out, *err;
+
+    assert_int_equal(proc_run(NULL, &out, &err, "%s \"%s\"", words, con_dsn()), code);
+    free(code == 0 ? err : out);
+    return code == 0 ? out : err;
 }
 
 static void
@@ -45,12 +45,13 @@ a_job_by_its_first_or_last_digits(void **state)
 {
     (void)state;
     push_three();
-    free(verb(0, ids[0], "job aaaa0001"));
-    free(verb(0, ids[2], "job 018f1111"));
-    free(verb(0, ids[2], "job BBBB0002"));
-    free(verb(2, "4 at least", "job 002"));
-    free(verb(2, "no job has \"99999999\"", "job 99999999"));
-    char *text = verb(2, "jobs have \"018f0000\"", "job 018f0000");
+    verb(0, ids[0], "job aaaa0001");
+    verb(0, ids[2], "job 018f1111");
+    verb(0, ids[2], "job BBBB0002");
+    verb(2, "4 at least", "job 002");
+    verb(2, "no job has \"99999999\"", "job 99999999");
+    char *text = said_by(2, "job 018f0000");
+    assert_non_null(strstr(text, "jobs have \"018f0000\""));
     assert_non_null(strstr(text, ids[0]));
     assert_non_null(strstr(text, ids[1]));
     assert_null(strstr(text, ids[2]));
@@ -62,12 +63,12 @@ several_at_once_or_none(void **state)
 {
     (void)state;
     push_three();
-    free(verb(2, "jobs have \"0002\"", "cancel --id aaaa0001 --id 0002 --yes"));
+    verb(2, "jobs have \"0002\"", "cancel --id aaaa0001 --id 0002 --yes");
     assert_int_equal(con_count("true"), 3);
     pg_run(con_db(), "select schedule('test')"); /* the scheduler has seen the queue */
-    free(verb(0, "2 jobs cancelled", "cancel --id aaaa0001 --id bbbb0002 --yes"));
+    verb(0, "2 jobs cancelled", "cancel --id aaaa0001 --id bbbb0002 --yes");
     assert_int_equal(con_count("id = '018f0000-0000-7000-8000-0000aaaa0002'"), 1);
-    free(verb(0, "cancelled", "job aaaa0001")); /* what is finished is found, too */
+    verb(0, "cancelled", "job aaaa0001"); /* what is finished is found, too */
 }
 
 static void
@@ -75,15 +76,17 @@ an_action_as_the_verb_printed_it(void **state)
 {
     (void)state;
     push_three();
-    char *said = verb(0, "takes it back", "cancel --queue mail --yes --expect 3");
+    char *said = said_by(0, "cancel --queue mail --yes --expect 3"), words[80];
+    assert_non_null(strstr(said, "takes it back"));
     char *undo = strstr(said, "queuetop undo ");
     assert_non_null(undo);
     undo[strlen("queuetop undo ") + 8] = 0;
-    free(verb(0, "3 rows ready again", "%s --yes", undo + strlen("queuetop ")));
+    snprintf(words, sizeof words, "%s --yes", undo + strlen("queuetop "));
+    verb(0, "3 rows ready again", words);
     assert_int_equal(con_count("state = 'ready'"), 3);
     free(said);
-    free(verb(0, undo ? "ACTION" : "", "audit"));
-    free(verb(2, "no action has \"00000000\"", "undo 00000000 --yes"));
+    verb(0, "ACTION", "audit");
+    verb(2, "no action has \"00000000\"", "undo 00000000 --yes");
 }
 
 static void
@@ -91,16 +94,17 @@ the_audit_says_what_was_changed(void **state)
 {
     (void)state;
     push_three();
-    free(verb(0, "set", "queue mail --limit 4 --rate 10/min --yes"));
-    free(verb(0, "set", "queue mail --limit 7 --yes"));
-    free(verb(0, "1 job", "priority 1 --id aaaa0001 --yes"));
-    free(verb(0, "2 jobs", "priority 2 --id aaaa0002 --id bbbb0002 --yes"));
-    free(verb(0, "max_running 7, was 4", "audit"));
-    free(verb(0, "max_running 4, was none", "audit --json"));
-    free(verb(0, "rate 10/min, was none", "audit --json"));
-    free(verb(0, "\"change\": \"priority 1, was 5\"", "audit --json"));
-    free(verb(0, "\"change\": \"priority 2\"", "audit --json"));
-    char *json = verb(0, "\"params\": {", "audit --json");
+    verb(0, "set", "queue mail --limit 4 --rate 10/min --yes");
+    verb(0, "set", "queue mail --limit 7 --yes");
+    verb(0, "1 job", "priority 1 --id aaaa0001 --yes");
+    verb(0, "2 jobs", "priority 2 --id aaaa0002 --id bbbb0002 --yes");
+    verb(0, "max_running 7, was 4", "audit");
+    verb(0, "max_running 4, was none", "audit --json");
+    verb(0, "rate 10/min, was none", "audit --json");
+    verb(0, "\"change\": \"priority 1, was 5\"", "audit --json");
+    verb(0, "\"change\": \"priority 2\"", "audit --json");
+    char *json = said_by(0, "audit --json");
+    assert_non_null(strstr(json, "\"params\": {"));
     assert_non_null(strstr(json, "\"max_running\": \"7\""));
     assert_non_null(strstr(json, "\"before\": {"));
     free(json);
@@ -113,8 +117,8 @@ the_screen_says_it_too(void **state)
 
     (void)state;
     push_three();
-    free(verb(0, "set", "queue mail --limit 4 --yes"));
-    free(verb(0, "set", "queue mail --limit 7 --yes"));
+    verb(0, "set", "queue mail --limit 4 --yes");
+    verb(0, "set", "queue mail --limit 7 --yes");
     con_start(&vt, 24, 140, NULL);
     vt_keys(&vt, "6");
     vt_want(&vt, "max_running 7, was 4");

@@ -17,26 +17,6 @@
 
 static char *folder; /* $XDG_CONFIG_HOME */
 
-/* Runs the program, and both outputs must hold what is said (NULL = anything). */
-static void
-check(int code, const char *out, const char *err, const char *line)
-{
-    char *said, *told;
-    int got = proc_run(NULL, &said, &told, "%s", line);
-
-    if (got != code || (out && !strstr(said, out)) || (err && !strstr(told, err)))
-        fail_msg("queuetop %s: %d, not %d\n%s\n--\n%s", line, got, code, said, told);
-    free(said);
-    free(told);
-}
-
-#define CHECK(code, out, err, ...)            \
-    do {                                      \
-        char *line_ = xasprintf(__VA_ARGS__); \
-        check(code, out, err, line_);         \
-        free(line_);                          \
-    } while (0)
-
 static char *
 source_file(const char *name)
 {
@@ -141,7 +121,7 @@ shows_a_hostile_file(void **state)
 
     (void)state;
     write_file(path, evil, 0600);
-    CHECK(0, evil, NULL, "adapter show %s", path);
+    proc_check(0, evil, NULL, "adapter show %s", path);
     vt_spawn(&vt, 24, 100, argv, NULL);
     vt_want(&vt, "--      evil\\x1b]0;owned\\x07\\x1b[2J\\u{202e}\\u{009b}31m");
     vt_want(&vt, "-- end");
@@ -163,22 +143,23 @@ checks_a_file(void **state)
     unsetenv("PGHOST");
     unsetenv("PGDATABASE");
     unsetenv("PGSERVICE");
-    CHECK(0, "the file is good", NULL, "adapter check %s", good);
-    CHECK(0, "13 sections fit; everything was rolled back", NULL, "adapter check %s \"%s\"", good,
-          pg_dsn("shop"));
-    CHECK(0, "-     requeue ", NULL, "adapter check %s --read-only \"%s\"", good, pg_dsn("shop"));
-    CHECK(1, NULL, "no tables of the shop's own jobs table in", "adapter check %s \"%s\"", good,
-          pg_dsn("postgres"));
-    CHECK(4, NULL, "/nowhere", "adapter check %s 'host=/nowhere dbname=x'", good);
-    CHECK(0, "lease_until_ms bigint", NULL, "adapter sections");
-    CHECK(0, "requeue              acts", NULL, "adapter sections");
-    CHECK(0, "raw_states", NULL, "adapter sections");
-    CHECK(2, NULL, "No such file", "adapter check %s/nothing.sql", folder);
+    proc_check(0, "the file is good", NULL, "adapter check %s", good);
+    proc_check(0, "13 sections fit; everything was rolled back", NULL, "adapter check %s \"%s\"",
+               good, pg_dsn("shop"));
+    proc_check(0, "-     requeue ", NULL, "adapter check %s --read-only \"%s\"", good,
+               pg_dsn("shop"));
+    proc_check(1, NULL, "no tables of the shop's own jobs table in", "adapter check %s \"%s\"",
+               good, pg_dsn("postgres"));
+    proc_check(4, NULL, "/nowhere", "adapter check %s 'host=/nowhere dbname=x'", good);
+    proc_check(0, "lease_until_ms bigint", NULL, "adapter sections");
+    proc_check(0, "requeue              acts", NULL, "adapter sections");
+    proc_check(0, "raw_states", NULL, "adapter sections");
+    proc_check(2, NULL, "No such file", "adapter check %s/nothing.sql", folder);
     char *named = strstr(text, "the shop's own");
     assert_non_null(named);
     memcpy(named, "\033]0;x\007", 6); /* a file that a stranger gave */
     write_file(bad, text, 0600);
-    CHECK(0, "\u241b]0;x\u2407", NULL, "adapter check %s \"%s\"", bad, pg_dsn("shop"));
+    proc_check(0, "\u241b]0;x\u2407", NULL, "adapter check %s \"%s\"", bad, pg_dsn("shop"));
     char *table = strstr(text, "jobs where status in ('waiting', 'working'"), *told;
     assert_non_null(table);
     memcpy(table, "nope", 4);
@@ -189,13 +170,14 @@ checks_a_file(void **state)
     free(told);
     memcpy(table, "jobs", 4);
     write_file(bad, "-- adapter: x\n-- titel: X\n", 0600);
-    CHECK(2, NULL, "bad.sql:2: no line of the header is called \"titel\"", "adapter check %s", bad);
+    proc_check(2, NULL, "bad.sql:2: no line of the header is called \"titel\"", "adapter check %s",
+               bad);
     char *at = strstr(text, "args::text as payload");
     assert_non_null(at);
     memcpy(at, "blob", 4);
     write_file(bad, text, 0600);
-    CHECK(5, "bad.sql:71: 42703: column \"blob\" does not exist", NULL, "adapter check %s \"%s\"",
-          bad, pg_dsn("shop"));
+    proc_check(5, "bad.sql:71: 42703: column \"blob\" does not exist", NULL,
+               "adapter check %s \"%s\"", bad, pg_dsn("shop"));
     unlink(bad);
     free(bad);
     free(text);
@@ -210,17 +192,17 @@ works_with_a_file(void **state)
     PGconn *conn = pg_connect(to);
 
     (void)state;
-    CHECK(0, "\"failed\": 1", NULL, "queues --json --adapter %s \"%s\"", good, to);
-    CHECK(0, "no such file", NULL, "jobs --state failed --adapter %s \"%s\"", good, to);
-    CHECK(5, NULL, "no queue in database shop", "queues \"%s\"", to);
-    CHECK(0, NULL, NULL, "requeue --yes --adapter %s \"%s\" --id 6", good, to);
+    proc_check(0, "\"failed\": 1", NULL, "queues --json --adapter %s \"%s\"", good, to);
+    proc_check(0, "no such file", NULL, "jobs --state failed --adapter %s \"%s\"", good, to);
+    proc_check(5, NULL, "no queue in database shop", "queues \"%s\"", to);
+    proc_check(0, NULL, NULL, "requeue --yes --adapter %s \"%s\" --id 6", good, to);
     assert_string_equal(pg_value(conn, "select status from shop.jobs where id = 6"), "waiting");
     pg_run(conn, "alter table shop.jobs enable row level security; create role onlooker login;"
                  "grant usage on schema shop to onlooker; grant select on shop.jobs to onlooker");
-    CHECK(1, NULL, "row security of table jobs applies to user onlooker",
-          "jobs --adapter %s \"%s user=onlooker\"", good, to);
-    CHECK(3, NULL, "may only look", "requeue --yes --adapter %s \"%s user=onlooker\" --id 6", good,
-          to);
+    proc_check(1, NULL, "row security of table jobs applies to user onlooker",
+               "jobs --adapter %s \"%s user=onlooker\"", good, to);
+    proc_check(3, NULL, "may only look", "requeue --yes --adapter %s \"%s user=onlooker\" --id 6",
+               good, to);
     struct vt vt;
     char *conninfo = xasprintf("%s user=onlooker", to);
     const char *argv[] = {getenv("QUEUETOP"), "--adapter", good, conninfo, NULL};
@@ -250,13 +232,14 @@ reads_the_own_folder(void **state)
     mkdir(deep, 0700);
     write_file(file, text, 0600);
     check(0, "mine.sql", NULL, "adapter list");
-    CHECK(0, "\"failed\":", NULL, "queues --json \"%s\"", to);
-    CHECK(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
+    proc_check(0, "\"failed\":", NULL, "queues --json \"%s\"", to);
+    proc_check(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
     chmod(file, 0620);
-    CHECK(5, NULL, "mine.sql can be written by others: not read", "queues \"%s\"", to);
-    CHECK(3, NULL, "can be written by others: not read", "queues --adapter %s \"%s\"", file, to);
+    proc_check(5, NULL, "mine.sql can be written by others: not read", "queues \"%s\"", to);
+    proc_check(3, NULL, "can be written by others: not read", "queues --adapter %s \"%s\"", file,
+               to);
     chmod(file, 0600);
-    CHECK(0, "\"failed\":", NULL, "queues --json --adapter %s \"%s\"", file, to);
+    proc_check(0, "\"failed\":", NULL, "queues --json --adapter %s \"%s\"", file, to);
     chmod(deep, 0777);
     check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
     chmod(deep, 0700);
@@ -279,9 +262,9 @@ reads_the_own_folder(void **state)
     assert_non_null(at);
     memcpy(at, "from no_namespace", 17);
     write_file(file, failing, 0600);
-    CHECK(2, NULL, "more than one queue", "queues \"%s\"", pg_dsn("two"));
+    proc_check(2, NULL, "more than one queue", "queues \"%s\"", pg_dsn("two"));
     check(0, "\nriver", NULL, "adapter list");
-    CHECK(5, NULL, "adapter example_jobs can't look for its tables", "queues \"%s\"", to);
+    proc_check(5, NULL, "adapter example_jobs can't look for its tables", "queues \"%s\"", to);
     unlink(file);
     rmdir(deep);
     rmdir(dir);
@@ -299,9 +282,9 @@ static void
 does_not_guess(void **state)
 {
     (void)state;
-    CHECK(2, NULL, "seed_teti in schema public", "queues \"%s\"", pg_dsn("two"));
-    CHECK(0, NULL, NULL, "jobs --adapter seed_teti \"%s\"", pg_dsn("two"));
-    CHECK(0, NULL, NULL, "jobs --adapter seed_piechut \"%s\"", pg_dsn("two"));
+    proc_check(2, NULL, "seed_teti in schema public", "queues \"%s\"", pg_dsn("two"));
+    proc_check(0, NULL, NULL, "jobs --adapter seed_teti \"%s\"", pg_dsn("two"));
+    proc_check(0, NULL, NULL, "jobs --adapter seed_piechut \"%s\"", pg_dsn("two"));
 }
 
 /* A version that was never tested is looked at only, until somebody says that he trusts it. */
@@ -316,10 +299,10 @@ trusts_no_new_version(void **state)
     pg_run(conn, "insert into river_migration (line, version) values ('main', 99)");
     char *id =
         xstrdup(pg_value(conn, "select id from river_job where state = 'discarded' limit 1"));
-    CHECK(0, NULL, NULL, "jobs \"%s\"", to);
-    CHECK(3, NULL, "River (Go) is version 99 here, tested is 6-7: --trust-version",
-          "requeue --yes \"%s\" --id %s", to, id);
-    CHECK(0, NULL, NULL, "requeue --yes --trust-version \"%s\" --id %s", to, id);
+    proc_check(0, NULL, NULL, "jobs \"%s\"", to);
+    proc_check(3, NULL, "River (Go) is version 99 here, tested is 6-7: --trust-version",
+               "requeue --yes \"%s\" --id %s", to, id);
+    proc_check(0, NULL, NULL, "requeue --yes --trust-version \"%s\" --id %s", to, id);
     assert_string_equal(pg_value(conn, "select state from river_job where id = %s", id),
                         "available");
     free(id);

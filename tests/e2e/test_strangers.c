@@ -50,25 +50,6 @@ tear_down(void **state)
     return core_teardown(state);
 }
 
-static void
-check(int code, const char *out, const char *err, const char *line)
-{
-    char *said, *told;
-    int got = proc_run(NULL, &said, &told, "%s", line);
-
-    if (got != code || (out && !strstr(said, out)) || (err && !strstr(told, err)))
-        fail_msg("queuetop %s: %d, not %d\n%s\n--\n%s", line, got, code, said, told);
-    free(said);
-    free(told);
-}
-
-#define CHECK(code, out, err, ...)            \
-    do {                                      \
-        char *line_ = xasprintf(__VA_ARGS__); \
-        check(code, out, err, line_);         \
-        free(line_);                          \
-    } while (0)
-
 /* River's tables belong to app; in a schema of his own mallory has a view that runs his function.
  */
 static PGconn *
@@ -118,23 +99,24 @@ test_verbs(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        CHECK(3, NULL,
-              "river in schema public is not opened: owned by app (table public.river_job). Code "
-              "of that "
-              "owner would "
-              "run with the rights of this login, a superuser; --trust-owner app allows it",
-              "%s \"%s\"", verbs[i], to);
-    CHECK(0, "default", "seed_teti in schema trap is not opened: owned by mallory",
-          "queues --trust-owner app \"%s\"", to);
-    CHECK(3, NULL, "seed_teti in schema trap is not opened: owned by mallory",
-          "queues --trust-owner app --schema trap \"%s\"", to);
-    CHECK(3, NULL, "owned by app", "queues --trust-owner public,mallory --schema public \"%s\"",
-          to);
-    CHECK(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"", to);
+        proc_check(
+            3, NULL,
+            "river in schema public is not opened: owned by app (table public.river_job). Code "
+            "of that "
+            "owner would "
+            "run with the rights of this login, a superuser; --trust-owner app allows it",
+            "%s \"%s\"", verbs[i], to);
+    proc_check(0, "default", "seed_teti in schema trap is not opened: owned by mallory",
+               "queues --trust-owner app \"%s\"", to);
+    proc_check(3, NULL, "seed_teti in schema trap is not opened: owned by mallory",
+               "queues --trust-owner app --schema trap \"%s\"", to);
+    proc_check(3, NULL, "owned by app",
+               "queues --trust-owner public,mallory --schema public \"%s\"", to);
+    proc_check(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"", to);
     write_config("[other]\ntrust_owner = app\n");
-    CHECK(3, NULL, "owned by app", "queues --schema public \"%s\"", to);
+    proc_check(3, NULL, "owned by app", "queues --schema public \"%s\"", to);
     write_config("[verbs]\ntrust_owner = eve, app\n");
-    CHECK(0, "default", NULL, "queues \"%s\"", to);
+    proc_check(0, "default", NULL, "queues \"%s\"", to);
     write_config("");
     char *tape = xasprintf("%s/tape", folder);
     struct proc p;
@@ -146,9 +128,9 @@ test_verbs(void **state)
     unlink(tape);
     free(tape);
     pg_run(c, "grant app to ops"); /* a member's own */
-    CHECK(0, "default", NULL, "queues \"%s user=ops\"", to);
+    proc_check(0, "default", NULL, "queues \"%s user=ops\"", to);
     pg_run(c, "revoke app from ops; alter database verbs owner to app");
-    CHECK(0, "default", NULL, "queues \"%s\"", to);
+    proc_check(0, "default", NULL, "queues \"%s\"", to);
     free(to);
     PQfinish(c);
 }
@@ -213,17 +195,17 @@ test_console(void **state)
     vt_keys(&vt, "esc");
     vt_want(&vt, "not opened");
     quit(&vt);
-    CHECK(0, "default", NULL, "queues \"%s\"", to); /* verbs know it too */
-    CHECK(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"",
-          to); /* for that login only */
+    proc_check(0, "default", NULL, "queues \"%s\"", to); /* verbs know it too */
+    proc_check(3, NULL, "owned by app", "queues --schema public \"%s user=ops\"",
+               to); /* for that login only */
     pg_run(c, "create type public.his as enum ('x'); alter type public.his owner to eve;"
               "alter table river_job add column his public.his");
     start(&vt, to); /* a third owner */
     vt_want(&vt, "owned by eve");
     vt_keys(&vt, "esc");
     quit(&vt);
-    CHECK(3, NULL, "river in schema public is not opened: owned by eve",
-          "queues --schema public \"%s\"", to);
+    proc_check(3, NULL, "river in schema public is not opened: owned by eve",
+               "queues --schema public \"%s\"", to);
     free(to);
     PQfinish(c);
 }
@@ -248,8 +230,8 @@ test_native(void **state)
               "create function queues.push(anyarray) returns void language sql as "
               "'insert into public.ran values (current_user)'; reset role");
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        CHECK(3, NULL, "in schema queues is not opened: owned by mallory", "%s \"%s\"%s", verbs[i],
-              to, strncmp(verbs[i], "work", 4) ? "" : " -- true");
+        proc_check(3, NULL, "in schema queues is not opened: owned by mallory", "%s \"%s\"%s",
+                   verbs[i], to, strncmp(verbs[i], "work", 4) ? "" : " -- true");
     assert_int_equal(pg_int(c, "select count(*) from public.ran"), 0);
     free(to);
     PQfinish(c);
@@ -266,8 +248,8 @@ test_adopted(void **state)
     pg_run(c,
            "create schema old authorization mallory; set role mallory;"
            "create table old.queue (id uuid); create table old.work_queue (id uuid); reset role");
-    CHECK(3, NULL, "the queue to take over in schema old is not opened: owned by mallory",
-          "install --adopt --adopt-from old \"%s\"", to);
+    proc_check(3, NULL, "the queue to take over in schema old is not opened: owned by mallory",
+               "install --adopt --adopt-from old \"%s\"", to);
     assert_int_equal(pg_int(c, "select count(*) from pg_namespace where nspname = 'queues'"), 0);
     free(to);
     PQfinish(c);
@@ -282,13 +264,13 @@ test_installed(void **state)
 
     (void)state;
     pg_run(c, "alter role app login; grant create on database installed to app; grant app to ops");
-    CHECK(0, NULL, NULL, "install \"%s user=app\"", to);
-    CHECK(0, NULL, NULL, "push mail \"%s user=app\"", to);
-    CHECK(0, NULL, NULL, "push mail \"%s user=ops\"", to);
-    CHECK(3, NULL, "owned by app", "push mail \"%s\"", to);
-    CHECK(0, NULL, NULL, "push --trust-owner app mail \"%s\"", to);
-    CHECK(3, NULL, "owned by app", "work --drain \"%s\" -- true", to);
-    CHECK(0, NULL, NULL, "work --drain --trust-owner app \"%s\" -- true", to);
+    proc_check(0, NULL, NULL, "install \"%s user=app\"", to);
+    proc_check(0, NULL, NULL, "push mail \"%s user=app\"", to);
+    proc_check(0, NULL, NULL, "push mail \"%s user=ops\"", to);
+    proc_check(3, NULL, "owned by app", "push mail \"%s\"", to);
+    proc_check(0, NULL, NULL, "push --trust-owner app mail \"%s\"", to);
+    proc_check(3, NULL, "owned by app", "work --drain \"%s\" -- true", to);
+    proc_check(0, NULL, NULL, "work --drain --trust-owner app \"%s\" -- true", to);
     pg_run(c, "revoke app from ops");
     free(to);
     PQfinish(c);

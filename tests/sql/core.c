@@ -305,6 +305,23 @@ core_expire(PGconn *conn, const char *node)
 }
 
 void
+core_act_under_lock(PGconn *c, PGconn *d, PGconn *e, PGconn *f, const char *act)
+{
+    pg_send(e, "begin; select from scheduler where term = 0 for update"); /* the next in line */
+    pg_wait_blocked(f, e);
+    pg_send(c, act);
+    pg_wait_blocked(f, c);
+    pg_run(d, "commit");
+    assert_string_equal(pg_finish(e), "");
+    core_settle(e);
+    expect(e, "1", "select count(*) from work_queue");
+    pg_run(e, "commit");
+    assert_string_equal(pg_finish(c), "");
+    /* no take-over, which would look at every queue again */
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+}
+
+void
 core_check(PGconn *conn)
 {
     assert_string_equal(pg_value(conn, "select t.truth()"), "");

@@ -37,6 +37,10 @@ void core_second(PGconn *conn);
 void core_ten_seconds(PGconn *conn);
 /* All leases of the node expire now. */
 void core_expire(PGconn *conn, const char *node);
+/* `act` is sent in c while d holds an uncommitted act on the same jobs and e is the next in line
+ * for the scheduler's lock; d commits, a step of e cuts what it may, and act, which got the lock
+ * last, must end well. f looks on. All four are sessions of one database. */
+void core_act_under_lock(PGconn *c, PGconn *d, PGconn *e, PGconn *f, const char *act);
 /* Compares the counters and the leases with the jobs themselves; fails with the difference. */
 void core_check(PGconn *conn);
 

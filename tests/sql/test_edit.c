@@ -260,20 +260,10 @@ an_edit_decides_under_the_lock(void **state)
     core_settle(c);
     pg_run(d, "begin");
     expect(d, "at priority 3", "select state from set_priority(" ACT(1) ", 1, t.id('a'), 3)");
-    pg_send(e, "begin; select from scheduler where term = 0 for update"); /* the next in line */
-    pg_wait_blocked(f, e);
-    pg_send(c, "select edit_job(" ACT(2) ", 1, t.id('a'), t.v('a'), '{\"name\": \"b\"}')");
-    pg_wait_blocked(f, c);
-    pg_run(d, "commit");
-    assert_string_equal(pg_finish(e), "");
-    core_settle(e);
-    expect(e, "1", "select count(*) from work_queue");
-    pg_run(e, "commit");
-    assert_string_equal(pg_finish(c), "");
+    core_act_under_lock(c, d, e, f,
+                        "select edit_job(" ACT(2) ", 1, t.id('a'), t.v('a'), '{\"name\": \"b\"}')");
     expect(c, "it has moved on since it was read: ready now",
            "select rows -> 0 ->> 'why' from audit_batch where action = " ACT(2));
-    /* no take-over, which would look at every queue again */
-    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
     core_settle(c);
     expect(c, "a", "select t.claim('n', 1)");
     core_check(c);

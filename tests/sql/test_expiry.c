@@ -40,7 +40,9 @@ wherever_they_wait(void **state)
            "select concat_ws(' ', min(error), count(*), bool_and(payload is not null and node is "
            "null and started is null)) from history where error = 'expired'");
     core_check(c);
-    expect(c, "2", "select cardinality(string_to_array(t.claim('m', 9), ','))");
+    expect(c, "free2,key", /* of different queues: either may be the first */
+           "select string_agg(name, ',' order by name) from "
+           "unnest(string_to_array(t.claim('m', 9), ',')) name");
     expect(c, "done,done", "select t.done('m', 'key,free2')");
     core_settle(c);
     expect(c, "next", "select t.claim('m', 9)");

@@ -8,49 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/db.h"
-#include "model/install.h"
 #include "model/log.h"
-#include "model/loop.h"
-#include "model/mem.h"
-#include "tests/server.h"
-
-struct fixture {
-    struct loop *loop;
-    char *dsn;
-    PGconn *conn;
-    struct buf said; /* the report, a line each */
-    struct err err;
-};
-
-static void
-say(void *ctx, const char *line)
-{
-    struct fixture *f = ctx;
-
-    buf_printf(&f->said, "%s\n", line);
-}
-
-static bool
-install(struct fixture *f, const char *dsn, struct install_options o)
-{
-    o.viewer = o.viewer ? o.viewer : "queues_viewer";
-    o.worker = o.worker ? o.worker : "queues_worker";
-    o.operator_ = o.operator_ ? o.operator_ : "queues_operator";
-    struct db *db =
-        db_new(f->loop, &(struct db_options){.conninfo = dsn, .schema = o.schema, .once = true});
-
-    f->err = (struct err){.kind = ERR_NONE};
-    buf_clear(&f->said);
-    bool ok = install_run(db, f->loop, &o, say, f, &f->err);
-    db_free(db);
-    return ok;
-}
+#include "tests/sql/install.h"
 
 static void
 must_install(struct fixture *f, struct install_options o)
 {
-    if (!install(f, f->dsn, o))
+    if (!install_try(f, f->dsn, o))
         fail_msg("%s", f->err.text);
 }
 
@@ -67,27 +31,10 @@ static int
 setup(void **state)
 {
     static int n;
-    struct fixture *f = xcalloc(1, sizeof *f);
     char name[20];
 
     snprintf(name, sizeof name, "install%d", ++n);
-    f->loop = loop_new();
-    f->dsn = xstrdup(pg_newdb(name));
-    f->conn = pg_connect(f->dsn);
-    *state = f;
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    PQfinish(f->conn);
-    buf_free(&f->said);
-    free(f->dsn);
-    loop_free(f->loop);
-    free(f);
+    *state = install_open(name);
     return 0;
 }
 
@@ -132,30 +79,30 @@ refuses(void **state)
     struct fixture *f = *state;
 
     assert_false(
-        install(f, f->dsn, (struct install_options){.schema = "nowhere", .migrate = true}));
+        install_try(f, f->dsn, (struct install_options){.schema = "nowhere", .migrate = true}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "nothing is installed"));
 
     pg_run(f->conn, "create schema app");
     pg_run(f->conn, "create table app.customer()");
-    assert_false(install(f, f->dsn, (struct install_options){.schema = "app"}));
+    assert_false(install_try(f, f->dsn, (struct install_options){.schema = "app"}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "holds tables of others"));
 
-    assert_false(install(f, f->dsn, (struct install_options){.schema = "public"}));
+    assert_false(install_try(f, f->dsn, (struct install_options){.schema = "public"}));
     assert_non_null(strstr(f->err.text, "00_schema: "));
 
     must_install(f, (struct install_options){.schema = "q"});
     pg_run(f->conn, "update q.meta set protocol = 99");
-    assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
+    assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "protocol 99"));
     pg_run(f->conn, "update q.meta set protocol = 1, version = 99");
-    assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
+    assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "version 99"));
     pg_run(f->conn, "alter table q.meta drop made_from");
-    assert_false(install(f, f->dsn, (struct install_options){.schema = "q"}));
+    assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_non_null(strstr(f->err.text, "development version"));
 }
 
@@ -171,7 +118,7 @@ without_the_right_to_make_roles(void **state)
     snprintf(dsn, sizeof dsn, "host=%s user=plain dbname=%s", pg_host(), PQdb(f->conn));
     const struct install_options o = {
         .schema = "mine", .viewer = "v", .worker = "w", .operator_ = "o"};
-    if (!install(f, dsn, o))
+    if (!install_try(f, dsn, o))
         fail_msg("%s", f->err.text);
     must_say(f, "role v: is missing and could not be made");
     must_say(f, "schema mine: version 2 installed");
@@ -181,7 +128,7 @@ without_the_right_to_make_roles(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, install_teardown)
     const struct CMUnitTest tests[] = {
         T(dry_then_real_then_again),
         T(refuses),

@@ -363,20 +363,9 @@ undo_decides_under_the_lock(void **state)
     core_settle(c);
     pg_run(d, "begin");
     expect(d, "at priority 3", "select state from set_priority(" ACT(2) ", 1, t.ids('a'), 3)");
-    pg_send(e, "begin; select from scheduler where term = 0 for update"); /* the next in line */
-    pg_wait_blocked(f, e);
-    pg_send(c, "select undo(" ACT(3) ", 1, " ACT(1) ")");
-    pg_wait_blocked(f, c);
-    pg_run(d, "commit");
-    assert_string_equal(pg_finish(e), "");
-    core_settle(e);
-    expect(e, "1", "select count(*) from work_queue");
-    pg_run(e, "commit");
-    assert_string_equal(pg_finish(c), "");
+    core_act_under_lock(c, d, e, f, "select undo(" ACT(3) ", 1, " ACT(1) ")");
     expect(c, "changed by another action since",
            "select rows -> 0 ->> 'why' from audit_batch where action = " ACT(3));
-    /* no take-over, which would look at every queue again */
-    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
     core_settle(c);
     expect(c, "a", "select t.claim('n', 1)");
     core_check(c);

@@ -13,13 +13,9 @@
 #include <unistd.h>
 
 #include "gen/sql.h"
-#include "model/db.h"
-#include "model/install.h"
 #include "model/log.h"
-#include "model/loop.h"
-#include "model/mem.h"
 #include "tests/proc.h"
-#include "tests/server.h"
+#include "tests/sql/install.h"
 
 enum { PATIENCE_MS = 60000 };
 
@@ -37,38 +33,11 @@ static const struct sql_text migrations[] = {
 };
 enum { NEWEST = 4 };
 
-struct fixture {
-    struct loop *loop;
-    char *dsn;
-    PGconn *conn;
-    struct buf said;
-    struct err err;
-};
-
-static void
-say(void *ctx, const char *line)
-{
-    struct fixture *f = ctx;
-
-    buf_printf(&f->said, "%s\n", line);
-}
-
 static bool
 install(struct fixture *f, struct install_options o)
 {
     o.schema = "q";
-    o.viewer = "queues_viewer";
-    o.worker = "queues_worker";
-    o.operator_ = "queues_operator";
-    struct db *db =
-        db_new(f->loop, &(struct db_options){.conninfo = f->dsn, .schema = "q", .once = true});
-
-    f->err = (struct err){.kind = ERR_NONE};
-    buf_clear(&f->said);
-    buf_str(&f->said, "");
-    bool ok = install_run(db, f->loop, &o, say, f, &f->err);
-    db_free(db);
-    return ok;
+    return install_try(f, f->dsn, o);
 }
 
 static void
@@ -94,29 +63,13 @@ static int
 setup(void **state)
 {
     static int n;
-    struct fixture *f = xcalloc(1, sizeof *f);
     char name[20];
 
     snprintf(name, sizeof name, "upgrade%d", ++n);
-    f->loop = loop_new();
-    f->dsn = xstrdup(pg_newdb(name));
-    f->conn = pg_connect(f->dsn);
+    struct fixture *f = install_open(name);
     *state = f;
     must_install(f, fresh, "version 2 installed");
     pg_run(f->conn, "set search_path to q");
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    PQfinish(f->conn);
-    buf_free(&f->said);
-    free(f->dsn);
-    loop_free(f->loop);
-    free(f);
     return 0;
 }
 
@@ -363,7 +316,7 @@ a_signal_ends_it_at_the_server(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, install_teardown)
     const struct CMUnitTest tests[] = {
         T(nothing_to_do_needs_no_lock),
         T(functions_are_replaced_under_load),
