@@ -126,7 +126,7 @@ begin
         select id, was as seq, state::text as state from u
         union all
         select id, seq, 'cancelled' from x)
-    select array_agg(r.id), array_agg(r.seq), array_agg(r.state),
+    select array_agg(r.id order by r.seq), array_agg(r.seq order by r.seq), array_agg(r.state order by r.seq),
            (select array_agg(n.queue) from n), (select array_agg(n.priority::int) from n), (select array_agg(n.seq) from n)
     from r into ids, old_seqs, states, queues, levels, new_seqs;
     if queues is not null then

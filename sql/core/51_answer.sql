@@ -405,11 +405,11 @@ begin
     ), by_id as materialized ( -- in the order of id: a job's place is found by halving, where a join would compare each with each
         select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes, array_agg(now_tries order by id) as tries,
                array_agg(error order by id) as errors, array_agg(due order by id) as due, array_agg(began order by id) as began,
-               array_agg(history order by id) as history
-        from j
+               array_agg(history order by id) as history, array_agg(new_seq order by id) as seqs
+        from (select z.*, nextval('job_seq') as new_seq from (select * from j order by was) z) z -- they keep their order
     ), u as (
         update queue q
-        set seq = nextval('job_seq'), state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = now(),
+        set seq = by_id.seqs[width_bucket(q.id, by_id.ids)], state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = now(),
             tries = by_id.tries[width_bucket(q.id, by_id.ids)], error = by_id.errors[width_bucket(q.id, by_id.ids)],
             error_key = error_key(by_id.errors[width_bucket(q.id, by_id.ids)]),
             run_after = case when by_id.becomes[width_bucket(q.id, by_id.ids)] = 'retry' then by_id.due[width_bucket(q.id, by_id.ids)] end

@@ -107,6 +107,16 @@ end $$;
 comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action is in the audit now. '
     'QT007 if its uuid is another''s action, one on another queue or node, or one that was over: nobody adds to what is in the audit';
 
+create or replace function in_order(rows jsonb, ids uuid[]) returns jsonb
+language sql immutable set search_path from current as $$
+    select jsonb_agg(r.job order by i.place)
+    from jsonb_array_elements($1) r (job)
+    join (select u.id, min(u.place) as place from unnest($2) with ordinality u (id, place) group by u.id) i
+        on i.id = (r.job ->> 'id')::uuid
+$$;
+comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order in which these were named: ids that were made within one '
+    'millisecond are in none';
+
 create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null, cursor text default null) returns void
 language sql set search_path from current as $$
     insert into audit_batch (action, batch, changed, skipped, rows, before, cursor)

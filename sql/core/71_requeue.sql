@@ -91,18 +91,20 @@ begin
     if plain is not null then
         select array_agg(x) into done from requeue_live(action, plain, reset, spread) x;
     end if;
-    select jsonb_agg(jsonb_build_object('id', q.id, 'state', ready, 'why', case when q.state = 'blocked' then 'waits for its concurrency key' end) order by q.id)
+    select jsonb_agg(jsonb_build_object('id', q.id, 'state', ready,
+                                        'why', case when q.state = 'blocked' then 'waits for its concurrency key' end))
     into rows from queue q where q.id = any(done);
     rows := coalesce(rows, '[]');
     for r in select i.id, q.id is not null as here, q.state, q.unique_key,
                     q.state = 'ready' and exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
-             from (select unnest(ids) as id except select unnest(done)) i
+             from (select u.id, min(u.o) as o from unnest(ids) with ordinality u (id, o)
+                   where not exists (select from unnest(done) d (id) where d.id = u.id) group by u.id) i
              left join lateral (select * from queue q where q.id = i.id offset 0) q on true
              left join (select distinct on (h.id) h.id, h.queue, h.unique_key from history h
                         where h.unique_key is not null and h.id = any(array(select unnest(ids) except select unnest(done)
                                                                             except select o.id from queue o where o.id = any(ids)))
                         order by h.id) k on k.id = i.id
-             order by coalesce(q.queue, k.queue), coalesce(q.unique_key, k.unique_key), i.id loop
+             order by coalesce(q.queue, k.queue), coalesce(q.unique_key, k.unique_key), i.o loop -- of equals the first given wins
         if not r.here then
             select * into h from requeue_history(action, r.id, spread);
             rows := rows || jsonb_build_object('id', r.id, 'state', case when h.new_id is not null then ready end, 'why', h.why, 'new', h.new_id);
@@ -119,6 +121,7 @@ begin
             end;
         end if;
     end loop;
+    rows := in_order(rows, ids);
 end $$;
 comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues job by job where a unique key may be in the way, all others at once';
 
@@ -255,7 +258,7 @@ begin
             perform check_expected($10, (select coalesce(sum(p.n), 0)::bigint from requeue_preview(null, $3, states, $5, $6, $7, $11) p
                                          where p.state is not null));
         end if;
-        select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = lim) into found, at
+        select coalesce(array_agg(f.id order by f.o), '{}'), max(f.cursor) filter (where f.o = lim) into found, at
         from requeue_find(null, $3, states, $5, $6, $7, $9, lim) with ordinality f (id, cursor, o);
         select * into r from requeue_rows($1, found, coalesce($11, false), $13);
         perform act_end($1, $2, r.rows, r.before, at);

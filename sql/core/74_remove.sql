@@ -48,12 +48,13 @@ begin
                            when o.id is null then case when i.id = any(done) then 'finished'
                                else coalesce((select left_alone(q.state, q.id = any(busy)) from queue q where q.id = i.id), 'no such job') end
                            when o.runs and verb = 'cancel' then 'asked to end already'
-                           when o.runs then 'running' else 'failed: discard or delete it' end) order by i.id),
+                           when o.runs then 'running' else 'failed: discard or delete it' end)),
            jsonb_agg(jsonb_build_object('id', o.id, 'seq', o.seq, 'state', o.state, 'queue', o.queue, 'kind', o.kind,
                'tries', o.tries, 'run_after', o.run_after, 'expires_at', o.expires_at, 'changed', o.changed,
                'finished', now())) filter (where gone.id is not null)
     into rows, before
     from i left join o using (id) left join gone using (id) left join asked using (id);
+    rows := in_order(rows, ids);
 end $$;
 comment on function remove_jobs(uuid, uuid[], text) is 'Takes jobs out of queue, into history unless deleted';
 
@@ -107,7 +108,7 @@ begin
     if $2 = 1 and $11 is not null then
         perform check_expected($11, (select coalesce(sum(p.n), 0)::bigint from act_preview($3, null, $4, $5, $6, $7, $8) p where p.state is not null));
     end if;
-    select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = $9) into found, next
+    select coalesce(array_agg(f.id order by f.o), '{}'), max(f.cursor) filter (where f.o = $9) into found, next
     from act_find($1, $4, $5, $6, $7, $8, $10, $9) with ordinality f (id, cursor, o);
     select * into r from remove_jobs($1, found, $3);
     perform act_end($1, $2, r.rows, r.before, next);

@@ -44,7 +44,7 @@ begin
         left join lateral act_becomes(verb, q.state, coalesce(r.runs, false), false, q.priority, wanted, q.run_after, at) b on q.id is not null
     )
     select jsonb_agg(jsonb_build_object('id', id, 'state', case when not moved is not false then becomes end,
-               'why', case when moved then left_alone(state, id = any(busy)) else why end) order by id),
+               'why', case when moved then left_alone(state, id = any(busy)) else why end)),
            jsonb_agg(jsonb_build_object('id', id, 'state', state, 'priority', priority, 'tries', tries, 'max_tries', max_tries,
                                         'run_after', run_after, 'changed', changed)) filter (where becomes is not null and not moved),
            jsonb_agg(jsonb_build_object('id', id, 'priority', case when verb = 'priority' then wanted else priority end, 'tries', tries,
@@ -52,6 +52,7 @@ begin
                'run_after', case when verb = 'priority' then run_after else at end,
                'changed', case when verb = 'priority' then changed else now() end)) filter (where becomes is not null and not moved)
     into rows, was, jobs from l;
+    rows := in_order(rows, ids);
     perform job_put(action, jobs);
 end $$;
 comment on function change_jobs(uuid, uuid[], text, int, timestamptz) is 'Gives waiting jobs a priority or a time';
@@ -67,7 +68,7 @@ begin
         perform check_expected($11, (select coalesce(sum(p.n), 0)::bigint from act_preview($3, null, $4, $5, $6, $7, $8, $12, $13) p
                                      where p.state is not null));
     end if;
-    select coalesce(array_agg(f.id), '{}'), max(f.cursor) filter (where f.o = $9) into found, cursor
+    select coalesce(array_agg(f.id order by f.o), '{}'), max(f.cursor) filter (where f.o = $9) into found, cursor
     from act_find($1, $4, $5, $6, $7, $8, $10, $9) with ordinality f (id, cursor, o);
     select x.rows, x.was into rows, was from change_jobs($1, found, $3, $12, $13) x;
 end $$;

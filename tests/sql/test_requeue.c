@@ -229,11 +229,6 @@ batches_follow_a_cursor(void **state)
     (void)state;
     pg_run(c, "select t.failed('q', 'a,b,c,d,e', 'x'); select t.failed('p', 'f,g', 'x')");
     pg_run(c, "update queue set unique_key = 'k' where payload->>'name' in ('b', 'c')");
-    /* ids of one millisecond are in no order: here they are in that of the names */
-    pg_run(
-        c,
-        "update queue set id = ('01900000-0000-7000-8000-' || lpad(ascii(payload->>'name')::text, "
-        "12, '0'))::uuid");
     /* b goes, c stays: a cursor that only asked "what is failed" would meet it for ever */
     pg_run(c, "create table t.got as select 1 as batch, * from requeue_where(" ACT(
                   1) ", 1, null,"
@@ -400,10 +395,58 @@ what_is_wanted_is_normalised_once(void **state)
     PQfinish(c);
 }
 
+/* Ids made within one millisecond are random: the order in which the caller names jobs decides,
+ * here against that of their ids. */
+static void
+the_callers_order_decides(void **state)
+{
+    PGconn *c = fresh("requeue_in_order");
+
+    (void)state;
+    pg_run(
+        c,
+        "select push('q', '{\"name\": \"a\"}', unique_key => 'k',"
+        " id => '01900000-0000-7000-8000-00000000000f'); select t.step(), t.step(), t.claim('n'),"
+        " t.fail('n', final => true); delete from t.held;"
+        "select push('q', '{\"name\": \"b\"}', unique_key => 'k',"
+        " id => '01900000-0000-7000-8000-00000000000e'); select t.step(), t.step(), t.claim('n'),"
+        " t.fail('n', final => true); delete from t.held");
+    expect(
+        c, "a ready|b - (a newer job has its unique key)",
+        "select string_agg(t.said(id, state, why), '|') from requeue(" ACT(1) ", 1, t.ids('a,b'))");
+    pg_run(c, "select push('r', '{\"name\": \"c\"}', id => '01900000-0000-7000-8000-00000000000c');"
+              "select push('r', '{\"name\": \"d\"}', id => '01900000-0000-7000-8000-00000000000b');"
+              "select t.step(), t.step(), t.claim('n', 9), t.done('n')");
+    expect(
+        c, "c ready (as new job ID)|d ready (as new job ID)",
+        "select string_agg(t.said(id, state, why), '|') from requeue(" ACT(2) ", 1, t.ids('c,d'))");
+    expect(c, "c,d",
+           "select string_agg(payload->>'name', ',' order by seq) from queue where queue = 'r'");
+    pg_run(c, "delete from history");
+    expect(c, "c at priority 3 (was 5)|d at priority 3 (was 5)",
+           "select string_agg(t.said(id, state, why), '|') from set_priority(" ACT(
+               3) ", 1, t.ids('c,d'), 3)");
+    pg_run(c,
+           "select push('s', '{\"name\": \"e\"}', id => '01900000-0000-7000-8000-00000000000a');"
+           "select push('s', '{\"name\": \"f\"}', id => '01900000-0000-7000-8000-000000000009')");
+    expect(
+        c, "e cancelled|f cancelled",
+        "select string_agg(t.said(id, state, why), '|') from cancel(" ACT(4) ", 1, t.ids('e,f'))");
+    pg_run(c, "select push('f', json_build_object('name', chr(96 + i)),"
+              " id => ('01900000-0000-7000-8000-00000000010' || 9 - i)::uuid)"
+              " from generate_series(1, 5) i;"
+              "delete from t.held; select t.step(), t.step(), t.claim('n', 9, null, '{f}'),"
+              " t.fail('n', final => true)");
+    expect(c, "a,b,c,d,e", "select t.names('failed', 'f')");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_callers_order_decides),
         cmocka_unit_test(tries_are_kept_and_one_is_added),
         cmocka_unit_test(what_is_left_alone_says_why),
         cmocka_unit_test(a_newer_key_is_never_overwritten),
