@@ -9,7 +9,8 @@
 -- deltas of its queue say until when it can have started. A start believed later than it was costs a little speed,
 -- never the limit. One row is appended a look that changed something, and its forerunner is deleted by number.
 --
--- Concurrency keys: a job with a key waits in state blocked; unblock() makes it ready while its key has room.
+-- Concurrency keys: a job with a key waits in state blocked; unblock() makes it ready while its key has room. A ready job that has
+-- not been claimed makes room for a more urgent one of its key: it is blocked again.
 
 create index if not exists queue_config_limited on queue_config (queue) where rate is not null or max_running is not null;
 create index if not exists queue_config_weight on queue_config (weight); -- do they differ? Each cut asks for the least and the most
@@ -225,6 +226,85 @@ language sql stable set search_path from current set enable_seqscan = off set en
 $$;
 comment on function waiting_keys(text, text, int) is 'Up to n keys with blocked jobs, after this queue and key: one look at the index each, however many jobs wait';
 
+create or replace function less_urgent(queues text[], keys text[], out ids uuid[], out seqs bigint[])
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+    set enable_mergejoin = off set jit = off as $$
+    select array_agg(r.id), array_agg(r.seq order by r.seq)
+    from unnest($1, $2) v (queue, key)
+    left join queue_config c on c.queue = v.queue
+    cross join lateral (
+        select q.priority from queue q
+        where q.state = 'blocked' and q.queue = v.queue and q.concurrency_key = v.key and (q.expires_at > now()) is not false
+        order by q.priority, q.seq limit 1) b
+    cross join lateral (
+        select r.id, r.seq from queue r
+        where r.state = 'ready' and r.queue = v.queue and r.concurrency_key = v.key and r.priority > b.priority
+        order by r.priority desc, r.seq desc limit 100) r
+    where coalesce(c.max_per_key, 1) = (select count(*) from (
+        select from queue a where a.state = 'ready' and a.queue = v.queue and a.concurrency_key = v.key limit coalesce(c.max_per_key, 1)) z)
+$$;
+comment on function less_urgent(text[], text[]) is 'The ready jobs of keys without room that are less urgent than a blocked one, running ones too: up to 100 a key';
+
+create or replace function block_again(queues text[], keys text[]) returns int
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+    found record := less_urgent($1, $2);
+    seqs  bigint[] := found.seqs;
+    done  record;
+begin
+    if found.ids is null then
+        return 0;
+    end if;
+    with free as materialized ( -- whoever is just claiming is not waited for: that job runs
+        select w.lease, w.seqs from work_queue w
+        where w.lock_key is null and w.lease = any(array(
+            select l.lease from live l
+            where l.lock_key is null and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0)))
+        order by w.lease for update skip locked
+    ), ours as materialized (
+        select f.lease, s as seq from free f cross join unnest(f.seqs) s where seqs[width_bucket(s, seqs)] = s
+    ), cut as materialized (
+        select s as seq from live l cross join unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s
+    ), job as materialized (
+        select q.id, q.queue, q.concurrency_key as key, q.priority, q.seq, o.lease
+        from queue q left join ours o on o.seq = q.seq
+        where q.id = any(found.ids) and q.state = 'ready' and (o.seq is not null or q.seq not in (select c.seq from cut c))
+        for update of q skip locked
+    ), low as ( -- the least urgent goes for the most urgent, the next for the next
+        select j.*, row_number() over (partition by j.queue, j.key order by j.priority desc, j.seq desc) as rank from job j
+    ), high as (
+        select k.queue, k.key, b.priority, row_number() over (partition by k.queue, k.key order by b.priority, b.seq) as rank
+        from (select distinct j.queue, j.key from job j) k
+        cross join lateral (
+            select q.priority, q.seq from queue q
+            where q.state = 'blocked' and q.queue = k.queue and q.concurrency_key = k.key and (q.expires_at > now()) is not false
+            order by q.priority, q.seq limit 100) b
+    ), swap as materialized (
+        select l.* from low l join high h using (queue, key, rank) where l.priority > h.priority order by rank limit 500
+    ), rest as materialized (
+        select f.lease, array(select s from unnest(f.seqs) s where s not in (select x.seq from swap x) order by s) as seqs
+        from free f where f.lease in (select x.lease from swap x)
+    ), emptied as (
+        delete from work_queue w using rest r where w.lease = r.lease and r.seqs = '{}'
+    ), shortened as (
+        update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs <> '{}'
+    ), blocked as (
+        update queue q set state = 'blocked', changed = now() from swap x
+        where q.id = any(found.ids) and q.id = x.id returning q.queue, q.priority
+    ), counted as (
+        insert into delta (queue, priority, ready, blocked) select queue, priority, -count(*), count(*) from blocked group by 1, 2
+    )
+    select count(*)::int as n, array_agg(distinct x.queue) as queues, array_agg(x.seq) filter (where x.lease is not null) as cut
+    into done from swap x;
+    if done.cut is not null then
+        perform bucket_forget(q, done.cut) from unnest(done.queues) q;
+    end if;
+    return done.n;
+end $$;
+comment on function block_again(text[], text[]) is 'Ready jobs of these keys that nobody has claimed wait again where a more urgent one is blocked, as many as there '
+    'are of these: unblock_keys() then takes the urgent ones. Up to 500 a call, under the scheduler lock; how many';
+
 create or replace function unblock_keys(queues text[], keys text[], out n int, out woken text[])
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
     set enable_mergejoin = off set jit = off as $$
@@ -272,6 +352,7 @@ begin
         place.queue := k.q[most];
         place.key := k.k[most];
     end if;
+    perform block_again(k.q, k.k);
     select u.n, u.woken into unblock.n, unblock.queues from unblock_keys(k.q, k.k) u;
     if n >= 1000 then
         place.laps := 2;

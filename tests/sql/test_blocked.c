@@ -129,6 +129,101 @@ none_is_forgotten(void **state)
     PQfinish(c);
 }
 
+/* A ready job that nobody has claimed makes room for a more urgent one of its key, wherever it
+ * stands: cut or not; one that runs does not, nor one that somebody is just claiming. */
+static void
+the_urgent_one_takes_the_key(void **state)
+{
+    PGconn *c = fresh("key_urgent"), *a = core_join("key_urgent");
+
+    (void)state;
+    pg_run(c, "create function t.one(queue text, key text, name text, priority int) returns void"
+              " language sql as $$ insert into queue (queue, concurrency_key, payload, priority)"
+              " values ($1, $2, json_build_object('name', $3), $4) $$");
+    pg_run(c, "select t.one('q', 'k', 'low', 9)"); /* cut */
+    core_settle(c);
+    pg_run(c, "select t.one('q', 'k', 'high', 0), t.one('q', 'k', 'same', 0)");
+    core_settle(c);
+    expect(c, "same,low", "select t.names('blocked')");
+    core_check(c);
+    expect(c, "high", "select t.claim('n', 9)");
+    pg_run(c, "select t.one('q', 'k', 'late', 0)"); /* high runs, same is as urgent as late */
+    core_settle(c);
+    expect(c, "", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'high')");
+    core_settle(c);
+    expect(c, "same", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'same')");
+    core_settle(c);
+    expect(c, "late", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'late')");
+    core_settle(c);
+    expect(c, "low", "select t.claim('n', 9)");
+    pg_run(c, "select t.one('q', 'k', 'high', 0)");
+    core_settle(c); /* low runs */
+    expect(c, "", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'low')");
+    core_settle(c);
+    expect(c, "high", "select t.claim('n', 9)");
+    expect(c, "done", "select t.done('n', 'high')");
+    core_check(c);
+
+    pg_run(c,
+           "select t.many('r', 'x', 200, 5), t.one('r', 'k', 'low', 9)"); /* behind them: uncut */
+    core_settle(c);
+    pg_run(c, "select t.one('r', 'k', 'high', 0)");
+    core_settle(c);
+    expect(c, "low", "select t.names('blocked')");
+    expect(c, "high", "select t.claim('n', 1)");
+    core_check(c);
+
+    pg_run(c, "select t.one('s', 'k', 'low', 9), t.one('s', 'j', 'other', 9)");
+    core_settle(c);
+    pg_run(a, "begin; select t.claim('m', 9, null, '{s}')"); /* somebody is just claiming them */
+    pg_run(c, "select t.one('s', 'k', 'high', 0)");
+    core_settle(c);
+    expect(c, "high", "select t.names('blocked', 's')");
+    pg_run(a, "rollback");
+    pg_run(c, "select wake('s')");
+    core_settle(c);
+    expect(c, "low", "select t.names('blocked', 's')");
+    expect(c, "high,other", "select t.claim('n', 9, null, '{s}')");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(c);
+}
+
+/* Several of a key at a time, and a queue with a rate: the token of the one is the other's. */
+static void
+urgent_ones_of_several(void **state)
+{
+    PGconn *c = fresh("key_several");
+
+    (void)state;
+    pg_run(c, "select set_queue(gen_random_uuid(), 'q', '{\"max_per_key\": 2}'),"
+              " set_queue(gen_random_uuid(), 'r', '{\"rate\": \"1/h\", \"burst\": 1}')");
+    pg_run(c, "insert into queue (queue, concurrency_key, payload, priority)"
+              " select 'q', 'k', json_build_object('name', n), p from (values ('a', 7), ('b', 8),"
+              " ('c', 9)) v (n, p)");
+    core_settle(c);
+    expect(c, "c", "select t.names('blocked', 'q')");
+    pg_run(c, "insert into queue (queue, concurrency_key, payload, priority)"
+              " select 'q', 'k', json_build_object('name', n), p from (values ('d', 1), ('e', 7),"
+              " ('f', 8)) v (n, p)");
+    core_settle(c); /* d for b; e is no more urgent than a */
+    expect(c, "e,b,f,c", "select t.names('blocked', 'q')");
+    expect(c, "d,a", "select t.claim('n', 9)");
+    pg_run(c, "insert into queue (queue, concurrency_key, payload, priority) values ('r', 'k',"
+              " '{\"name\": \"low\"}', 9)");
+    core_settle(c);
+    pg_run(c, "insert into queue (queue, concurrency_key, payload, priority) values ('r', 'k',"
+              " '{\"name\": \"high\"}', 0)");
+    core_settle(c);
+    expect(c, "high", "select t.claim('n', 9)");
+    core_check(c);
+    PQfinish(c);
+}
+
 /* More keys than a step looks at: all get their turn, each its first job before any its second. */
 static void
 many_keys_take_turns(void **state)
@@ -195,8 +290,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_a_key),      cmocka_unit_test(failures_and_crashes),
-        cmocka_unit_test(none_is_forgotten), cmocka_unit_test(many_keys_take_turns),
+        cmocka_unit_test(one_of_a_key),
+        cmocka_unit_test(failures_and_crashes),
+        cmocka_unit_test(none_is_forgotten),
+        cmocka_unit_test(the_urgent_one_takes_the_key),
+        cmocka_unit_test(urgent_ones_of_several),
+        cmocka_unit_test(many_keys_take_turns),
         cmocka_unit_test(six_workers),
     };
 
