@@ -11,7 +11,9 @@
 #include "ui/box.h"
 #include "ui/handler.h"
 
-enum { SHOW_AFTER_MS = 300 }; /* quicker actions show no box, only their outcome */
+/* Quicker actions show no box, only their outcome. One that went well within BRIEF_MS takes its box
+ * away by itself: nobody has to close it before the next key. */
+enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
 
 /* --- the running action ---------------------------------------------------------------------- */
 
@@ -108,12 +110,16 @@ action_over(struct app *a, enum severity how)
     store_refresh_all(source_store(sources_peek(a->sources, a->action_at)));
     if (a->quit_when_done)
         a->quit = true;
-    bool shown = false;
+    struct view *box = NULL;
     for (int i = 0; i < a->nboxes; i++)
-        shown = shown || !strcmp(a->boxes[i]->ops->name, "progress-box");
-    if (!shown) {
+        if (!strcmp(a->boxes[i]->ops->name, "progress-box"))
+            box = a->boxes[i];
+    if (!box) {
         action_free(a->action);
         a->action = NULL;
+    } else if (how == SAY_GOOD && box == app_front(a) &&
+               clock_ms() - a->action_started_ms < BRIEF_MS) {
+        app_close_box(a, box); /* the action goes with it */
     }
 }
 

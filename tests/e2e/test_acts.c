@@ -57,6 +57,32 @@ requeues_all_that_match(void **state)
     con_quit(&vt);
 }
 
+/* What takes a while shows a box; when it went well the box goes, and the next key is the screen's.
+ */
+static void
+a_box_goes_by_itself(void **state)
+{
+    struct vt vt;
+    PGconn *lock = pg_connect(con_dsn());
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "space r");
+    vt_want(&vt, "1 job");
+    pg_run(lock, "begin; select from queues.queue for update");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "Esc hide (goes on");
+    pg_run(lock, "commit");
+    vt_want(&vt, "requeue: 1 job");
+    vt_keys(&vt, "1");
+    vt_want(&vt, "all queues");
+    con_quit(&vt);
+    PQfinish(lock);
+}
+
 /* "All that match" is a question to the server, not the rows that are loaded. */
 static void
 marks_all_that_match(void **state)
@@ -370,6 +396,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requeues_a_group, con_empty),
         cmocka_unit_test_setup(requeues_all_that_match, con_empty),
+        cmocka_unit_test_setup(a_box_goes_by_itself, con_empty),
         cmocka_unit_test_setup(marks_all_that_match, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
