@@ -14,15 +14,32 @@
 
 enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 60000 };
 
+/* How long this process has waited for a processor, in all: on a busy machine that makes a
+ * heartbeat late, and is no fault of the loop. 0 where the system does not tell. */
+static int64_t
+starved_ms(void)
+{
+    unsigned long long ran, waited = 0;
+    FILE *file = fopen("/proc/self/schedstat", "re");
+
+    if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
+        waited = 0;
+    if (file)
+        fclose(file);
+    return (int64_t)(waited / 1000000);
+}
+
 static void
 beat(void *ctx)
 {
     struct fixture *f = ctx;
-    int64_t now = clock_ms();
+    int64_t now = clock_ms(), starved = starved_ms();
+    int64_t late = now - f->beat_ms - BEAT_MS - (starved - f->starved_ms);
 
-    if (f->beat_ms && now - f->beat_ms - BEAT_MS > f->worst_ms)
-        f->worst_ms = now - f->beat_ms - BEAT_MS;
+    if (f->beat_ms && late > f->worst_ms)
+        f->worst_ms = late;
     f->beat_ms = now;
+    f->starved_ms = starved;
     loop_at(f->loop, now + BEAT_MS, beat, f);
 }
 

@@ -13,7 +13,8 @@
 
 struct fixture {
     struct loop *loop;
-    int64_t beat_ms, worst_ms; /* how late the latest heartbeat was */
+    int64_t beat_ms, starved_ms; /* of the last heartbeat */
+    int64_t worst_ms; /* how late the latest one was, without what the machine was busy */
 };
 
 /* What a reply said. */
@@ -35,7 +36,7 @@ int db_teardown_prompt(void **state);
 /* A reply function: ctx is a struct heard. */
 void hear(void *ctx, struct db_reply *reply);
 void ask(struct db *db, const char *sql, int wait_ms, struct heard *h);
-/* Turns the loop until *done, at most 20 s. */
+/* Turns the loop until *done, at most 60 s. */
 void until(struct fixture *f, const bool *done);
 /* Asks and waits for the reply. */
 void get(struct fixture *f, struct db *db, const char *sql, struct heard *h);

@@ -74,7 +74,7 @@ test_errors(void **state)
 {
     struct fixture *f = *state;
     struct db *db =
-        open_db(f, NULL, (struct db_options){.statement_timeout_ms = 200, .lock_timeout_ms = 100});
+        open_db(f, NULL, (struct db_options){.statement_timeout_ms = 2000, .lock_timeout_ms = 100});
     struct heard h;
 
     get(f, db, "select 1/0", &h);
@@ -83,7 +83,7 @@ test_errors(void **state)
     assert_int_equal(h.failed_at, 0);
     get(f, db, "select 1", &h); /* the failed transaction is gone */
     assert_string_equal(h.text, "1");
-    get(f, db, "select pg_sleep(5)", &h);
+    get(f, db, "select pg_sleep(300)", &h);
     assert_int_equal(h.err.kind, ERR_TIMEOUT);
     get(f, db,
         "do $$ begin raise exception 'no' using errcode = 'QT005', detail = 'd1\n d2', hint = 'h'; "
@@ -164,7 +164,7 @@ test_script(void **state)
 {
     struct fixture *f = *state;
     struct db *db =
-        open_db(f, NULL, (struct db_options){.schema = "public", .statement_timeout_ms = 1000});
+        open_db(f, NULL, (struct db_options){.schema = "public", .statement_timeout_ms = 60000});
     const struct db_param p = {.value = "x'y"};
     static const char made[] =
         "create table script_table(a int); insert into script_table values (1), (2);"

@@ -20,7 +20,7 @@ stopped_backend(void **state)
 {
     struct fixture *f = *state;
     struct db *db = open_db(f, pg_dsn("postgres"),
-                            (struct db_options){.stall_warn_ms = 300, .stall_drop_ms = 800});
+                            (struct db_options){.stall_warn_ms = 1000, .stall_drop_ms = 4000});
     struct heard h, next;
     struct err e = {0};
 
@@ -48,7 +48,7 @@ long_work_is_cancelled_unless_allowed(void **state)
 {
     struct fixture *f = *state;
     struct db *db = open_db(f, pg_dsn("postgres"),
-                            (struct db_options){.stall_warn_ms = 100, .stall_drop_ms = 5000});
+                            (struct db_options){.stall_warn_ms = 100, .stall_drop_ms = 60000});
     const struct db_stmt s = {.sql = "select 'done' from pg_sleep(0.4)"};
     struct err e = {0};
     struct heard h;
@@ -56,7 +56,7 @@ long_work_is_cancelled_unless_allowed(void **state)
     get(f, db, s.sql, &h);
     assert_int_equal(h.err.kind, ERR_TIMEOUT);
     h.done = false;
-    db_ask(db, &(struct db_call){.stmts = &s, .n = 1, .statement_timeout_ms = 3000}, -1, hear, &h);
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1, .statement_timeout_ms = 60000}, -1, hear, &h);
     assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
     assert_string_equal(h.err.text, "");
     assert_string_equal(h.text, "done");
