@@ -217,10 +217,10 @@ a_long_fold_is_a_rare_one(void **state)
     (void)state;
     pg_run(c, "select t.push('q', 'a'); select schedule('test'); select fold_now()");
     pg_run(c, "select t.push('q', 'b'); create temp table was as select max(fold) from fold;"
-              " update fold set ms = 1000, at = clock_timestamp() - interval '15 s'");
+              " update fold set ms = 60000, at = clock_timestamp() - interval '1000 s'");
     pg_run(c, "select schedule('test')");
     expect(c, "0", "%s", folds);
-    pg_run(c, "update fold set ms = 1000, at = clock_timestamp() - interval '20 s'");
+    pg_run(c, "update fold set ms = 60000, at = clock_timestamp() - interval '1200 s'");
     pg_run(c, "select schedule('test')");
     expect(c, "1", "%s", folds);
     pg_run(big, "insert into queue (queue, priority) select 'q' || i %% 1000, i / 1000 from"

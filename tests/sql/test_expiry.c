@@ -70,7 +70,7 @@ nobody_is_waited_for(void **state)
     pg_run(a, "begin");
     expect(a, "a", "select t.claim('n', 1, queues => '{q}')");
     over(c, "a,b");
-    pg_run(c, "set statement_timeout = '10 s'; select t.step()");
+    pg_run(c, "set statement_timeout = '60 s'; select t.step()");
     expect(c, "b cancelled", "select t.finished()");
     pg_run(a, "rollback");
     pg_run(c, "update lane set expire_at = '-infinity'; select t.step()");

@@ -108,7 +108,7 @@ a_reader_is_not_waited_for(void **state)
     ten_days(c);
     pg_run(reader, "begin; select * from only history_%s limit 1",
            pg_value(c, "select to_char(current_date - 6, 'YYYYMMDD')"));
-    pg_run(c, "set statement_timeout = '5s'"); /* waiting for the reader would run into this */
+    pg_run(c, "set statement_timeout = '60s'"); /* waiting for the reader would run into this */
     retain(c);
     assert_string_equal(days_left(c, "history"), "4");
     expect(c, "t",

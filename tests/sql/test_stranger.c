@@ -41,7 +41,7 @@ hold(PGconn *c, PGconn *s, const char *function)
 static void
 all_goes_on(PGconn *c)
 {
-    pg_run(c, "set statement_timeout = '5 s'");
+    pg_run(c, "set statement_timeout = '60 s'");
     pg_run(c, "insert into queue (queue) values ('q')");
     pg_run(c, "select push('q')");
     expect(c, "t", "select active from schedule_or_wait('test', '1 h', pg_backend_pid())");
