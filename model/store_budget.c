@@ -1,8 +1,10 @@
 /*
  * What the console may spend of the server's time: a bucket that fills with 2 % of the wall clock
- * pays for every query, and while it is empty refreshes wait.
+ * (QUEUETOP_BUDGET: another number) pays for every query, and while it is empty refreshes wait.
  */
 #include "model/store_parts.h"
+
+#include <stdlib.h>
 
 #define BUDGET_SHARE 0.02
 enum {
@@ -14,13 +16,20 @@ enum {
 void
 budget_init(struct budget *b, int64_t now)
 {
-    *b = (struct budget){.balance_us = BALANCE_MOST_US, .share = 1, .at_ms = now, .since_ms = now};
+    const char *percent = getenv("QUEUETOP_BUDGET");
+    long n = percent ? strtol(percent, NULL, 10) : 0;
+
+    *b = (struct budget){.balance_us = BALANCE_MOST_US,
+                         .of_time = n >= 1 && n <= 100 ? (double)n / 100 : BUDGET_SHARE,
+                         .share = 1,
+                         .at_ms = now,
+                         .since_ms = now};
 }
 
 static void
 fill(struct budget *b, int64_t now)
 {
-    b->balance_us += (double)(now - b->at_ms) * 1000.0 * BUDGET_SHARE * b->share;
+    b->balance_us += (double)(now - b->at_ms) * 1000.0 * b->of_time * b->share;
     if (b->balance_us > BALANCE_MOST_US)
         b->balance_us = BALANCE_MOST_US;
     b->at_ms = now;
@@ -47,7 +56,7 @@ budget_wait_ms(struct budget *b, int64_t now)
 {
     fill(b, now);
     return b->balance_us >= 0 ? 0
-                              : (int64_t)(-b->balance_us / (1000.0 * BUDGET_SHARE * b->share)) + 1;
+                              : (int64_t)(-b->balance_us / (1000.0 * b->of_time * b->share)) + 1;
 }
 
 double

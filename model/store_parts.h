@@ -31,8 +31,9 @@ struct slot {
 };
 
 struct budget {
-    double balance_us; /* what may be spent; grows by 2 % of the time */
-    double share;      /* of these 2 % */
+    double balance_us; /* what may be spent; grows by of_time of the time */
+    double of_time;    /* 0.02, or what QUEUETOP_BUDGET says */
+    double share;      /* of that */
     int64_t at_ms;     /* when the balance was made */
     int64_t spent_us[SPENT_SLOTS], slot_s[SPENT_SLOTS]; /* by second, for store_load */
     int64_t since_ms;
