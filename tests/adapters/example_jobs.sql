@@ -20,7 +20,7 @@ create index jobs_ended on shop.jobs (ended) where status = 'done';
 insert into shop.jobs (task, args, status, tries, due, worker, started, ended, error) values
     ('mail',   '{"to": "ann"}', 'waiting', 0, now() - interval '1 minute', null, null, null, null),
     ('mail',   '{"to": "bob"}', 'waiting', 0, now() + interval '1 hour', null, null, null, null),
-    ('mail',   '{"to": "cid"}', 'waiting', 2, now() + interval '1 minute', null, null, null, 'connection refused by 10.0.0.7'),
+    ('mail',   '{"to": "cid"}', 'waiting', 2, now() + interval '30 minutes', null, null, null, 'connection refused by 10.0.0.7'),
     ('resize', '{"image": 7}',  'working', 1, now() - interval '5 minutes', 'web1', now() - interval '2 minutes', null, null),
     ('resize', '{"image": 8}',  'working', 1, now() - interval '5 hours', 'web2', now() - interval '3 hours', null, null),
     ('resize', '{"image": 9}',  'broken', 5, now() - interval '1 hour', 'web1', now() - interval '1 hour', now() - interval '59 minutes', 'no such file: "/img/9.png"'),

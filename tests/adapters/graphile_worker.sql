@@ -68,7 +68,7 @@ values ('free', null, null), ('busy', now() - interval '1 min', 'worker-1');
 insert into graphile_worker._private_jobs (task_id, job_queue_id, payload, run_at, attempts, max_attempts, last_error, key, locked_at, locked_by)
 values (1, null, '{"to": "a@example.com"}', now() - interval '5 min', 0, 25, null, null, null, null),                        -- ready
        (1, null, '{"to": "b@example.com"}', now() + interval '1 h', 0, 25, null, 'tomorrow', null, null),                    -- scheduled
-       (1, null, '{"to": "c@example.com"}', now() + interval '2 min', 3, 25, 'connection refused on port 25', null, null, null), -- retry
+       (1, null, '{"to": "c@example.com"}', now() + interval '30 min', 3, 25, 'connection refused on port 25', null, null, null), -- retry
        (1, null, '{"to": "d@example.com"}', now() - interval '1 h', 4, 4, 'no such user 4711', null, null, null),            -- failed
        (1, null, '{"to": "e@example.com"}', now() - interval '1 h', 4, 4, 'no such user 4712', null, null, null),            -- failed
        (2, 2, '[1, 2]', now() - interval '2 min', 1, 25, null, null, now() - interval '1 min', 'worker-1'),                  -- running

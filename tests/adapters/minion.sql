@@ -59,7 +59,7 @@ values (1, 'app1', 101, now(), '{"jobs": 4, "queues": ["default", "important"], 
 insert into minion_jobs (task, queue, state, args, delayed, retries, attempts, parents, worker, started, finished, result, retried)
 values ('mail', 'default', 'inactive', '["a", 1]', now() - interval '1 min', 0, 1, '{}', null, null, null, null, null),           -- ready
        ('mail', 'default', 'inactive', '["b"]', now() + interval '1 h', 0, 1, '{}', null, null, null, null, null),                -- scheduled
-       ('mail', 'default', 'inactive', '["c"]', now() + interval '1 min', 2, 3, '{}', 1, now() - interval '1 min', now() - interval '1 min',
+       ('mail', 'default', 'inactive', '["c"]', now() + interval '30 min', 2, 3, '{}', 1, now() - interval '1 min', now() - interval '1 min',
         '"connection refused on port 25"', now()),                                                                                -- retry
        ('mail', 'default', 'active', '["d"]', now() - interval '1 min', 0, 1, '{}', 1, now(), null, null, null),                  -- running
        ('mail', 'default', 'active', '["e"]', now() - interval '3 h', 0, 1, '{}', 2, now() - interval '3 h', null, null, null),   -- running, worker silent

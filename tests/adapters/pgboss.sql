@@ -67,7 +67,7 @@ values ('mail', 'mail-dead', true, null, 'standard'), ('mail-dead', null, false,
 insert into pgboss.job (name, id, state, data, start_after, started_on, completed_on, retry_count, output, priority)
 values ('mail', '00000000-0000-4000-8000-000000000001', 'created', '{"to": "a"}', now() - interval '1 min', null, null, 0, null, 0),
        ('mail', '00000000-0000-4000-8000-000000000002', 'created', '{"to": "b"}', now() + interval '1 h', null, null, 0, null, 5),
-       ('mail', '00000000-0000-4000-8000-000000000003', 'retry', '{"to": "c"}', now() + interval '1 min', now() - interval '1 min', null, 1,
+       ('mail', '00000000-0000-4000-8000-000000000003', 'retry', '{"to": "c"}', now() + interval '30 min', now() - interval '1 min', null, 1,
         '{"name": "Error", "message": "connection refused on port 25", "stack": "Error: connection refused\n    at send"}', 0),
        ('mail', '00000000-0000-4000-8000-000000000004', 'active', '{"to": "d"}', now() - interval '2 min', now() - interval '1 min', null, 0, null, 0),
        ('mail', '00000000-0000-4000-8000-000000000005', 'completed', '{"to": "e"}', now() - interval '2 h', now() - interval '2 h', now() - interval '1 h', 0,

@@ -49,13 +49,13 @@ insert into pgmq.q_orders (read_ct, enqueued_at, vt, message, headers) values
     (0, now() - interval '9 min', now() - interval '9 min', '{"order": 1}', null),
     (0, now() - interval '8 min', now() - interval '8 min', '{"order": 2}', '{"trace": "x"}'),
     (0, now() - interval '7 min', now() + interval '1 h', '{"order": 3}', null),
-    (2, now() - interval '6 min', now() + interval '30 s', '{"order": 4}', null),
+    (2, now() - interval '6 min', now() + interval '30 min', '{"order": 4}', null),
     (1, now() - interval '5 min', now() - interval '1 min', '{"order": 5}', null),
     (0, now() - interval '4 min', 'infinity', '{"order": 6}', null);
 insert into pgmq.a_orders (msg_id, read_ct, enqueued_at, archived_at, vt, message) values
     (101, 1, now() - interval '2 d', now() - interval '2 d', now() - interval '2 d', '{"order": 0}'),
     (102, 1, now() - interval '1 d', now() - interval '1 d', now() - interval '1 d', '{"order": -1}');
 insert into pgmq.q_mails (read_ct, enqueued_at, vt, message) values
-    (0, now() - interval '3 min', now() - interval '3 min', '{"to": "a@b"}'), (1, now() - interval '1 min', now() + interval '1 min', '{"to": "c@d"}');
+    (0, now() - interval '3 min', now() - interval '3 min', '{"to": "a@b"}'), (1, now() - interval '1 min', now() + interval '40 min', '{"to": "c@d"}');
 insert into pgmq."q_evil‮ ""queue:7" (read_ct, enqueued_at, vt, message) values
     (0, now() - interval '2 min', now() - interval '2 min', E'{"k\u202e": "\\u001b[2J\\u0007 <b>&amp; ]]> \\uFFFE"}');

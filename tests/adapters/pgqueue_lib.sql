@@ -150,8 +150,8 @@ from (values
 insert into queues.work_queue (id, tenant_id, created, version, batch_order, started, lock_key, lock_timeout)
 select ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 'acme', now() - interval '5 min', version, i, now() + started, node, now() + until
 from (values
-    (5, 1, interval '-1 min', 'node-1', interval '1 min'),
-    (6, 1, interval '-1 min', 'node-1', interval '1 min'),
+    (5, 1, interval '-1 min', 'node-1', interval '30 min'),
+    (6, 1, interval '-1 min', 'node-1', interval '30 min'),
     (7, 3, interval '-10 min', 'node-2', interval '-8 min'),
     (8, 0, null, null, null)
 ) v (i, version, started, node, until);

@@ -93,7 +93,7 @@ cross join lateral (values (1, 'queued'::pgqueuer_status), (2, 'picked'), (3, e:
 insert into pgqueuer_statistics (count, priority, status, entrypoint, created) values
     (40, 0, 'successful', 'mail', now() - interval '3 days'), (2, 0, 'canceled', 'mail', now() - interval '3 days');
 insert into pgqueuer_schedules (expression, entrypoint, last_run, next_run) values
-    ('*/5 * * * *', 'clean', now() - interval '3 min', now() + interval '2 min'), (E'@hourly\x1b[1m', E'x\u202ey', null, 'infinity');
+    ('*/5 * * * *', 'clean', now() - interval '3 min', now() + interval '30 min'), (E'@hourly\x1b[1m', E'x\u202ey', null, 'infinity');
 
 create type acme_pgqueuer_status as enum ('queued', 'picked', 'successful', 'exception', 'canceled', 'deleted', 'failed');
 create table acme_pgqueuer (id serial primary key, priority int not null, queue_manager_id uuid, created timestamptz not null default now(),

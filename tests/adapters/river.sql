@@ -44,14 +44,14 @@ create unlogged table river_leader (elected_at timestamptz not null, expires_at 
                                     name text primary key default 'default');
 
 insert into river_queue (name, paused_at, updated_at) values ('default', null, now()), ('mail', now() - interval '1 h', now());
-insert into river_leader values (now() - interval '1 min', now() + interval '10 s', 'host1_2026_11_01', 'default');
+insert into river_leader values (now() - interval '1 min', now() + interval '30 min', 'host1_2026_11_01', 'default');
 insert into river_job (id, state, queue, kind, priority, attempt, max_attempts, created_at, scheduled_at, attempted_at, finalized_at,
                        attempted_by, args, errors, metadata, unique_key, unique_states)
 values
     (1, 'available', 'default', 'send_mail', 1, 0, 25, now() - interval '9 min', now() - interval '9 min', null, null, null, '{"to": "a@b"}', null, '{}', null, null),
     (2, 'available', 'default', 'send_mail', 2, 0, 25, now() - interval '8 min', now() - interval '8 min', null, null, null, '{"to": "c@d"}', null, '{}', null, null),
     (3, 'scheduled', 'default', 'report', 1, 0, 25, now() - interval '7 min', now() + interval '1 h', null, null, null, '{}', null, '{}', null, null),
-    (4, 'retryable', 'mail', 'send_mail', 1, 2, 25, now() - interval '1 h', now() + interval '5 min', now() - interval '1 min', null, '{host1_2026_11_01}', '{}',
+    (4, 'retryable', 'mail', 'send_mail', 1, 2, 25, now() - interval '1 h', now() + interval '30 min', now() - interval '1 min', null, '{host1_2026_11_01}', '{}',
         array['{"at": "2026-11-01T10:00:00Z", "attempt": 1, "error": "timeout after 30 s", "trace": "a.go:1"}',
               '{"at": "2026-11-01T11:00:00.5Z", "attempt": 2, "error": "timeout after 31 s", "trace": "a.go:2"}']::jsonb[], '{}', null, null),
     (5, 'running', 'default', 'report', 1, 1, 3, now() - interval '6 min', now() - interval '6 min', now() - interval '5 min', null, '{host1_2026_11_01}', '{}', null, '{}', null, null),
