@@ -190,6 +190,20 @@ con_quit(struct vt *vt)
     vt_done(vt);
 }
 
+/* Not by the view pg_stat_activity: a test may have locked what it reads. */
+void
+con_asks_on(int ms)
+{
+    char sql[300];
+
+    snprintf(sql, sizeof sql,
+             "select count(*) > 0 from pg_stat_get_activity(null) where application_name like "
+             "'queuetop%%' and pid <> pg_backend_pid() and query_start > timestamptz '%s' + "
+             "interval '%d ms'",
+             pg_value(con.conn, "select clock_timestamp()"), ms);
+    pg_wait(con.conn, sql, "t", ms);
+}
+
 int64_t
 con_count(const char *where)
 {

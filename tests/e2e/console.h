@@ -16,6 +16,9 @@ int con_teardown(void **state);
 int con_empty(void **state);
 
 void con_reconnect(void); /* after a restart of the server */
+/* Waits until a console has asked something that much later than now: what it asks once a second it
+ * has asked by then. */
+void con_asks_on(int ms);
 const char *con_dsn(void);
 PGconn *con_db(void); /* as owner, search_path = queues */
 
