@@ -93,7 +93,9 @@ void store_set_share(struct store *s, double share);
 int store_interval(const struct store *s);
 void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
 bool store_is_frozen(const struct store *s);
-double store_load(const struct store *s);    /* own query time over wall time, last minute */
+/* The server's work for this store over wall time, last minute: see store_budget.c for what counts
+ * as work; 0.01 = 1 % of a core. */
+double store_load(const struct store *s);
 bool store_is_slowed(const struct store *s); /* by the budget */
 
 const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */

@@ -31,7 +31,8 @@ enum {
 struct part { /* of a pipeline: one topic */
     enum topic topic;
     int serial;
-    int at, n; /* its statements */
+    int at, n;       /* its statements */
+    int64_t work_us; /* of the whole pipeline, once it is answered */
 };
 
 struct ask { /* a pipeline under way */
@@ -76,7 +77,7 @@ store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
 {
     int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
     int64_t wait = (int64_t)s->interval_ms * (pace ? pace : topic_kinds[t].pace);
-    int64_t cost = slot->info.took_us * COST_FACTOR / 1000;
+    int64_t cost = slot->work_us * COST_FACTOR / 1000;
 
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
         wait < ERROR_WAIT_MS)
@@ -135,7 +136,7 @@ part_failed(struct store *s, struct slot *slot, const struct err *e, int64_t us)
     if (err_is_outdated(e) && !strcmp(adapter_name(s->adapter), "native"))
         fail_in(&slot->info.err, "queue of an older version, queuetop install --schema %s mends it",
                 adapter_schema(s->adapter));
-    slot->info.took_us = us;
+    slot->info.took_us = slot->work_us = us;
     slot->alone = true;
 }
 
@@ -158,6 +159,7 @@ part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t
     struct err e = {0};
 
     slot->info.took_us = us;
+    slot->work_us = p->work_us;
     if (!topic_kinds[p->topic].take(s, &own, &e)) {
         part_failed(s, slot, &e, us);
         return;
@@ -201,6 +203,36 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
     slot->info.next_ms = slot->again ? 0 : now + store_wait_ms(s, slot, p->topic);
 }
 
+/* Which statements these are: topics, what each is asked for, and how many statements it has. */
+static uint64_t
+hash_of(const struct ask *ask)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 0; i < ask->n; i++) {
+        const uint64_t words[] = {ask->parts[i].topic, (uint64_t)ask->parts[i].serial,
+                                  (uint64_t)ask->parts[i].n};
+        for (int j = 0; j < 3; j++)
+            hash = (hash ^ words[j]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* What an answer costs in the server's work; the next question keeps its distance from that. */
+static void
+pay(struct ask *ask, const struct db_reply *reply, int64_t us, int64_t now)
+{
+    struct store *s = ask->store;
+
+    if (reply->err.kind != ERR_NONE) {
+        budget_spend(&s->budget, now, us > FAILED_COST_US ? FAILED_COST_US : us);
+        return;
+    }
+    int64_t work = budget_charge(&s->budget, now, hash_of(ask), us);
+    for (int i = 0; i < ask->n; i++)
+        ask->parts[i].work_us = work;
+}
+
 static void store_lost(struct store *s, const struct err *e);
 
 static void
@@ -209,9 +241,8 @@ answer(void *ctx, struct db_reply *reply)
     struct ask *ask = ctx;
     struct store *s = ask->store;
     int64_t now = clock_ms(), us = read_spent(s, reply);
-    bool failed = reply->err.kind != ERR_NONE;
 
-    budget_spend(&s->budget, now, failed && us > FAILED_COST_US ? FAILED_COST_US : us);
+    pay(ask, reply, us, now);
     for (int i = 0; i < ask->n; i++)
         part_answer(ask, &ask->parts[i], reply, us, now);
     free(ask);

@@ -7,7 +7,7 @@
 
 #include "model/store.h"
 
-enum { SPENT_SLOTS = 60, SECTIONS_MAX = 3 };
+enum { SPENT_SLOTS = 60, SECTIONS_MAX = 3, WORK_KINDS = 16, WORK_RUNS = 8 };
 
 struct store;
 
@@ -27,7 +27,15 @@ struct slot {
     bool chosen;          /* there is something to ask for */
     bool again;           /* asked for while a query was under way */
     bool alone;           /* not in one pipeline with others: it failed or was slow */
+    int64_t work_us;      /* of the last answer: what the server did, without waiting */
     int serial;           /* grows when something else is asked for: older answers are void */
+};
+
+struct work { /* the last runs of the same statements, a ring */
+    uint64_t statements;
+    int64_t took_us[WORK_RUNS], charged_us[WORK_RUNS];
+    int n;        /* runs so far */
+    int64_t used; /* the budget's count of queries at the last one */
 };
 
 struct budget {
@@ -37,6 +45,8 @@ struct budget {
     int64_t at_ms;     /* when the balance was made */
     int64_t spent_us[SPENT_SLOTS], slot_s[SPENT_SLOTS]; /* by second, for store_load */
     int64_t since_ms;
+    struct work work[WORK_KINDS];
+    int64_t asked; /* queries so far */
     bool slowed;
 };
 
@@ -127,6 +137,9 @@ struct store {
 
 void budget_init(struct budget *b, int64_t now);
 void budget_spend(struct budget *b, int64_t now, int64_t us);
+/* Pays for a run of statements (a hash of what was asked) that took that long at the server; gives
+ * what it counts as the server's work: see store_budget.c. */
+int64_t budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_us);
 /* How long refreshes must wait until the bucket holds something again. */
 int64_t budget_wait_ms(struct budget *b, int64_t now);
 double budget_load(const struct budget *b, int64_t now);

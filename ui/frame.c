@@ -132,9 +132,11 @@ say_state(const struct app *a, struct buf *out)
     } else if (data_is_stale(a) && age >= 0) {
         buf_printf(out, "STALE %s", fmt_duration(age).s);
     } else {
-        buf_printf(out, "%s live %gs%s", ascii ? "*" : "●",
-                   (double)sources_interval(a->sources) / 1000,
-                   store_is_slowed(a->store) ? " slowed" : "");
+        buf_printf(out, "%s ", ascii ? "*" : "●");
+        if (store_is_slowed(a->store))
+            buf_str(out, "slowed");
+        else
+            buf_printf(out, "live %gs", (double)sources_interval(a->sources) / 1000);
         bad = false;
     }
     return bad;
@@ -199,7 +201,8 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);
     bool one = !app_view(a)->ops->all_sources;
-    if (one && age >= 0 && !*bad && store_state(a->store) == STORE_OPEN) {
+    bool slowed = store_is_slowed(a->store) && !store_is_frozen(a->store); /* says enough */
+    if (one && age >= 0 && !*bad && !slowed && store_state(a->store) == STORE_OPEN) {
         if (!app_replays(a))
             buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
                        a->clock_stands ? 0 : 100 * store_load(a->store));

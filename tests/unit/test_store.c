@@ -552,6 +552,47 @@ test_together(void **state)
     assert_int_equal(asked(f)->n, 2);
 }
 
+/* A busy machine: each answer waits long at the server, one in eight waits little. The work is
+ * small, so nothing is slowed, and what the first ones were charged too much is given back. */
+static void
+test_waiting_is_no_work(void **state)
+{
+    static const int64_t took[] = {400, 900, 700, 2, 800, 600, 950, 500};
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 1000); /* with what each queue did before */
+    for (int i = 0; i < 24; i++) {
+        store_refresh(f->store, TOPIC_QUEUES);
+        answer_queues(f, took[i % 8] * 1000);
+        if (i < 3)
+            continue;
+        assert_false(store_is_slowed(f->store));
+        assert_true(store_load(f->store) < 0.01);
+        int64_t wait = store_topic(f->store, TOPIC_QUEUES)->next_ms - clock_ms();
+        assert_true(wait <= 100); /* the interval, not five times what the answer took */
+    }
+}
+
+/* Work that has grown is seen after eight runs. */
+static void
+test_work_that_grows(void **state)
+{
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_queues(f, 1000);
+    for (int i = 0; i < 16; i++) {
+        store_refresh(f->store, TOPIC_QUEUES);
+        answer_queues(f, i < 8 ? 1000 : 400 * 1000);
+        assert_false(i < 15 && store_is_slowed(f->store));
+    }
+    assert_true(store_is_slowed(f->store));
+    assert_true(store_load(f->store) > 0.02);
+}
+
 /* Waiting for a lock is no load: the budget hardly notices, the screen is live soon after. */
 static void
 test_locks_cost_little(void **state)
@@ -741,6 +782,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget_is_told, set_up_with_budget, tear_down),
+        cmocka_unit_test_setup_teardown(test_waiting_is_no_work, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_work_that_grows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_locks_cost_little, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),
