@@ -257,6 +257,7 @@ draw_frame(struct app *a, int64_t now)
 {
     int w, h;
 
+    term_resized(a->term); /* in a session without a terminal no signal tells */
     term_size(a->term, &w, &h);
     struct rect have = grid_rect(a->grid);
     if (have.w != w || have.h != h)

@@ -32,12 +32,13 @@ static struct {
     pid_t pid; /* a child that exits must not touch our terminal */
     int fd;
     struct termios modes;
+    int flags; /* of a file that is shared with whoever started us; -1 = the file is our own */
     char bytes[RESCUE_MAX];
     size_t len;
     int err_was, err_mem; /* standard error while it is taken; -1 = left alone */
     struct sigaction was[FATAL];
     bool installed;
-} rescue = {.err_was = -1, .err_mem = -1};
+} rescue = {.flags = -1, .err_was = -1, .err_mem = -1};
 
 /* The sanitizers end the program without exit(); weak, because it is there only in their builds. */
 /* NOLINTNEXTLINE(readability-identifier-naming) */
@@ -114,6 +115,14 @@ set_modes(int fd, const struct termios *modes)
     sigprocmask(SIG_SETMASK, &was, NULL);
 }
 
+/* Only of a shared file: our own has had O_NONBLOCK from the start. Safe in a signal handler. */
+static void
+set_flags(int fd, int more)
+{
+    if (rescue.flags >= 0)
+        (void)fcntl(fd, F_SETFL, rescue.flags | more);
+}
+
 /* Writes all or gives up: a terminal that takes nothing gets its waiting output thrown away once.
  */
 static void
@@ -145,6 +154,7 @@ rescue_now(void)
     rescue.taken = 0;
     write_all(rescue.fd, rescue.bytes, rescue.len);
     set_modes(rescue.fd, &rescue.modes);
+    set_flags(rescue.fd, 0);
     speak();
     errno = was;
 }
@@ -215,16 +225,39 @@ raw_modes(struct termios m)
     return m;
 }
 
+/* A standard file that is a terminal and can be read and written, not opened again: its flags are
+ * then those of the shell, too, and are put back with the modes. */
+static int
+share_standard(void)
+{
+    static const int files[] = {STDOUT_FILENO, STDIN_FILENO, STDERR_FILENO};
+
+    for (int i = 0; i < 3; i++) {
+        int flags = fcntl(files[i], F_GETFL);
+        if (flags < 0 || (flags & O_ACCMODE) != O_RDWR || !isatty(files[i]))
+            continue;
+        rescue.flags = flags;
+        return fcntl(files[i], F_DUPFD_CLOEXEC, 3);
+    }
+    return -1;
+}
+
+/* After su the terminal's name belongs to another user, and "su -c" also starts a session that has
+ * no terminal of its own, so that there is no /dev/tty. */
 static int
 open_again(void)
 {
     char name[256];
     int flags = O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, fd = -1;
 
+    rescue.flags = -1;
     if (ttyname_r(STDOUT_FILENO, name, sizeof name) == 0)
         fd = open(name, flags);
-    if (fd < 0) /* after su the name belongs to somebody else */
+    if (fd < 0)
         fd = open("/dev/tty", flags);
+    int error = errno;
+    if (fd < 0 && (fd = share_standard()) < 0)
+        errno = error;
     return fd;
 }
 
@@ -290,6 +323,7 @@ tty_take(struct tty *t)
 {
     while (in_background(t->fd))
         raise(SIGSTOP); /* until the shell says fg */
+    set_flags(t->fd, O_NONBLOCK);
     if (rescue.taken) {
         set_modes(t->fd, &t->raw);
         return;
@@ -315,6 +349,7 @@ tty_give(struct tty *t, const char *last, size_t len)
     write_all(t->fd, last, len);
     rescue.taken = 0;
     set_modes(t->fd, &rescue.modes);
+    set_flags(t->fd, 0);
     uninstall();
     speak();
 }

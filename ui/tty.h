@@ -13,7 +13,8 @@
 
 struct tty;
 
-/* Opens the terminal of standard output a second time, so that not blocking is our affair only. */
+/* Opens the terminal of standard output a second time, so that not blocking is our affair only.
+ * Where it can't be opened (su -c), the standard file itself is used and its flags are put back. */
 bool tty_open(struct tty **out, struct err *e) __attribute__((warn_unused_result));
 void tty_close(struct tty *t); /* gives it back first */
 int tty_fd(const struct tty *t);

@@ -5,6 +5,7 @@
  */
 #include "tests/harness.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -181,6 +182,36 @@ test_keys(void **state)
     vt_want(&vt, "Esc [a␛[Ab]");
     vt_keys(&vt, "q");
     vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
+/* As after `su postgres -c queuetop`: the terminal belongs to another user, and the session has
+ * none, so that neither its name nor /dev/tty can be opened. Root gives up the right to open it. */
+static void
+test_only_standard_files(void **state)
+{
+    static const char script[] =
+        "chmod 000 \"$(tty)\"; test $(id -u) -ne 0 || drop='setpriv "
+        "--bounding-set=-dac_override,-dac_read_search'; exec $drop setsid -w sh -c 'if true "
+        "2>/dev/null </dev/tty; then echo has a terminal; else exec \"$0\" run; fi' \"$0\"";
+    char self[4096];
+    const char *argv[] = {"sh", "-c", script, self, NULL};
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct vt vt;
+
+    (void)state;
+    assert_true(n > 0);
+    self[n] = 0;
+    vt_spawn(&vt, 10, 40, argv, NULL);
+    vt_want(&vt, "size 40x10");
+    assert_true(fcntl(vt.slave, F_GETFL) & O_NONBLOCK);
+    vt_keys(&vt, "j up");
+    vt_want(&vt, "keys j Up");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "keys j Up L"); /* given back and taken again */
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    assert_false(fcntl(vt.slave, F_GETFL) & O_NONBLOCK);
     vt_done(&vt);
 }
 
@@ -383,11 +414,17 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),           cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_little_output),
-        cmocka_unit_test(test_leave_and_enter), cmocka_unit_test(test_dies),
-        cmocka_unit_test(test_killed),          cmocka_unit_test(test_stops_and_goes_on),
-        cmocka_unit_test(test_warning_is_kept), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_only_standard_files),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_little_output),
+        cmocka_unit_test(test_leave_and_enter),
+        cmocka_unit_test(test_dies),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_stops_and_goes_on),
+        cmocka_unit_test(test_warning_is_kept),
+        cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_themes),
     };
 
