@@ -175,7 +175,7 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 
 # --- installing ------------------------------------------------------------------------------------
 APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev postgresql
-APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl
+APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))

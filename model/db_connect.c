@@ -320,11 +320,42 @@ connect_start(struct db *db)
     db_set_timer(db, clock_ms() + a->timeout_ms);
 }
 
+/* A database in SQL_ASCII holds any bytes, and to a session in UTF-8 the server refuses each row
+ * with a byte that is not: one pushed job would stop every list and every worker. There the session
+ * takes bytes as they are; what is no UTF-8 becomes U+FFFD where it is shown (text.h). All other
+ * encodings are converted by the server. */
+static bool
+changes_encoding(struct db *db)
+{
+    const char *of_server = PQparameterStatus(db->conn, "server_encoding");
+    bool holds_any = of_server && strcmp(of_server, "SQL_ASCII") == 0;
+    bool is_utf8 = !of_server || strcmp(of_server, "UTF8") == 0;
+
+    if (db->is_raw ? holds_any || is_utf8 : !holds_any)
+        return false;
+    db->is_raw = holds_any;
+    return true;
+}
+
+/* The same addresses again. */
+static void
+reopen(struct db *db)
+{
+    loop_rewatch(db->loop, db->watch, -1, 0);
+    PQfinish(db->conn);
+    db->conn = NULL;
+    open_targets(db);
+}
+
 static void
 is_up(struct db *db)
 {
     struct err e;
 
+    if (changes_encoding(db)) {
+        reopen(db);
+        return;
+    }
     PQsetErrorVerbosity(db->conn, PQERRORS_DEFAULT);
     where_set_host(db, PQhost(db->conn) ? PQhost(db->conn) : "", PQport(db->conn));
     where_set(&db->name, PQdb(db->conn));
@@ -396,8 +427,5 @@ connect_timeout(struct db *db)
     free(a->targets[at].port);
     memmove(a->targets + at, a->targets + at + 1,
             (size_t)(--a->ntargets - at) * sizeof *a->targets);
-    loop_rewatch(db->loop, db->watch, -1, 0);
-    PQfinish(db->conn);
-    db->conn = NULL;
-    open_targets(db);
+    reopen(db);
 }

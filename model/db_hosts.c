@@ -41,7 +41,7 @@ keywords_base(const struct db *db, struct keywords *k)
         keywords_add(k, db->keywords[i].name, db->keywords[i].value);
     keywords_add(k, "password", db->password);
     keywords_add(k, "application_name", db->app_name);
-    keywords_add(k, "client_encoding", "UTF8");
+    keywords_add(k, "client_encoding", db->is_raw ? "SQL_ASCII" : "UTF8");
 }
 
 /* --- which hosts --- */

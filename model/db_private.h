@@ -105,6 +105,7 @@ struct db {
     bool is_locked;                /* the last server took no changes (db_writable.c) */
     bool has_others;               /* the attempt that let us in had more than one address */
     char *attrs;                   /* target_session_attrs as configured */
+    bool is_raw;                   /* the texts come as they are stored (db_connect.c) */
     struct err last_err;
     struct err fatal; /* what the server said as it hung up */
     int tries;

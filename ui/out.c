@@ -328,10 +328,13 @@ add_csv(struct buf *b, const char *s, size_t len)
         quoted |= strchr(",\"\r\n", s[i]) != NULL;
     if (quoted)
         buf_str(b, "\"");
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0, n; i < len; i += n) {
+        uint32_t cp;
+        int valid = utf8_decode(s + i, len - i, &cp);
+        n = valid > 0 ? (size_t)valid : 1;
         if (s[i] == '"')
             buf_str(b, "\"");
-        buf_add(b, s + i, 1);
+        buf_add(b, valid > 0 ? s + i : "\uFFFD", valid > 0 ? n : 3);
     }
     if (quoted)
         buf_str(b, "\"");

@@ -64,9 +64,10 @@ says(const char *data, ssize_t n, const char *word)
 
 /* Passes bytes between the two; *is_due is cleared when the answer of the word was swallowed. */
 static void
-serve(int client, int server, const char *word, bool *is_due)
+serve(int client, int server, const char *word, bool *is_due, relay_change *change)
 {
     static char data[CHUNK];
+    static struct buf changed;
     bool is_swallowing = false;
     struct pollfd p[2] = {
         {.fd = client, .events = POLLIN},
@@ -88,6 +89,11 @@ serve(int client, int server, const char *word, bool *is_due)
                     *is_due = false;
                     return;
                 }
+            } else if (i == 1 && n > 0 && change) {
+                buf_clear(&changed);
+                change(&changed, data, (size_t)n);
+                if (!pass_on(client, changed.data, (ssize_t)changed.len))
+                    return;
             } else if (n > 0 && !pass_on(p[1 - i].fd, data, n))
                 return;
         }
@@ -95,7 +101,7 @@ serve(int client, int server, const char *word, bool *is_due)
 }
 
 static _Noreturn void
-relay(int listener, const char *target, const char *word, bool *is_due)
+relay(int listener, const char *target, const char *word, bool *is_due, relay_change *change)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
@@ -107,15 +113,15 @@ relay(int listener, const char *target, const char *word, bool *is_due)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             int server = unix_socket(target, false);
             if (server >= 0)
-                serve(client, server, word, is_due);
+                serve(client, server, word, is_due, change);
             _exit(0);
         }
         close(client);
     }
 }
 
-void
-relay_start(struct relay *r, const char *word)
+static void
+start(struct relay *r, const char *word, relay_change *change)
 {
     snprintf(r->dir, sizeof r->dir, "%s/proxy", getenv("TMPDIR"));
     assert_int_equal(mkdir(r->dir, 0700), 0);
@@ -128,10 +134,22 @@ relay_start(struct relay *r, const char *word)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), word, is_due);
+        relay(listener, pg_host(), word, is_due, change);
     }
     munmap(is_due, sizeof *is_due);
     close(listener);
+}
+
+void
+relay_start(struct relay *r, const char *word)
+{
+    start(r, word, NULL);
+}
+
+void
+relay_start_changing(struct relay *r, relay_change *change)
+{
+    start(r, NULL, change);
 }
 
 void

@@ -8,6 +8,8 @@
 
 #include <sys/types.h>
 
+#include "model/mem.h"
+
 struct relay {
     char dir[200]; /* for host= */
     pid_t pid;
@@ -16,6 +18,10 @@ struct relay {
 /* word: once a statement with it has been carried out, the connection breaks in front of the
  * answer, once. "a!b": with a and without b. NULL = never. */
 void relay_start(struct relay *r, const char *word);
+/* Everything that the server says to a connection goes through `change`, in the process of that
+ * connection: it appends to out what the program hears instead. */
+typedef void relay_change(struct buf *out, const char *data, size_t n);
+void relay_start_changing(struct relay *r, relay_change *change);
 void relay_stop(struct relay *r);
 /* What is connected now hears nothing any more, and no end either; new connections go through. */
 void relay_silence(const struct relay *r);
