@@ -49,12 +49,12 @@ alter table queue alter id set default
     ('0' || to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint << 16 | 28672 | (random() * 4095)::bigint)
          || to_hex((random() * 4503599627370495)::bigint # (pg_backend_pid()::bigint << 40) & 4611686018427387903 | -9223372036854775808))::uuid;
 create unique index if not exists queue_ready on queue (queue, priority, seq) where state = 'ready';
-create index if not exists queue_due on queue (run_after) where state in ('scheduled', 'retry');
+create index if not exists queue_due on queue (run_after, seq) where state in ('scheduled', 'retry');
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
 create index if not exists queue_failed on queue (queue, error_key, changed) where state = 'failed';
 create index if not exists queue_failed_at on queue (changed, id) where state = 'failed';
 create index if not exists queue_keyed on queue (state, queue, concurrency_key, priority, seq) where concurrency_key is not null;
-create index if not exists queue_expires on queue (expires_at) where expires_at is not null and state <> 'failed';
+create index if not exists queue_expires on queue (expires_at, seq) where expires_at is not null and state <> 'failed';
 create unique index if not exists queue_unique on queue (queue, unique_key) where unique_key is not null and state <> 'failed';
 alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);

@@ -56,7 +56,7 @@ create table if not exists fold (
 );
 comment on table fold is 'One sum of the deltas: counter rows of the same number';
 comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
-comment on column fold.swept is 'Up to which tick, cursor, mark and minute the sweep after it has deleted: the next starts there';
+comment on column fold.swept is 'Up to which tick, cursor, mark, minute and fold the sweep after it has deleted: the next starts there';
 comment on column fold.ms is 'How long summing took where that was more than 25 ms: the next comes after 20 times as long, half a second at least';
 comment on column fold.rolled is 'Its deltas, those since the kept fold before it, stand in minute';
 comment on column fold.keep is 'One each 10 s is kept for 10 minutes (rates); these also sum the groups of errors';
@@ -102,13 +102,15 @@ create table if not exists tick (
     rate     real not null default 0,
     hasty    boolean not null default false,
     after    timestamptz not null,
+    after_seq bigint not null default 0,
     mark_at  timestamptz not null,
     day_at   timestamptz not null,
     waiting  text[] not null default '{}',
     place    text,
     again    boolean not null default false,
     settled  text,
-    patrol   text not null default ''
+    patrol   text not null default '',
+    slots    int
 );
 comment on table tick is 'Scheduler steps that did something; the newest row counts';
 comment on column tick.snapshot is 'The deltas that steps have seen so far';
@@ -127,7 +129,9 @@ comment on column tick.place is 'More queues than that may have uncut jobs: all 
 comment on column tick.again is 'A queue was left with uncut jobs that waiting had no room for: the names are passed once more';
 comment on column tick.settled is 'After a take-over: every queue is looked at from its first job on, and these are done, up to this name; NULL = all';
 comment on column tick.patrol is 'Once a second the next hundred queues are looked at, whatever the lists say: up to this name';
-comment on column tick.after is 'Waiting jobs due until this time have been promoted';
+comment on column tick.slots is 'The most slots that a living node has, a second old at most: a cut does not read the nodes, whose heartbeats leave '
+    'dead rows. NULL = none says so';
+comment on column tick.after is 'Waiting jobs due until this time have been promoted, those due at this very time up to the number after_seq';
 
 create table if not exists cursor (
     n     bigint generated always as identity,

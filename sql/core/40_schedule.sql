@@ -70,15 +70,33 @@ language sql set search_path from current as $$
 $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
-create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out queues text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+-- No sort: so the only plan is the one that begins where it is told to in queue_due. Before that lie all jobs that were
+-- promoted, dead for as long as somebody holds a snapshot.
+create or replace function next_due(after timestamptz, after_seq bigint, lowest timestamptz) returns timestamptz
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+    since     timestamptz := least($1, $3);
+    since_seq bigint := case when $3 <= $1 then 0 else $2 end;
+begin
+    return (select q.run_after from queue q where q.state in ('scheduled', 'retry') and (q.run_after, q.seq) > (since, since_seq)
+            order by q.run_after, q.seq limit 1);
+end $$;
+comment on function next_due(timestamptz, bigint, timestamptz) is 'The time of the first waiting job after this time and number (tick.after), or '
+    'from lowest on, where that is earlier (NULL: it is not); NULL = none waits';
+
+create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out upto_seq bigint, out queues text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+declare
+    since     timestamptz := least(t.after, $2);
+    since_seq bigint := case when $2 <= t.after then 0 else t.after_seq end;
 begin
     with c as materialized (
-        select id, run_after from queue
-        where state in ('scheduled', 'retry') and run_after >= least(t.after, lowest) and run_after <= now()
-        order by run_after limit 1000
+        select id, run_after, seq from queue
+        where state in ('scheduled', 'retry') and (run_after, seq) > (since, since_seq) and run_after <= now()
+        order by run_after, seq limit 1000
     ), l as materialized (
         select q.id, q.queue, q.priority, q.state from queue q
         where q.id = any(array(select id from c)) and q.state in ('scheduled', 'retry') and q.run_after <= now()
@@ -94,10 +112,15 @@ begin
         select queue, priority, count(*) filter (where becomes = 'ready'), count(*) filter (where becomes = 'blocked'), -count(*) filter (where state = 'scheduled'),
                -count(*) filter (where state = 'retry')
         from u group by queue, priority)
-    select (select count(*) from u),
-           coalesce((select min(run_after) from c where not exists (select from l where l.id = c.id)), -- locked by others
-                    case when (select count(*) from c) = 1000 then (select max(run_after) from c) else now() end),
-           (select array_agg(distinct queue) from u)
-    into promote.n, promote.upto, promote.queues;
+    select (select count(*) from u), coalesce(e.run_after, now()), coalesce(e.seq, 9223372036854775807), (select array_agg(distinct queue) from u)
+    into promote.n, promote.upto, promote.upto_seq, promote.queues
+    from (select) o left join (
+        select z.run_after, z.seq from (
+            (select c.run_after, c.seq - 1 as seq from c where not exists (select from l where l.id = c.id) -- locked by others
+             order by c.run_after, c.seq limit 1)
+            union all
+            (select c.run_after, c.seq from c where (select count(*) from c) = 1000 order by c.run_after desc, c.seq desc limit 1)) z
+        order by z.run_after, z.seq limit 1) e on true;
 end $$;
-comment on function promote(tick, timestamptz) is 'Makes due jobs ready (those with a concurrency key: blocked), in the order of their time; upto = everything due before has been promoted';
+comment on function promote(tick, timestamptz) is 'Makes due jobs ready (those with a concurrency key: blocked), in the order of their time, a thousand a call; '
+    'upto, upto_seq = everything due before has been promoted, and of what is due at that time up to this number';

@@ -175,8 +175,9 @@ begin
             select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
             cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
             where lq.free > 0 and c.chunk is null) end as unit
-        from (select max(slots) as n, not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven
-              from node where heartbeat > now() - (select value::interval from setting where name = 'node_dead')) z
+        from (select coalesce(t.slots, (select max(slots) from node
+                                        where heartbeat > now() - (select value::interval from setting where name = 'node_dead'))) as n,
+                     not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven) z
     ), q as materialized ( -- queues that may be cut, and how much of each
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need,
                queue = any(late_queues) or high <> seq and exists (select from unnest(seq, high) v (a, b) where b > a) as hard
@@ -280,8 +281,8 @@ begin
             select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
             cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
             where lq.free > 0 and c.chunk is null) end as unit
-        from (select max(slots) as n, not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven
-              from node where heartbeat > now() - setting_interval('node_dead')) z
+        from (select coalesce(t.slots, (select max(slots) from node where heartbeat > now() - setting_interval('node_dead'))) as n,
+                     not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven) z
     ), q as materialized ( -- queues that may be cut, and how much of each
         select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need
         from (

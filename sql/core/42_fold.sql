@@ -166,20 +166,20 @@ begin
     end if;
     delete from counter where fold > f.fold and fold < made;
     delete from fold where fold > f.fold and fold < made;
-    for c in delete from fold where keep and at < now() - interval '10 min' and fold < f.fold returning fold loop
+    lo := f.swept;
+    for c in delete from fold where keep and at < now() - interval '10 min' and fold >= coalesce(lo[5], 0) and fold < f.fold returning fold loop
         delete from counter where fold = c;
     end loop;
-    lo := f.swept;
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
-                extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint];
+                extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint,
+                (select x.fold from fold x where x.fold >= coalesce(lo[5], 0) order by x.fold limit 1)];
     delete from tick where tick >= lo[1] and tick < hi[1];
     delete from mark where n >= lo[3] and n < hi[3];
-    delete from cursor c using (
+    delete from cursor c where c.n + 0 = any(array( -- not a join, which might look through the dead for each
         select o.n from (select queue, max(n) as n from cursor where n + 0 > lo[2] and n + 0 <= hi[2] group by queue) w
         cross join lateral (select n from cursor o where o.queue = w.queue and o.n < w.n and o.n > lo[2]
                             union all
-                            (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)) o) z
-    where c.n + 0 = z.n;
+                            (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)) o));
     update fold set swept = hi where fold = made;
     delete from node where heartbeat < now() - setting_interval('node_keep')
         and not exists (select from live where live.lock_key = node.lock_key);

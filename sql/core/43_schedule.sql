@@ -270,6 +270,7 @@ begin
     new.want := least(20000, greatest(new.want * 4 / 5, -- however many slots the table holds: 20000 as in pace()
         coalesce((select 2 * sum(greatest(1, least(1000, n.slots))) from node n where n.heartbeat > living), 20)));
     new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
+    new.slots := (select max(n.slots) from node n where n.heartbeat > living);
 end $$;
 comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
 
@@ -410,10 +411,10 @@ create or replace function step_end(snapshot pg_snapshot, new tick) returns void
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at, limited_at, cron_at,
-                      waiting, place, again, settled, patrol)
-    values ($1, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after, new.mark_at,
-            new.day_at, new.limited_at, new.cron_at, new.waiting, new.place, new.again, new.settled, new.patrol);
+    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at, day_at, limited_at,
+                      cron_at, waiting, place, again, settled, patrol, slots)
+    values ($1, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after, new.after_seq,
+            new.mark_at, new.day_at, new.limited_at, new.cron_at, new.waiting, new.place, new.again, new.settled, new.patrol, new.slots);
 end $$;
 comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the next step goes on from';
 
@@ -424,7 +425,8 @@ comment on function step_again(timestamptz) is 'For schedule(): ms until then, f
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -462,6 +464,7 @@ begin
     -- what is new
     select * into d from read_deltas(t);
     new.cron_at := cron;
+    new.after_seq := case when d.lowest <= t.after then 0 else t.after_seq end;
     new.after := least(t.after, d.lowest); -- it may be due only later, and t.after ahead of it: of a clock that was set back
     which := d.woken || d.late_queues || d.new_queues;
     write := d.n > 0 or held = 'taken' or new.day_at <> t.day_at;
@@ -475,12 +478,12 @@ begin
         write := true;
     end if;
     -- what is due
-    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, d.lowest)
-    order by run_after limit 1;
+    due := next_due(t.after, t.after_seq, d.lowest);
     if due <= now() then
         select * into p from promote(t, d.lowest);
         promoted := p.n;
         new.after := p.upto;
+        new.after_seq := p.upto_seq;
         which := which || p.queues;
         write := true;
     end if;

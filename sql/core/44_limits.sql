@@ -37,13 +37,19 @@ create table if not exists lane (
     key       text collate "C" not null,
     laps      int not null,
     due       timestamptz not null,
-    expire_at timestamptz not null
+    expire_at timestamptz not null,
+    expired_to  timestamptz not null default '-infinity',
+    expired_seq bigint not null default 0,
+    expire_all  timestamptz not null default '-infinity'
 );
 alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
 comment on column lane.laps is 'How often it has still to pass the last key: 0 = nothing has changed since all were looked at';
 comment on column lane.due is 'Blocked jobs are not looked for before: looking takes a tenth of the time, or pauses 200 ms between';
 comment on column lane.expire_at is 'Jobs whose time is over are not looked for before';
+comment on column lane.expired_to is 'Those whose time was over before are gone, those of this very time up to the number expired_seq: dead as long as somebody '
+    'holds a snapshot, and not looked at';
+comment on column lane.expire_all is 'When to look at all again: some came to be seen later, as a transaction took long, or were pushed when their time was over';
 insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
 create or replace function bucket_levels(t tick, only_queues text[])
@@ -360,23 +366,43 @@ begin
 end $$;
 comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, from where the last step ended';
 
-create or replace function expire(most int, out n int, out queues text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+create or replace function next_expired(since timestamptz, since_seq bigint) returns boolean
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
+begin
+    return exists (select from queue q where (q.expires_at, q.seq) > ($1, $2) and q.expires_at <= now() and q.state <> 'failed'
+                   order by q.expires_at, q.seq limit 1);
+end $$;
+comment on function next_expired(timestamptz, bigint) is 'Whether a job after this time and number has expired, running ones too';
+
+create or replace function expire(since timestamptz, since_seq bigint, most int, out n int, out queues text[], out upto timestamptz, out upto_seq bigint)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    seen   record;
+    first  record; -- of those that stay
     ids    uuid[];
     leases bigint[]; -- free ones, locked: whom a claim is just taking is not waited for
     g      record;
 begin
     with r as materialized (
         select unnest(w.seqs) as seq from live w where w.lock_key is not null
+    ), e as materialized (
+        select q.id, q.expires_at, q.seq, q.state = 'ready' and q.seq in (select r.seq from r) as runs from queue q
+        where (q.expires_at, q.seq) > ($1, $2) and q.expires_at <= now() and q.state <> 'failed'
+        order by q.expires_at, q.seq limit most + (select count(*) from r)
+    ), z as (
+        select e.*, count(*) filter (where not e.runs) over (order by e.expires_at, e.seq) as rank from e
     )
-    select array_agg(z.id) into ids from (
-        select q.id from queue q
-        where q.expires_at <= now() and q.state <> 'failed' and not (q.state = 'ready' and q.seq in (select r.seq from r))
-        order by q.expires_at limit most) z;
-    n := 0;
+    select array_agg(z.id order by z.expires_at, z.seq) as ids, array_agg(z.expires_at order by z.expires_at, z.seq) as times,
+           array_agg(z.seq order by z.expires_at, z.seq) as seqs, array_agg(z.id order by z.expires_at, z.seq) filter (where not z.runs) as waits
+    into seen from z where z.rank <= most;
+    ids := seen.waits;
+    n := 0; upto := now(); upto_seq := 9223372036854775807;
     if ids is null then
+        upto := coalesce(seen.times[1], upto);
+        upto_seq := coalesce(seen.seqs[1] - 1, upto_seq);
         return;
     end if;
     select coalesce(array_agg(z.lease), '{}') into leases from (
@@ -416,15 +442,57 @@ begin
         select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
                -count(*) filter (where state = 'retry'), -count(*) filter (where state = 'blocked'), count(*)
         from gone group by 1, 2)
-    select count(*)::int as n, array_agg(distinct queue) as queues, array_agg(seq) filter (where lease is not null) as cut into g from gone;
+    select count(*)::int as n, array_agg(distinct queue) as queues, array_agg(seq) filter (where lease is not null) as cut, array_agg(id) as ids
+    into g from gone;
     n := g.n;
+    select v.at, v.seq - 1 as seq into first from unnest(seen.ids, seen.times, seen.seqs) v (id, at, seq)
+    where v.id <> all(coalesce(g.ids, '{}')) order by v.at, v.seq limit 1;
+    if first.at is not null then
+        upto := first.at;
+        upto_seq := first.seq;
+    elsif cardinality(ids) = most then
+        upto := seen.times[cardinality(seen.times)];
+        upto_seq := seen.seqs[cardinality(seen.seqs)];
+    end if;
     queues := g.queues;
     if g.cut is not null then
         perform bucket_forget(q, g.cut) from unnest(queues) q;
     end if;
 end $$;
-comment on function expire(int) is 'Jobs whose time is over (expires_at) go to history as cancelled, with the error "expired": all that wait, also '
-    'in free leases; what runs is left alone, what failed stays';
+comment on function expire(timestamptz, bigint, int) is 'Jobs whose time is over (expires_at) go to history as cancelled, with the error "expired": '
+    'those after this time and number that wait, also in free leases, up to most; what runs is left alone, what failed stays. upto, upto_seq: none is left before';
+
+create or replace function tend_expired(inout place lane, began timestamptz, out n int, out queues text[])
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    whole boolean := place.expire_at = '-infinity' or place.expire_all <= began;
+    since timestamptz := case when whole then '-infinity' else place.expired_to end;
+    seq   bigint := case when whole then 0 else place.expired_seq end;
+    over  boolean := next_expired(since, seq);
+    e     record;
+    took  interval;
+begin
+    n := 0;
+    select 0 as n, null::text[] as queues, now() as upto, 9223372036854775807 as upto_seq into e;
+    if over then
+        select * into e from expire(since, seq, 1000);
+        n := e.n;
+        queues := e.queues;
+    end if;
+    took := clock_timestamp() - began;
+    if over or took > interval '3 ms' then -- it took its time without finding any: the dead lay there
+        place.expired_to := e.upto;
+        place.expired_seq := e.upto_seq;
+        place.expire_at := began + greatest(10 * took, case when n < 1000 then interval '1 s' end);
+        place.expire_all := case when whole then began + 1000 * took else place.expire_all end;
+    end if;
+    if n > 0 then
+        place.laps := 2; -- an expired job frees its key
+    end if;
+end $$;
+comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires what is over, each second from where the last look ended and, for '
+    'a thousandth of the time, from the first job on';
 
 create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[], out wait_ms int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -442,11 +510,11 @@ begin
     if news then
         place.laps := 2;
     end if;
-    if place.expire_at <= began and exists (select from queue q where q.expires_at <= now() and q.state <> 'failed') then
-        select e.n, e.queues into expired, queues from expire(1000) e;
-        took := clock_timestamp() - began;
-        place.expire_at := began + greatest(10 * took, case when expired < 1000 then interval '1 s' end);
-        place.laps := 2; -- an expired job frees its key
+    if place.expire_at <= began then
+        select * into u from tend_expired(place, began);
+        place := u.place;
+        expired := u.n;
+        queues := u.queues;
     end if;
     began := clock_timestamp();
     if place.laps > 0 and place.due <= began then
@@ -465,7 +533,8 @@ begin
     end if;
     if place is distinct from last then
         delete from lane where n = last.n;
-        insert into lane (queue, key, laps, due, expire_at) values (place.queue, place.key, place.laps, place.due, place.expire_at);
+        insert into lane (queue, key, laps, due, expire_at, expired_to, expired_seq, expire_all)
+        values (place.queue, place.key, place.laps, place.due, place.expire_at, place.expired_to, place.expired_seq, place.expire_all);
     end if;
     wait_ms := 1 + 1000 * extract(epoch from least(case when place.laps > 0 then greatest(place.due, began) end,
         case when expired >= 1000 then place.expire_at end, now() + interval '1 min') - clock_timestamp());

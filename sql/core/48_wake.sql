@@ -100,8 +100,7 @@ begin
            array_agg(j.queue) as q, array_agg(j.priority) as p, array_agg(j.seq) as s, array_agg(j.lease_timeout) as l,
            array_agg(j.lease_timeout is not null or j.run_timeout is not null) as own
     from j into r;
-    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= least(t.after, r.after)
-    order by run_after limit 1;
+    due := next_due(t.after, t.after_seq, r.after);
     if r.odd or due <= now() or cardinality(r.s) > n then
         state := 'step';
         return;
@@ -133,10 +132,10 @@ begin
         from (select distinct queue from v) q
         cross join lateral (select * from cursor c where c.queue = q.queue order by c.n desc limit 1) c
     ), ticked as (
-        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, mark_at, day_at,
-                          limited_at, cron_at, waiting, place, again, settled, patrol)
-        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, least(t.after, r.after), t.mark_at, t.day_at,
-                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol)
+        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at, day_at,
+                          limited_at, cron_at, waiting, place, again, settled, patrol, slots)
+        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, least(t.after, r.after), case when r.after <= t.after then 0 else t.after_seq end, t.mark_at, t.day_at,
+                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol, t.slots)
     )
     select array_agg(lease) from w into leases;
     state := case when leases is null then 'nothing' else 'taken' end;
@@ -145,7 +144,8 @@ comment on function take_new(tick, text, int, interval, text[], boolean) is 'The
     'claims them at once. step = not that simple, the whole step must be made. Under the scheduler lock';
 
 create or replace function is_new() returns boolean
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 declare
     t tick;
@@ -166,7 +166,7 @@ declare
     t tick;
 begin
     select * into t from tick order by tick desc limit 1;
-    select run_after into due from queue where state in ('scheduled', 'retry') and run_after >= t.after order by run_after limit 1;
+    due := next_due(t.after, t.after_seq, null);
     nothing := (due <= now()) is not true and not t.more and not is_new()
                and not exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
                                and (glance.queues is null or w.queue = any(glance.queues)));
@@ -196,7 +196,7 @@ begin
         state := 'nothing';
     elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
         state := 'alone'; -- claim() makes the step of the scheduler that is not there
-        select min(q.run_after) into due from queue q where q.state in ('scheduled', 'retry');
+        due := next_due('-infinity', 0, null);
     elsif none then
         state := 'nothing';
         due := soon;
@@ -254,7 +254,8 @@ create or replace function claim_or_wait(node text, n int, timeout interval defa
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
     cursor bigint, slot int, wait_ms int)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -347,7 +348,8 @@ comment on function is_late() is 'Somebody waits to be woken by a push, and yet 
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
     listening boolean default false)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean, late boolean)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);

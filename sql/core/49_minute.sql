@@ -121,7 +121,8 @@ comment on function trim_minutes(timestamptz, int) is 'Deletes minutes that are 
 create or replace function minutes(queues text[] default null, since timestamptz default now() - interval '1 hour', upto timestamptz default now())
 returns table (queue text, minute timestamptz, pushed bigint, completed bigint, fails bigint, retried bigint, cancelled bigint, lost bigint,
     wait_ms bigint, run_ms bigint, wait_max int, run_max int)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select m.queue, m.minute, m.pushed, m.completed, m.fails, m.retried, m.cancelled, m.lost, m.wait_ms, m.run_ms, m.wait_max, m.run_max
     from minute m
     where m.minute >= date_trunc('minute', since) and m.minute < upto and (queues is null or m.queue = any(queues))
@@ -132,7 +133,8 @@ comment on function minutes(text[], timestamptz, timestamptz) is 'What happened 
 create or replace function percentiles(queues text[] default null, since timestamptz default now() - interval '1 hour', upto timestamptz default now())
 returns table (queue text, completed bigint, wait_p50 float8, wait_p90 float8, wait_p99 float8, wait_max int,
     run_p50 float8, run_p90 float8, run_p99 float8, run_max int)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     with m as materialized (
         select * from minute m
         where m.minute >= date_trunc('minute', since) and m.minute < upto and (queues is null or m.queue = any(queues))

@@ -128,7 +128,8 @@ comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues j
 create or replace function requeue(action uuid, batch int, ids uuid[], reset boolean default false, reason text default null,
     spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -175,7 +176,8 @@ create or replace function requeue_preview(ids uuid[] default null, queue text d
     kind text default null, error text default null, before timestamptz default null, reset boolean default false,
     spread interval default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_sort = off set jit = off
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
@@ -242,7 +244,8 @@ create or replace function requeue_where(action uuid, batch int, queue text, sta
     error text default null, before timestamptz default null, "limit" int default 1000, after text default null,
     expected bigint default null, reset boolean default false, reason text default null, spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     states text[] := coalesce($4, '{failed}');

@@ -14,7 +14,8 @@ comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL =
 
 create or replace function release_preview(node text, expired_only boolean default true, fail boolean default false, count boolean default true)
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
     select z.state, count(*), z.why from (
         select case when $2 and w.lock_timeout >= now() then null when q.cancel_asked is not null then 'cancelled' when $3 then 'failed'
                     when counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'failed' else 'ready' end as state,
@@ -36,7 +37,8 @@ comment on function release_preview(text, boolean, boolean, boolean) is 'What re
 create or replace function release(action uuid, batch int, node text, expired_only boolean default true, fail boolean default false,
     count boolean default true, force boolean default false, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     alive  text;
@@ -96,7 +98,8 @@ comment on function extend_find(uuid[], text) is 'The leases of a node, or of jo
 
 create or replace function extend_preview(ids uuid[] default null, node text default null, by interval default '5 min')
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
     select case when f.lease is null then null else 'running' end, count(distinct coalesce(f.lease::text, f.job::text)),
            case when f.lease is null then 'in no lease' when f.until >= now() + $3 then 'holds longer already'
                 when f.jobs = 1 then 'lease of 1 job' else format('lease of %s jobs', f.jobs) end
@@ -106,7 +109,8 @@ comment on function extend_preview(uuid[], text, interval) is 'What extend_lease
 
 create or replace function extend_leases(action uuid, batch int, ids uuid[], node text, by interval, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     rows   jsonb;

@@ -42,7 +42,8 @@ $$;
 comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a slip); NULL = it exists';
 
 create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select case when c.paused_at is null and ($2 or slip is null) then 'paused' end, 1::bigint,
            case when c.paused_at is not null then concat('paused already, by ', c.paused_by, ': ' || c.pause_reason)
                 when $2 then slip else slip || '; --create pauses it for when one comes' end
@@ -53,7 +54,8 @@ comment on function pause_preview(text, boolean) is 'What pause would do now; th
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     rows jsonb;
@@ -81,7 +83,8 @@ comment on function pause(uuid, text, text) is 'No job of the queue is handed ou
 
 create or replace function resume(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     was jsonb;
@@ -189,7 +192,8 @@ comment on function unset_queue() is 'The settings of a queue for which nothing 
 
 create or replace function queue_settings(queue text)
 returns table (setting text, value text, standard text, note text)
-language sql stable security definer set search_path from current as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select s.name, s.value, coalesce(r.standard, 'none'),
            r.note || case when s.name = 'paused' and c.paused_at is not null
                           then coalesce(', by ' || c.paused_by || coalesce(': ' || c.pause_reason, ''), '') else '' end
@@ -204,7 +208,8 @@ comment on function queue_settings(text) is 'What is set for a queue, one row a 
 
 create or replace function set_queue_preview(queue text, settings jsonb)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     was  queue_config;
@@ -244,7 +249,8 @@ comment on function set_queue_preview(text, jsonb) is 'What set_queue would chan
 
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     s   jsonb;
@@ -286,7 +292,8 @@ comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
     if act_begin($1, 1, 'drain', null, $2, '{}', $3, null) then

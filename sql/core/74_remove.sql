@@ -75,19 +75,22 @@ comment on function remove_act(uuid, int, text, uuid[], text) is 'remove_jobs as
 
 create or replace function cancel(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'cancel', $3, $4) $$;
 comment on function cancel(uuid, int, uuid[], text) is 'Waiting jobs end as cancelled; running ones are asked to: their workers learn it with the next extend';
 
 create or replace function discard(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'discard', $3, $4) $$;
 comment on function discard(uuid, int, uuid[], text) is 'Failed or waiting jobs go to history as they are, payload and all: undo brings them back';
 
 create or replace function delete_jobs(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_act($1, $2, 'delete', $3, $4) $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Jobs that do not run are gone for good';
 
@@ -119,28 +122,32 @@ comment on function remove_where(uuid, int, text, text, text[], text, text, time
 create or replace function cancel_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'cancel', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function cancel_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'cancel() for all that match, as requeue_where does it';
 
 create or replace function discard_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'discard', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function discard_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'discard() for all that match, as requeue_where does it';
 
 create or replace function delete_where(action uuid, batch int, queue text, states text[], kind text default null, error text default null,
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language sql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as
+language sql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from remove_where($1, $2, 'delete', $3, $4, $5, $6, $7, coalesce($8, 1000), $9, $10, $11) $$;
 comment on function delete_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, text) is 'delete_jobs() for all that match, as requeue_where does it';
 
 create or replace function remove_preview(verb text, ids uuid[] default null, queue text default null, states text[] default null,
     kind text default null, error text default null, before timestamptz default null)
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select * from act_preview($1, $2, $3, $4, $5, $6, $7)
 $$;
 comment on function remove_preview(text, uuid[], text, text[], text, text, timestamptz) is 'What cancel, discard or delete would do now, the state of those that go in why';

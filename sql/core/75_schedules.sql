@@ -95,7 +95,8 @@ comment on function schedule_preview(text, jsonb, text) is 'What schedule_set wo
 
 create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     was schedule;
@@ -123,7 +124,8 @@ comment on function schedule_set(uuid, text, jsonb, text, text) is 'Adds or chan
 
 create or replace function schedule_pause(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     s schedule;
@@ -141,7 +143,8 @@ comment on function schedule_pause(uuid, text, text) is 'No runs from here on; j
 
 create or replace function schedule_resume(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     was schedule;
@@ -166,7 +169,8 @@ comment on function schedule_resume(uuid, text, text) is 'Runs again, from now o
 
 create or replace function schedule_run(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     s schedule;
@@ -188,7 +192,8 @@ comment on function schedule_run(uuid, text, text) is 'Pushes a job of a schedul
 
 create or replace function schedule_remove(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     was schedule;

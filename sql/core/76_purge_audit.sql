@@ -8,7 +8,9 @@ comment on function purge_audit_preview(timestamptz) is 'How many actions purge_
 
 create or replace function purge_audit(action uuid, batch int, before timestamptz, "limit" int default 1000, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     gone bigint;

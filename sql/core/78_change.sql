@@ -77,7 +77,8 @@ comment on function change_where(uuid, int, text, text, text[], text, text, time
 
 create or replace function set_priority(action uuid, batch int, ids uuid[], priority int, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -95,7 +96,8 @@ create or replace function set_priority_where(action uuid, batch int, queue text
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, priority int default null,
     reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -112,7 +114,8 @@ comment on function set_priority_where(uuid, int, text, text[], text, text, time
 
 create or replace function set_time(action uuid, batch int, ids uuid[], at timestamptz default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -130,7 +133,8 @@ create or replace function set_time_where(action uuid, batch int, queue text, st
     before timestamptz default null, "limit" int default 1000, after text default null, expected bigint default null, at timestamptz default null,
     reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -148,7 +152,8 @@ comment on function set_time_where(uuid, int, text, text[], text, text, timestam
 create or replace function change_preview(verb text, ids uuid[] default null, queue text default null, states text[] default null, kind text default null,
     error text default null, before timestamptz default null, wanted int default null, at timestamptz default null)
 returns table (state text, n bigint, why text)
-language sql stable security definer set search_path from current as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select * from act_preview($1, $2, $3, $4, $5, $6, $7, $8, case when $9 > now() then $9 end)
 $$;
 comment on function change_preview(text, uuid[], text, text[], text, text, timestamptz, int, timestamptz) is 'What set_priority or set_time would do now';

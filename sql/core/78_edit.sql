@@ -110,7 +110,8 @@ comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another 
 
 create or replace function edit_job(action uuid, batch int, ids uuid[], version text, payload text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r record;
@@ -127,7 +128,8 @@ comment on function edit_job(uuid, int, uuid[], text, text, text) is 'Another pa
     'a text';
 
 create or replace function edit_preview(ids uuid[], version text, payload text) returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 declare
     l record;
 begin
@@ -202,7 +204,8 @@ comment on function push_by_hand(uuid, text, jsonb, text, text) is 'push() as an
 
 create or replace function push_preview(queue text, settings jsonb default '{}', payload text default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     job  queue := job_by_hand($1, coalesce($2, '{}'), $3);

@@ -156,7 +156,8 @@ $$;
 comment on function undo_schedule(audit) is 'The same for what was done to a schedule';
 
 create or replace function undo_preview(of uuid) returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     a audit := undo_check($1);
@@ -312,7 +313,8 @@ comment on function undo_thing(uuid, audit) is 'Undoes what was done to a queue 
 
 create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     a    audit;

@@ -18,7 +18,8 @@ comment on view new_delta is 'Deltas that the newest fold has not seen';
 create or replace function overview()
 returns table (queue text, scheduled bigint, ready bigint, retry bigint, running bigint, failed bigint, oldest timestamptz, pushed bigint,
     completed bigint, fails bigint, retried bigint, cancelled bigint, lost bigint, run_ms bigint, blocked bigint)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off set jit = off as $$
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set jit = off as $$
 #variable_conflict use_column
 begin
     return query
@@ -51,7 +52,8 @@ comment on function overview() is 'One row a queue: exact counts by state, since
 
 create or replace function rates()
 returns table (queue text, at timestamptz, pushed bigint, completed bigint, fails bigint)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint
     from fold f join counter c using (fold)
     where f.keep and c.error_key is null and f.at > now() - interval '10 min'
@@ -61,7 +63,8 @@ comment on function rates() is 'What had been pushed, completed and failed, each
 
 create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     with f as materialized (
         select * from fold where keep order by fold desc limit 1
     ), s as (

@@ -2,14 +2,16 @@
 -- lost answer left with me, let another scheduler go on.
 
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
-language sql stable security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select coalesce(sum(o.ready), 0)::bigint from overview() o left join queue_config q on q.queue = o.queue
     where (queues is null or o.queue = any(queues)) and q.paused_at is null
 $$;
 comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, exactly; paused queues aside';
 
 create or replace function keep_only(node text, session uuid, leases bigint[]) returns int
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     mine bigint[];
@@ -31,7 +33,8 @@ comment on function keep_only(text, uuid, bigint[]) is 'A worker knows these lea
     'node go back in line, without counting as a try. Says how many jobs';
 
 create or replace function scheduler_stop(holder text) returns boolean
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     last scheduler;

@@ -169,7 +169,8 @@ comment on function check_counts(bigint) is 'Checks the queues that were checked
     'scheduler''s step: only queues of fewer jobs, and only where keep_books() is not called. Milliseconds until it does something again';
 
 create or replace function keep_books() returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     f    fold;

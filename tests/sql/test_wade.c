@@ -125,10 +125,112 @@ a_fold_undoes_no_lease(void **state)
     PQfinish(c);
 }
 
+/* Pages that a statement touches. */
+static int64_t
+pages(PGconn *c, const char *sql)
+{
+    static const char *const kinds[] = {"\"Shared Hit Blocks\": ", "\"Shared Read Blocks\": "};
+    PGresult *res = pg_query(c, "explain (analyze, buffers, format json) %s", sql);
+    int64_t n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(PQgetvalue(res, 0, 0), kinds[i]); /* the first is the whole */
+        assert_non_null(at);
+        n += strtoll(at + strlen(kinds[i]), NULL, 10);
+    }
+    PQclear(res);
+    return n;
+}
+
+/* A step that has nothing to do, twice: what it plans the first time does not count. */
+static int64_t
+idle_step(PGconn *c, const char *before)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        pg_run(c, "%s", before);
+        n = pages(c, "select * from schedule('test')");
+    }
+    return n;
+}
+
+/* n jobs that were there and are gone, as far as the holder lets them. Nothing counts them. */
+static void
+dead_jobs(PGconn *c, int n, const char *columns, const char *values)
+{
+    pg_run(c,
+           "begin; set local session_replication_role = replica;"
+           " insert into queue (queue, payload, %s) select 'q', '{}', %s"
+           " from generate_series(1, %d) i; delete from queue where queue = 'q'; commit",
+           columns, values, n);
+}
+
+/* A thousand jobs are due at one instant, at which many others were: what was promoted is not read
+ * again until a later job is due. */
+static void
+due_at_one_instant(void **state)
+{
+    PGconn *c = core_new("one_instant"), *holder = core_join("one_instant");
+
+    (void)state;
+    core_settle(c);
+    int64_t fresh = idle_step(c, "select 1");
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    dead_jobs(c, 20000, "state, run_after", "'scheduled', '2020-01-01'");
+    pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
+              " '2020-01-01' from generate_series(1, 1000)");
+    expect(c, "1000", "select promoted from schedule('test')");
+    core_settle(c);
+    int64_t held = idle_step(c, "select 1");
+    print_message("an idle step: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    assert_true(held < fresh + 100);
+    pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
+              " '2020-01-01' from generate_series(1, 3)"); /* they come late */
+    expect(c, "3", "select promoted from schedule('test')");
+    core_check(c);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
+/* Jobs with a time to expire were completed long before it, under a snapshot: they are looked
+ * through once, not at each step. What expires, or came with its time over, is found all the same.
+ */
+static void
+expired_long_ago(void **state)
+{
+    PGconn *c = core_new("long_ago"), *holder = core_join("long_ago");
+    static const char again[] = "update lane set expire_at = now(), expire_all = 'infinity'";
+
+    (void)state;
+    core_settle(c);
+    int64_t fresh = idle_step(c, again);
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    dead_jobs(c, 100000, "expires_at", "now() - i * interval '1 ms'");
+    pg_run(c, "update lane set expire_at = '-infinity'; select schedule('test')");
+    int64_t held = idle_step(c, again);
+    print_message("an idle step: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    assert_true(held < fresh + 100);
+    pg_run(c,
+           "insert into queue (queue, payload, expires_at) values ('r', '{\"name\": \"a\"}', now());"
+           " %s; select schedule('test')",
+           again);
+    expect(c, "a cancelled", "select t.finished()");
+    pg_run(c, "insert into queue (queue, payload, expires_at) values ('r', '{\"name\": \"b\"}',"
+              " now() - interval '1 h'); update lane set expire_at = now(), expire_all = now();"
+              " select schedule('test')");
+    expect(c, "a cancelled,b cancelled", "select t.finished()");
+    core_check(c);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(due_at_one_instant),
+        cmocka_unit_test(expired_long_ago),
         cmocka_unit_test(many_fail_in_one_call),
         cmocka_unit_test(many_complete_in_part),
         cmocka_unit_test(a_fold_undoes_no_lease),
