@@ -167,7 +167,8 @@ begin
     delete from counter where fold > f.fold and fold < made;
     delete from fold where fold > f.fold and fold < made;
     lo := f.swept;
-    for c in delete from fold where keep and at < now() - interval '10 min' and fold >= coalesce(lo[5], 0) and fold < f.fold returning fold loop
+    for c in delete from fold where keep and (at < now() - interval '10 min' or at > now() + interval '1 min')
+             and fold >= coalesce(lo[5], 0) and fold < f.fold returning fold loop
         delete from counter where fold = c;
     end loop;
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),

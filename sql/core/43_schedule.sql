@@ -35,8 +35,8 @@ select add_days();
 create or replace function have_day() returns void
 language plpgsql as $$
 begin
-    if (select count(*) from unnest(array['history', 'attempt']) t
-        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC', '_YYYYMMDD'))) is not null) < 2 then
+    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 1) d -- one day more: answers take the clock's time
+        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day', '_YYYYMMDD'))) is not null) < 4 then
         perform from scheduler where term = 0 for update; -- its step makes them, too
         perform add_days();
     end if;

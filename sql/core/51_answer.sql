@@ -1,7 +1,8 @@
 -- The answers of a worker: complete, fail, extend, give_back. Each names lease, version and seq; the lease row is
 -- deleted, updated or locked under exactly these (and the node), so whoever has lost its lease changes nothing:
 -- reading the lease without a lock would be no fence.
--- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong.
+-- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong. Now (till) is the time of
+-- the answer, not now(): its transaction may have begun before the claim.
 
 create or replace function ms(since timestamptz, till timestamptz) returns int
 language sql stable parallel safe as
@@ -13,8 +14,11 @@ returns table (seq bigint, outcome text)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
+declare
+    till timestamptz;
 begin
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
+    till := clock_timestamp();
     return query
     with g as materialized (
         select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
@@ -44,18 +48,18 @@ begin
         delete from queue q using by_seq
         where q.id = any(array(select id from jobs)) and by_seq.seqs[width_bucket(q.seq, by_seq.seqs)] = q.seq
         returning q.*, by_seq.o[width_bucket(q.seq, by_seq.seqs)] as o, by_seq.history[width_bucket(q.seq, by_seq.seqs)] as history,
-            least(now(), greatest($5[by_seq.o[width_bucket(q.seq, by_seq.seqs)]], by_seq.started[width_bucket(q.seq, by_seq.seqs)])) as began
+            least(till, greatest($5[by_seq.o[width_bucket(q.seq, by_seq.seqs)]], by_seq.started[width_bucket(q.seq, by_seq.seqs)])) as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
-        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
                case when history is null then $6[o] end, unique_key, concurrency_key, origin_id, last_action, history is null, error,
                lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
-        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
-        select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
+        insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
+        select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)), array_agg(ms(began, till))
         from j group by queue, priority
     )
     select v.seq, case when done.o[width_bucket(v.first, done.o)] = v.first then 'done'
@@ -76,6 +80,7 @@ declare
     j     record;
     began timestamptz;
     run   int;
+    till  timestamptz;
 begin
     update work_queue w set seqs = array_remove(w.seqs, $4[1])
     where w.lease = $2 and w.version = $3 and w.lock_key = $1 and w.seqs @> $4 and cardinality(w.seqs) > 1
@@ -94,18 +99,19 @@ begin
     if not found then
         return array['gone'];
     end if;
-    began := case when $5 is null then w.started else least(now(), greatest($5[1], w.started)) end;
-    run := ms(began, now());
+    till := clock_timestamp();
+    began := least(till, case when $5 is null then w.started else greatest($5[1], w.started) end);
+    run := ms(began, till);
     if w.history is distinct from 'n' then
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
-        values (j.id, j.created, began, now(), 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind, $1,
+        values (j.id, j.created, began, till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind, $1,
                 case when w.history is null then j.payload end, case when w.history is null then j.body end, j.payload_type,
                 case when w.history is null then $6[1] end, j.unique_key, j.concurrency_key, j.origin_id, j.last_action, w.history is null,
                 j.error, j.lease_timeout, j.run_timeout);
     end if;
-    insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
-    values (w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
+    insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
+    values (till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
     return null;
 end $$;
 comment on function complete_single(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one job: plain statements, as '
@@ -122,6 +128,7 @@ declare
     run  bigint;
     runs int[];
     wait int[];
+    till timestamptz;
 begin
     delete from work_queue w
     where w.lease = $2 and w.version = $3 and w.lock_key = $1 and (w.seqs = $4 or w.seqs <@ $4) and w.scattered is null -- <@ compares each with each
@@ -136,6 +143,8 @@ begin
         end if;
     end if;
     same := w.seqs = $4;
+    till := clock_timestamp();
+    w.started := least(till, w.started);
     with j as (
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
@@ -143,28 +152,28 @@ begin
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
             q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
             case when $5 is null then w.started else
-                least(now(), greatest($5[case when same then width_bucket(q.seq, $4) else array_position($4, q.seq) end], w.started)) end as began
+                least(till, greatest($5[case when same then width_bucket(q.seq, $4) else array_position($4, q.seq) end], w.started)) end as began
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
-        select id, created, began, now(), 'completed', w.priority, tries + 1, max_tries, w.queue, kind, $1,
+        select id, created, began, till, 'completed', w.priority, tries + 1, max_tries, w.queue, kind, $1,
                case when w.history is null then payload end, case when w.history is null then body end, payload_type,
                case when w.history is null and $6 is not null
                     then $6[case when same then width_bucket(seq, $4) else array_position($4, seq) end] end,
                unique_key, concurrency_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
         from j where w.history is distinct from 'n'
     )
-    select array_agg(seq), array_agg(ms(changed, began)), array_agg(ms(began, now())) filter (where $5 is not null),
-           sum(ms(began, now())) filter (where $5 is not null)
+    select array_agg(seq), array_agg(ms(changed, began)), array_agg(ms(began, till)) filter (where $5 is not null),
+           sum(ms(began, till)) filter (where $5 is not null)
     into done, wait, runs, run from j;
     if done is not null then
         if $5 is null then
-            run := ms(w.started, now());
+            run := ms(w.started, till);
             runs := array_fill(run::int, array[cardinality(done)]);
             run := run * cardinality(done);
         end if;
-        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
-        values (w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
+        insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
+        values (till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
         if cardinality(done) = cardinality($4) then
             return null;
         end if;
@@ -190,8 +199,10 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     moved bigint[];
+    till  timestamptz;
 begin
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
+    till := clock_timestamp();
     with g as materialized (
         select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
         from unnest($2, $3, $4, $5, $6) v (lease, version, seq, began, result) group by 1, 2
@@ -203,9 +214,9 @@ begin
             g.seqs as said, g.began, g.results
     ), x as materialized (
         select q.ctid as at, q.seq, w.lease, w.history,
-               case when $5 is null then w.started
-                    else least(now(), greatest(w.began[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end],
-                                               w.started)) end as began,
+               least(till, case when $5 is null then w.started
+                                else greatest(w.began[case when w.same then width_bucket(q.seq, w.said)
+                                                           else array_position(w.said, q.seq) end], w.started) end) as began,
                case when w.history is null and $6 is not null
                     then w.results[case when w.same then width_bucket(q.seq, w.said) else array_position(w.said, q.seq) end] end as result
         from w cross join lateral ranges(w.seqs, w.scattered) r
@@ -218,14 +229,14 @@ begin
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error, lease_timeout, run_timeout)
-        select id, created, began, now(), 'completed', priority, tries + 1, max_tries, queue, kind, $1,
+        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type,
                result, unique_key, concurrency_key, origin_id, last_action,
                history is null, error, lease_timeout, run_timeout
         from j where history is distinct from 'n'
     ), d as (
-        insert into delta (queue, priority, ready, completed, run_ms, waits, runs)
-        select queue, priority, -count(*), count(*), sum(ms(began, now())), array_agg(ms(changed, began)), array_agg(ms(began, now()))
+        insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
+        select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)), array_agg(ms(began, till))
         from j group by queue, priority
     ), m as materialized ( -- those get their lease back
         select x.lease, array_agg(x.seq order by x.seq) as seqs from x
@@ -364,6 +375,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     error_limit int := setting_int('error_limit');
     trace_limit int := setting_int('trace_limit');
+    till        timestamptz;
 begin
     if interval '365 days' < any($8) then
         raise 'a retry comes within 365 days, not in %', (select max(r) from unnest($8) r) using errcode = 'QT007';
@@ -372,6 +384,7 @@ begin
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any($2) and w.lock_key = $1 order by w.lease for update;
+    till := clock_timestamp();
     return query
     with g as materialized (
         select min(o) as o, lease, version, seq from unnest($2, $3, $4) with ordinality v (lease, version, seq, o)
@@ -389,13 +402,13 @@ begin
     ), wu as (
         update work_queue w set seqs = r.seqs from r where w.lease = r.lease and r.seqs <> '{}' and w.seqs <> r.seqs
     ), j as materialized (
-        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history, least(now(), greatest($7[m.o], m.started)) as began,
+        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history, least(till, greatest($7[m.o], m.started)) as began,
                left(coalesce($5[m.o], ''), error_limit) as error, left($6[m.o], trace_limit) as trace,
                case when q.cancel_asked is not null or coalesce($10[m.o], 'failed') = 'cancelled' then 'cancelled'
                     when coalesce($9[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'
                     else 'retry' end as becomes,
                case when $10[m.o] in ('timeout', 'lost', 'cancelled') then $10[m.o] else 'failed' end as kind_of,
-               now() + coalesce($8[m.o], make_interval(secs => (0.8 + 0.4 * random()) * -- in seconds, as an interval would overflow
+               till + coalesce($8[m.o], make_interval(secs => (0.8 + 0.4 * random()) * -- in seconds, as an interval would overflow
                    least(extract(epoch from coalesce(c.backoff_max, interval '1 h'))::float8,
                          extract(epoch from coalesce(c.backoff_base, interval '5 s'))::float8 * power(2, least(q.tries, 40))))) as due
         from m cross join lateral (select q.* from queue q where q.queue = m.queue and q.priority = m.priority and q.state = 'ready'
@@ -409,7 +422,7 @@ begin
         from (select z.*, nextval('job_seq') as new_seq from (select * from j order by was) z) z -- they keep their order
     ), u as (
         update queue q
-        set seq = by_id.seqs[width_bucket(q.id, by_id.ids)], state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = now(),
+        set seq = by_id.seqs[width_bucket(q.id, by_id.ids)], state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = till,
             tries = by_id.tries[width_bucket(q.id, by_id.ids)], error = by_id.errors[width_bucket(q.id, by_id.ids)],
             error_key = error_key(by_id.errors[width_bucket(q.id, by_id.ids)]),
             run_after = case when by_id.becomes[width_bucket(q.id, by_id.ids)] = 'retry' then by_id.due[width_bucket(q.id, by_id.ids)] end
@@ -422,22 +435,22 @@ begin
     ), h as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
                              payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept, lease_timeout, run_timeout)
-        select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, $1,
+        select id, created, began, till, 'cancelled', priority, now_tries, max_tries, queue, kind, $1,
                case when history is null then payload end, case when history is null then body end, payload_type, last_error,
                unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout, run_timeout
         from x where history is distinct from 'n'
     ), a as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
-        select id, now_tries, was, queue, $1, began, now(), case when becomes = 'cancelled' then 'cancelled' else kind_of end, error, trace
+        select id, now_tries, was, queue, $1, began, till, case when becomes = 'cancelled' then 'cancelled' else kind_of end, error, trace
         from j
     ), d as (
-        insert into delta (queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
-        select j.queue, j.priority, null, -count(*), count(*) filter (where becomes = 'retry'), count(*) filter (where becomes = 'failed'),
+        insert into delta (at, queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
+        select till, j.queue, j.priority, null, -count(*), count(*) filter (where becomes = 'retry'), count(*) filter (where becomes = 'failed'),
                count(*) filter (where becomes = 'failed'), count(*) filter (where becomes = 'retry'),
                count(*) filter (where becomes = 'cancelled'), min(due) filter (where becomes = 'retry')
-        from j group by 1, 2
+        from j group by j.queue, j.priority
         union all
-        select queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from u where state = 'failed' group by queue, error_key
+        select till, queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from u where state = 'failed' group by queue, error_key
     )
     select v.seq, case when ended.o[v.at] = v.first then ended.becomes[v.at]
                        when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end,

@@ -56,10 +56,10 @@ language sql stable security definer set search_path from current set enable_seq
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint
     from fold f join counter c using (fold)
-    where f.keep and c.error_key is null and f.at > now() - interval '10 min'
+    where f.keep and c.error_key is null and f.at > now() - interval '10 min' and f.at < now() + interval '1 min'
     group by c.queue, f.at order by f.at, c.queue
 $$;
-comment on function rates() is 'What had been pushed, completed and failed, each 10 s of the last 10 minutes';
+comment on function rates() is 'What had been pushed, completed and failed, each 10 s of the last 10 minutes. A fold ahead of the clock is of one that was set back since: it is left out';
 
 create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)

@@ -231,11 +231,79 @@ a_long_fold_is_a_rare_one(void **state)
     PQfinish(c);
 }
 
+/* A worker's transaction begins, then come the claims, then the answers in it: what they write is
+ * of the time of the answer. Each way of answering: one job, a lease, several leases, parts of
+ * them, failures; with a word on when the job started, and without. */
+static void
+an_answer_is_of_its_own_time(void **state)
+{
+    PGconn *c = core_new("own_time"), *a = core_join("own_time");
+
+    (void)state;
+    pg_run(a, "begin; select now()"); /* the time of all that says now() */
+    pg_run(c, "update queue_config set chunk = 4; insert into queue_config (queue, chunk) values"
+              " ('q', 4); select t.push('q', 'a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,s')");
+    core_settle(c);
+    pg_run(c, "create table t.begun as select clock_timestamp() as at");
+    pg_run(c, "select t.claim('n', 99)");
+    expect(a, "done", "select t.done('n', 'a')");
+    expect(a, "done,done,done", "select t.done('n', 'b,c,d')");
+    expect(a, "done,done", "select t.done('n', 'e,f')");
+    expect(a, "done,done,done,done",
+           "select t.done('n', 'g,h,i,j')"); /* g, h are left of a lease */
+    pg_run(a, "create function t.said(names text) returns text language sql as $$ select"
+              " string_agg(r.outcome, ',') from (select array_agg(lease order by n) l,"
+              " array_agg(version order by n) v, array_agg(seq order by n) s,"
+              " array_agg(clock_timestamp()) t from t.last where name ="
+              " any(string_to_array($1, ','))) h, complete('n', l, v, s, t, null::bytea[]) r $$");
+    expect(a, "done", "select t.said('k')");
+    expect(a, "done,done", "select t.said('l,m')");
+    expect(a, "retry,retry", "select t.fail('n', 'n,o')");
+    expect(a, "done,done", "select t.said('p,s')");
+    pg_run(a, "commit");
+    expect(c, "15 2 t t",
+           "select concat_ws(' ', count(*) filter (where not failed), count(*) filter (where"
+           " failed), bool_and(z.finished >= z.started), bool_and(z.started >= b.at)) from"
+           " (select started, finished, false as failed from history union all"
+           "  select started, ended, true from attempt) z, t.begun b");
+    expect(c, "t t",
+           "select concat_ws(' ', bool_and(d.at >= b.at), bool_and(d.at >= b.at - interval '2 ms' +"
+           " (select max(r) from unnest(d.runs) r) * interval '1 ms')) from delta d, t.begun b"
+           " where d.completed > 0 or d.retry > 0");
+    expect(c, "t", "select bool_and(changed >= b.at) from queue, t.begun b where state = 'retry'");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(c);
+}
+
+/* Folds that were written while the clock was a year ahead are no rates, and do not stay. */
+static void
+folds_from_ahead_go(void **state)
+{
+    PGconn *c = core_new("folds_ahead");
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        pg_run(c, "select t.push('q', 'a')");
+        core_ten_seconds(c);
+        pg_run(c, "select schedule('test')");
+        if (i == 2)
+            pg_run(c, "update fold set at = at + interval '1 year'");
+        expect(c, "0", "select count(*) from rates() where at > now() + interval '1 h'");
+    }
+    expect(c, "0", "select count(*) from fold where at > now() + interval '1 h'");
+    expect(c, "t", "select count(*) > 0 from rates()");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_pushed_ahead_is_completed),
+        cmocka_unit_test(an_answer_is_of_its_own_time),
+        cmocka_unit_test(folds_from_ahead_go),
         cmocka_unit_test(a_clock_set_back_puts_nothing_off),
         cmocka_unit_test(a_word_from_ahead_is_none),
         cmocka_unit_test(no_waiting_job_falls_behind_the_mark),
