@@ -1,13 +1,50 @@
 -- What worker and scheduler processes ask beside their jobs: is there anything left (work --drain), give back what a
 -- lost answer left with me, let another scheduler go on.
 
+create or replace function has_waiting(queue text) returns boolean
+language plpgsql stable set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    place record;
+    seen  tick;
+begin
+    select * into place from cursor c where c.queue = has_waiting.queue order by c.n desc limit 1;
+    select * into seen from tick t order by t.tick desc limit 1;
+    return exists (select from work_queue w -- in a free lease
+                   cross join lateral ranges(w.seqs, w.scattered) r
+                   cross join lateral (
+                       select from queue j
+                       where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+                         and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq limit 1) j
+                   where w.queue || '' = has_waiting.queue and w.lease + 0 >= coalesce(place.low, 0) and w.lock_key is null)
+        or exists (select from generate_series(0, 9) p -- not cut yet
+                   cross join lateral (
+                       select from queue j
+                       where j.queue = has_waiting.queue and j.priority = p::smallint and j.state = 'ready'
+                         and j.seq > coalesce(place.seq[p + 1], 0) limit 1) j)
+        or exists (select from delta d -- of a transaction that ended after the last step: wherever it is
+                   where d.xid >= pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
+                     and (d.ready > 0 or d.min_seq is not null))
+        or exists (select from delta d
+                   where d.xid = any(array(select pg_snapshot_xip(seen.snapshot)) || seen.xid)
+                     and d.xid < pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
+                     and (d.ready > 0 or d.min_seq is not null));
+end $$;
+comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running: looks for one, whatever the counters say';
+
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
-    select coalesce(sum(o.ready), 0)::bigint from overview() o left join queue_config q on q.queue = o.queue
-    where (queues is null or o.queue = any(queues)) and q.paused_at is null
+    with counted as materialized (
+        select o.queue, o.ready from overview() o left join queue_config q on q.queue = o.queue
+        where (queues is null or o.queue = any(queues)) and q.paused_at is null and q.max_running is distinct from 0 and o.ready > 0
+    )
+    select case when exists (select from counted c where has_waiting(c.queue)) then (select sum(c.ready) from counted c) else 0 end::bigint
 $$;
-comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, exactly; paused queues aside';
+comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, by the counters; 0 where none can be found. '
+    'Queues that hand out nothing (paused, limit 0) aside';
 
 create or replace function keep_only(node text, session uuid, leases bigint[]) returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off

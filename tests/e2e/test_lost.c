@@ -256,6 +256,17 @@ an_older_queue_is_named(void **state)
     con_quit(&vt);
 }
 
+/* Jobs that somebody deleted by hand: the counters still say that they are ready. */
+static void
+a_drain_ends_on_wrong_counters(void **state)
+{
+    (void)state;
+    con_ready("mail.send", 5);
+    pg_run(con_db(), "delete from queue where seq > (select min(seq) + 1 from queue)");
+    proc_check(0, NULL, NULL, "work --drain -d \"%s\" -- true", con_dsn());
+    assert_int_equal(pg_int(con_db(), "select count(*) from history"), 2);
+}
+
 int
 main(void)
 {
@@ -268,6 +279,7 @@ main(void)
         cmocka_unit_test_setup(survives_a_restart, con_empty),
         cmocka_unit_test_setup(an_action_is_done_once, con_empty),
         cmocka_unit_test_setup(an_older_queue_is_named, con_empty),
+        cmocka_unit_test_setup(a_drain_ends_on_wrong_counters, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

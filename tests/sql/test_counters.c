@@ -468,6 +468,47 @@ right_counters_are_left_alone(void **state)
     PQfinish(c);
 }
 
+/* What `work --drain` asks: jobs that somebody deleted by hand are none, whatever the counters say;
+ * each that waits is one, also where no step has seen it. */
+static void
+a_backlog_is_looked_for(void **state)
+{
+    PGconn *c = core_new("backlog"), *a = core_join("backlog");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')"); /* unknown to the scheduler */
+    expect(c, "3", "select ready from backlog()");
+    pg_run(a, "begin; select t.push('q', 'late')");
+    pg_run(c, "select t.push('q', 'd')");
+    core_settle(c);
+    expect(c, "4", "select ready from backlog('{q}')"); /* cut */
+    expect(c, "a,b,c,d", "select t.claim('n', 9)");
+    expect(c, "0", "select ready from backlog()"); /* all run */
+    pg_run(a, "commit");
+    expect(c, "1", "select ready from backlog()"); /* behind the cursor */
+    core_settle(c);
+    expect(c, "1", "select ready from backlog()");
+    pg_run(c, "delete from queue where payload->>'name' = 'late'");
+    expect(c, "1", "select sum(ready) from overview()");
+    expect(c, "0", "select ready from backlog()");
+    pg_run(c, "select t.many('r', 'r', 500), t.push('p', 'p', 9)");
+    core_settle(c);
+    expect(c, "t", "select ready >= 500 from backlog('{r}')"); /* some cut, most not */
+    pg_run(c, "delete from queue where queue = 'r' and seq in (select unnest(seqs) from"
+              " work_queue)");
+    expect(c, "t", "select ready > 0 from backlog('{r}')");
+    pg_run(c, "delete from queue where queue = 'r'");
+    expect(c, "0", "select ready from backlog('{r,q}')");
+    expect(c, "t", "select ready > 0 from backlog()"); /* p */
+    pg_run(c, "select pause(gen_random_uuid(), 'p')");
+    expect(c, "0", "select ready from backlog()");
+    pg_run(c,
+           "select set_queue(gen_random_uuid(), 'p', '{\"paused\": false, \"max_running\": 0}')");
+    expect(c, "0", "select ready from backlog()");
+    PQfinish(a);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -481,6 +522,7 @@ main(void)
         cmocka_unit_test(changes_by_hand_are_repaired),
         cmocka_unit_test(checks_are_rare),
         cmocka_unit_test(right_counters_are_left_alone),
+        cmocka_unit_test(a_backlog_is_looked_for),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
