@@ -253,7 +253,7 @@ create or replace function claim_or_wait(node text, n int, timeout interval defa
     start boolean default true, backend_pid int default null, listening int default -1)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
-    cursor bigint, slot int, wait_ms int)
+    slot int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -283,7 +283,7 @@ begin
             at := clock_timestamp();
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
-                   j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), w.lease, -1, 0
+                   j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), -1, 0
             from work_queue w cross join lateral ranges(w.seqs, w.scattered) r
             cross join lateral (
                 select j.* from queue j

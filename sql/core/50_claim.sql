@@ -163,14 +163,14 @@ comment on function take_lease(text, int, interval, text[], boolean) is 'Claims 
 
 create or replace function read_leases(leases bigint[], at timestamptz)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
-    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval, cursor bigint)
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql stable as $$
 #variable_conflict use_column
 begin
     return query
     select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
            coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
-           coalesce(j.run_timeout, w.run_timeout), w.lease
+           coalesce(j.run_timeout, w.run_timeout)
     from work_queue w
     cross join lateral ranges(w.seqs, w.scattered) r
     cross join lateral (
@@ -183,10 +183,9 @@ end $$;
 comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over by then';
 
 create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
-    start boolean default true, from_lease bigint default 0)
+    start boolean default true)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
-    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
-    cursor bigint)
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
@@ -204,7 +203,7 @@ begin
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
                    coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
-                   coalesce(j.run_timeout, w.run_timeout), w.lease
+                   coalesce(j.run_timeout, w.run_timeout)
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
               and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
@@ -218,10 +217,9 @@ begin
         perform drop_missing(coalesce(w.leases, array[w.lease]), at);
     end loop;
 end $$;
-comment on function claim(text, int, interval, text[], boolean, bigint) is 'Leases up to n jobs to a node. timeout: how long without a '
+comment on function claim(text, int, interval, text[], boolean) is 'Leases up to n jobs to a node. timeout: how long without a '
     'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
-    'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own. '
-    'from_lease and, here and in its kin, cursor mean nothing any more: workers of version 1 name them';
+    'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
 
 create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off

@@ -317,8 +317,7 @@ comment on function complete(text, bigint[], int[], bigint[], timestamptz[], byt
 create or replace function complete_and_claim(node text, leases bigint[], versions int[], seqs bigint[], started timestamptz[],
     results bytea[], n int, timeout interval default null, queues text[] default null, start boolean default true)
 returns table (outcome text, lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
-    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
-    cursor bigint)
+    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
@@ -346,7 +345,7 @@ begin
             return query
             select null, w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
                    coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
-                   coalesce(j.run_timeout, w.run_timeout), w.lease
+                   coalesce(j.run_timeout, w.run_timeout)
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
               and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq

@@ -70,13 +70,12 @@ what_claim_says(void **state)
     (void)state;
     pg_run(c, "update queue_config set run_timeout = '7 s', max_tries = 3");
     pg_run(c, "update work_queue set run_timeout = '7 s', max_tries = 3");
-    expect(
-        c, "1 3 00:00:07 t t",
-        "select concat_ws(' ', try, max_tries, run_timeout, lease_until between now() + "
-        "interval '59 min' and now() +"
-        " interval '61 min', cursor = lease) from complete_and_claim('n', null, null, null, null, "
-        "null, 1, '1 h') where"
-        " payload->>'name' = 'a'");
+    expect(c, "1 3 00:00:07 t",
+           "select concat_ws(' ', try, max_tries, run_timeout, lease_until between now() + "
+           "interval '59 min' and now() +"
+           " interval '61 min') from complete_and_claim('n', null, null, null, null, "
+           "null, 1, '1 h') where"
+           " payload->>'name' = 'a'");
     expect(c, "0",
            "select count(*) from complete_and_claim('n', '{}', '{}', "
            "'{}', null, null, 1,"
