@@ -33,17 +33,16 @@ enum key {
 
 static const struct {
     const char *name, *ops; /* ops: which operators make sense */
-} keys[] = {
-  /* in the order of enum key */
-    {"state",   ":"   },
-    {"queue",   ":"   },
-    {"node",    ":"   },
-    {"kind",    ":"   },
-    {"error",   ":~"  },
-    {"id",      ":"   },
-    {"age",     "<>"  },
-    {"tries",   ":=<>"},
-    {"payload", ":~=" },
+} keys[KEY_NONE] = {
+    [KEY_STATE] = {"state",   ":"   },
+      [KEY_QUEUE] = {"queue",   ":"   },
+    [KEY_NODE] = {"node",    ":"   },
+      [KEY_KIND] = {"kind",    ":"   },
+    [KEY_ERROR] = {"error",   ":~"  },
+      [KEY_ID] = {"id",      ":"   },
+    [KEY_AGE] = {"age",     "<>"  },
+      [KEY_TRIES] = {"tries",   ":=<>"},
+    [KEY_PAYLOAD] = {"payload", ":~=" },
 };
 
 static const char *const states[] = {"scheduled", "ready",     "running",   "retry",

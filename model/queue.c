@@ -16,11 +16,26 @@
 #include "model/queue_parts.h"
 #include "model/sections.h"
 
-/* the files in sql/client, in the order of enum queue_sql */
+/* the files in sql/client */
 static const char *const files[SQL_N] = {
-    "push",           "claim",         "complete",           "fail",      "extend",     "give_back",
-    "node_start",     "node_beat",     "node_stop",          "keep_only", "backlog",    "schedule",
-    "scheduler_stop", "claim_or_wait", "complete_and_claim", "wake",      "keep_books", "is_new",
+    [SQL_PUSH] = "push",
+    [SQL_CLAIM] = "claim",
+    [SQL_COMPLETE] = "complete",
+    [SQL_FAIL] = "fail",
+    [SQL_EXTEND] = "extend",
+    [SQL_GIVE_BACK] = "give_back",
+    [SQL_NODE_START] = "node_start",
+    [SQL_NODE_BEAT] = "node_beat",
+    [SQL_NODE_STOP] = "node_stop",
+    [SQL_KEEP_ONLY] = "keep_only",
+    [SQL_BACKLOG] = "backlog",
+    [SQL_SCHEDULE] = "schedule",
+    [SQL_SCHEDULE_STOP] = "scheduler_stop",
+    [SQL_CLAIM_OR_WAIT] = "claim_or_wait",
+    [SQL_COMPLETE_AND_CLAIM] = "complete_and_claim",
+    [SQL_WAKE] = "wake",
+    [SQL_KEEP_BOOKS] = "keep_books",
+    [SQL_IS_NEW] = "is_new",
 };
 
 static char *

@@ -5,7 +5,7 @@
 #include "model/array.h"
 #include "model/queue.h"
 
-enum queue_sql { /* the order of `files` in queue.c */
+enum queue_sql { /* `files` in queue.c names the file of each */
                  SQL_PUSH,
                  SQL_CLAIM,
                  SQL_COMPLETE,

@@ -94,7 +94,8 @@ sql_skip_opaque(const char *s, const char *start)
 
 enum { SCHEMA, SCHEMA_LIT, PREFIX, PREFIX_LIT, ERROR_KEY, MS, PLACEHOLDERS };
 static const char *const placeholders[PLACEHOLDERS] = {
-    "{schema}", "{schema_lit}", "{prefix}", "{prefix_lit}", "{error_key(", "{ms(",
+    [SCHEMA] = "{schema}",         [SCHEMA_LIT] = "{schema_lit}", [PREFIX] = "{prefix}",
+    [PREFIX_LIT] = "{prefix_lit}", [ERROR_KEY] = "{error_key(",   [MS] = "{ms(",
 };
 
 /* The last ones stand for an expression: {error_key(EXPR)}, EXPR between the two halves. What

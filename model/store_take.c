@@ -28,8 +28,7 @@ store_take_one(struct db_reply *reply, int i, const struct record *rec, struct r
     return true;
 }
 
-/* --- one job ------------------------------------------------------------------------------------
- */
+/* --- one job ---------------------------------------------------------------------------------- */
 
 static bool
 take_job(struct store *s, struct db_reply *reply, struct err *e)
@@ -75,8 +74,7 @@ store_attempts(const struct store *s, int *n)
     return s->attempts.rows;
 }
 
-/* --- the plain ones
- * -------------------------------------------------------------------------------- */
+/* --- the plain ones --------------------------------------------------------------------------- */
 
 static bool
 take_groups(struct store *s, struct db_reply *reply, struct err *e)
@@ -230,23 +228,26 @@ store_life(const struct store *s)
     return s->life.n ? s->life.rows : NULL;
 }
 
-/* name, sections, how many, pace, take, clear; in the order of enum topic */
+/* name, sections, how many, pace, take, clear */
+/* clang-format off */
 const struct topic_kind topic_kinds[TOPIC_COUNT] = {
-    {"queues",    {SEC_QUEUES, SEC_COUNTS, SEC_RATES},             3, 1,  store_take_queues,    store_clear_queues   },
-    {"final",     {SEC_COUNTS_FINAL},                              1, 60, store_take_finals,    store_clear_finals   },
-    {"life",      {SEC_LIFE},                                      1, 3,  take_life,            clear_life           },
-    {"times",     {SEC_TIMES},                                     1, 15, store_take_times,     store_clear_times    },
-    {"jobs",      {SEC_JOBS},                                      1, 1,  store_take_jobs,      store_clear_jobs     },
-    {"job",       {SEC_JOB, SEC_ATTEMPTS},                         2, 1,  take_job,             clear_job            },
-    {"groups",    {SEC_GROUPS, SEC_FAIL_TIMES},                    2, 2,  take_groups,          clear_groups         },
-    {"nodes",     {SEC_NODES},                                     1, 1,  take_nodes,           clear_nodes          },
-    {"leases",    {SEC_LEASES},                                    1, 1,  take_leases,          clear_leases         },
-    {"audit",     {SEC_AUDIT},                                     1, 5,  take_audit,           clear_audit          },
-    {"schedules", {SEC_SCHEDULES},                                 1, 1,  store_take_schedules, store_clear_schedules},
-    {"runs",      {SEC_CRON_RUNS, SEC_CRON_NEXT},                  2, 2,  store_take_runs,      store_clear_runs     },
-    {"health",
-     {SEC_HEALTH_SERVER, SEC_HEALTH_SESSIONS, SEC_HEALTH_VACUUMS},
-     3,                                                               2,
-     store_take_health,                                                                         store_clear_health   },
-    {"tables",    {SEC_HEALTH_TABLES},                             1, 10, store_take_tables,    store_clear_tables   },
+    [TOPIC_QUEUES] = {"queues", {SEC_QUEUES, SEC_COUNTS, SEC_RATES}, 3, 1,
+        store_take_queues, store_clear_queues},
+    [TOPIC_FINAL] = {"final", {SEC_COUNTS_FINAL}, 1, 60, store_take_finals, store_clear_finals},
+    [TOPIC_LIFE] = {"life", {SEC_LIFE}, 1, 3, take_life, clear_life},
+    [TOPIC_TIMES] = {"times", {SEC_TIMES}, 1, 15, store_take_times, store_clear_times},
+    [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, store_take_jobs, store_clear_jobs},
+    [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
+    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, take_groups, clear_groups},
+    [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
+    [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
+    [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},
+    [TOPIC_SCHEDULES] = {"schedules", {SEC_SCHEDULES}, 1, 1,
+        store_take_schedules, store_clear_schedules},
+    [TOPIC_RUNS] = {"runs", {SEC_CRON_RUNS, SEC_CRON_NEXT}, 2, 2,
+        store_take_runs, store_clear_runs},
+    [TOPIC_HEALTH] = {"health", {SEC_HEALTH_SERVER, SEC_HEALTH_SESSIONS, SEC_HEALTH_VACUUMS}, 3, 2,
+        store_take_health, store_clear_health},
+    [TOPIC_TABLES] = {"tables", {SEC_HEALTH_TABLES}, 1, 10, store_take_tables, store_clear_tables},
 };
+/* clang-format on */

@@ -13,7 +13,8 @@
 #include "ui/words.h"
 
 enum group_by { BY_ERROR, BY_KIND, BY_NODE, BY_HOUR, BY_TOTAL };
-static const char *const by_names[BY_TOTAL] = {"error", "kind", "node", "hour"};
+static const char *const by_names[BY_TOTAL] = {
+    [BY_ERROR] = "error", [BY_KIND] = "kind", [BY_NODE] = "node", [BY_HOUR] = "hour"};
 
 struct group_line {
     struct group_row g;
