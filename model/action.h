@@ -186,7 +186,8 @@ const char *action_summary(const struct action *a);
 /* The server keeps a record of it; else action_record says who did what for ours. */
 bool action_audited(const struct action *a);
 void action_record(const struct action *a, struct buf *out);
-/* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (DECISIONS 3.5). */
+/* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (the table is in
+ * queuetop(1)). */
 int action_exit_code(const struct action *a);
 
 /* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */

@@ -38,7 +38,8 @@ bool fail_in(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
 /* A function or a column that this program knows is not there: what it talks to is older. */
 bool err_is_outdated(const struct err *e) __attribute__((nonnull));
 
-/* The exit code of DECISIONS for an error: 2 usage, 3 refused, 4 no server, 5 server said no. */
+/* The exit code of a verb that ends with this error: 2 usage, 3 refused, 4 no server, 5 the server
+ * rejected it. */
 int err_exit_code(const struct err *e);
 
 #endif

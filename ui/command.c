@@ -1,6 +1,6 @@
 /*
- * The command table and the questions asked of it. A new key is one row here and its handler in
- * ui/handler.c or ui/act.c; the table is DECISIONS' key map, as far as the screens exist.
+ * The table of commands, and the functions that look things up in it. A new key is one row here and
+ * one handler in ui/handler.c or ui/act.c.
  */
 #include "ui/command.h"
 

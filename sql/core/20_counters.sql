@@ -1,6 +1,6 @@
--- The books of the scheduler and the counters. Everything that would be updated many times a second is APPENDED
--- instead, and old rows are deleted in ranges that nobody scans: with a snapshot held open elsewhere for an hour
--- no reader wades through the dead (PERFORMANCE: "the trap").
+-- The tables of the scheduler and of the counters. Whatever would be updated many times a second is APPENDED instead,
+-- and old rows are deleted in ranges that nobody scans. So readers stay fast while a transaction elsewhere is open for
+-- an hour: VACUUM can't remove dead rows then, but no query reads through them.
 --   delta    what each statement changed, with its transaction id
 --   fold     counter: the sum of all deltas that the fold's snapshot saw
 --   tick     one row a scheduler step that did something: the snapshot of deltas it has seen, and hints

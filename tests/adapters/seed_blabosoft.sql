@@ -1,4 +1,4 @@
--- The table of seeds/004: waiting, popped, popped long ago, failed.
+-- One table "simple_queue": waiting, popped, popped long ago, failed.
 create table public.simple_queue (
     id uuid not null primary key,
     created_at timestamp not null,

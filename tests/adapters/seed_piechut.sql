@@ -1,4 +1,4 @@
--- The tables of seeds/000; work_queue has the column "created" that the statements there order by. Rows in every
+-- Two tables, queue and work_queue; work_queue has a column "created", which claims order by. Rows in every
 -- state, among them one that was marked running and never handed out.
 create schema queues;
 create table queues.queue (

@@ -1,4 +1,4 @@
--- The table of seeds/002 with leases: waiting, running, its lease over, started without one.
+-- The table queue_tasks with leases: waiting, running, its lease over, started without one.
 create table public.queue_tasks (
     id bigserial primary key,
     task_name text unique not null,

@@ -1,4 +1,4 @@
--- The table of seeds/001: rows in every state that its statements can tell.
+-- One table "jobs": rows in every state that this system distinguishes.
 create table public.jobs (
     id text primary key,
     created timestamptz not null default current_timestamp,

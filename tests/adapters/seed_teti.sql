@@ -1,4 +1,4 @@
--- A table of tasks as in seeds/003, with the column that its chapter on retries adds; a row in every state.
+-- One table "tasks" with the optional column for retries; a row in every state.
 create table public.tasks (
     id serial primary key,
     status varchar(50) not null default 'pending',
