@@ -191,10 +191,10 @@ void store_init_health(struct store *s);
 void store_done_health(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
-
-#endif
 /* The section that the next question is, and its own time limit (0 = the usual one). */
 enum section_id store_jobs_section(const struct store *s);
 enum section_id store_groups_section(const struct store *s, enum section_id sec);
 int store_jobs_timeout_ms(const struct store *s);
 void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
+
+#endif
