@@ -167,52 +167,72 @@ run_all(struct scene *s, struct adapter *a)
  * is as before. */
 struct trap {
     const char *name, *set, *unset;
-    bool
-        springs; /* a select on the table as superuser is enough: for showing that the trap works */
+    bool springs; /* a select on the table by a superuser springs it: shows that the trap works */
     bool is_open; /* systems that call no function of their schema are opened all the same */
 };
 
 #define ASIDE "alter table $T rename to put_aside;"
 #define BACK "alter table $S.put_aside rename to $N"
 
+/* clang-format off */
 static const struct trap traps[] = {
-    {"view",
-     ASIDE "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b;"
-           "grant usage on schema $S to mallory; grant select on $S.put_aside to mallory;"
-           "alter view $T owner to mallory", "drop view $T; revoke all on $S.put_aside from mallory; revoke all on schema $S from "
-     "mallory;" BACK,
-     true,                                                                                                                                                                                              false},
-    {"view of the table's owner",
-     ASIDE "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b",                      "drop view $T;" BACK,
-     true,                                                                                                                                                                                              false},
-    {"foreign table",
-     ASIDE "create foreign table $T ($C) server his options (program 'touch $M');"
-           "alter foreign table $T owner to mallory",                                            "drop foreign table $T;" BACK,                                                                  true,  false},
-    {"type",      "alter table $T add column trap his.word",                                   "alter table $T drop column trap",                                                              false,
-     false},
-    {"policy",
-     "alter table $T enable row level security; create policy trap on $T using (his.boom())",    "drop policy trap on $T; alter table $T disable row level security",                            false, false},
-    {"default",
-     "alter table $T add column trap boolean; alter table $T alter trap set default his.boom()", "alter table $T drop column trap",                                                              false, false},
-    {"check",      "alter table $T add constraint trap check (his.boom()) not valid",
-     "alter table $T drop constraint trap",                                                                                                                                                      false, false},
-    {"trigger",
-     "grant usage on schema $S to mallory; grant trigger on all tables in schema $S to mallory; set role mallory;"
-     "create trigger trap before insert or update or delete on $T for each row "
-     "execute function his.spring(); reset role",                                                "drop trigger trap on $T; revoke all on all tables in schema $S from mallory; revoke all on schema $S from mallory",
-     false,                                                                                                                                                                                             false},
-    {"owner of the table",      "alter table $T owner to mallory",
-     "alter table $T owner to current_user",                                                                                                                                                     false, false},
-    {"owner of the schema",      "alter schema $S owner to mallory",
-     "alter schema $S owner to current_user",                                                                                                                                               false, false},
-    {"function and operator",
-     "create function $S.lower(text) returns text language sql as 'select his.boom()::text';"
-     "alter function $S.lower(text) owner to mallory;"
-     "create function his.same(oid, regclass) returns boolean language sql as 'select his.boom()';"
-     "create operator $S.= (leftarg = oid, rightarg = regclass, function = his.same);"
-     "alter operator $S.= (oid, regclass) owner to mallory",                                     "drop function $S.lower(text); drop operator $S.= (oid, regclass); drop function "
-     "his.same(oid, regclass)",                                                                                                                                    false,                                                                                                                                                                         true},
+    {.name = "view",
+     .set = ASIDE
+     "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b;"
+     "grant usage on schema $S to mallory; grant select on $S.put_aside to mallory;"
+     "alter view $T owner to mallory",
+     .unset = "drop view $T; revoke all on $S.put_aside from mallory;"
+              "revoke all on schema $S from mallory;" BACK,
+     .springs = true},
+    {.name = "view of the table's owner",
+     .set = ASIDE
+     "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b",
+     .unset = "drop view $T;" BACK,
+     .springs = true},
+    {.name = "foreign table",
+     .set = ASIDE "create foreign table $T ($C) server his options (program 'touch $M');"
+                  "alter foreign table $T owner to mallory",
+     .unset = "drop foreign table $T;" BACK,
+     .springs = true},
+    {.name = "type",
+     .set = "alter table $T add column trap his.word",
+     .unset = "alter table $T drop column trap"},
+    {.name = "policy",
+     .set = "alter table $T enable row level security;"
+            "create policy trap on $T using (his.boom())",
+     .unset = "drop policy trap on $T; alter table $T disable row level security"},
+    {.name = "default",
+     .set = "alter table $T add column trap boolean;"
+            "alter table $T alter trap set default his.boom()",
+     .unset = "alter table $T drop column trap"},
+    {.name = "check",
+     .set = "alter table $T add constraint trap check (his.boom()) not valid",
+     .unset = "alter table $T drop constraint trap"},
+    {.name = "trigger",
+     .set = "grant usage on schema $S to mallory;"
+            "grant trigger on all tables in schema $S to mallory; set role mallory;"
+            "create trigger trap before insert or update or delete on $T for each row "
+            "execute function his.spring(); reset role",
+     .unset = "drop trigger trap on $T; revoke all on all tables in schema $S from mallory;"
+              "revoke all on schema $S from mallory"},
+    {.name = "owner of the table",
+     .set = "alter table $T owner to mallory",
+     .unset = "alter table $T owner to current_user"},
+    {.name = "owner of the schema",
+     .set = "alter schema $S owner to mallory",
+     .unset = "alter schema $S owner to current_user"},
+    {.name = "function and operator",
+     .set = "create function $S.lower(text) returns text language sql as 'select his.boom()::text';"
+            "alter function $S.lower(text) owner to mallory;"
+            "create function his.same(oid, regclass) returns boolean language sql as "
+            "'select his.boom()';"
+            "create operator $S.= (leftarg = oid, rightarg = regclass, function = his.same);"
+            "alter operator $S.= (oid, regclass) owner to mallory",
+     .unset = "drop function $S.lower(text); drop operator $S.= (oid, regclass);"
+              "drop function his.same(oid, regclass)",
+     .is_open = true},
 };
+/* clang-format on */
 
 static void
 run_words(struct scene *s, const char *words)
@@ -264,8 +284,8 @@ run_words(struct scene *s, const char *words)
 static bool
 calls_functions(const char *name)
 {
-    static const char *const names[] = {"native", "graphile_worker", "pgmq",
-                                        "pgq",    "procrastinate"};
+    static const char *const names[] = {"native", "graphile_worker", "pgmq", "pgq",
+                                        "procrastinate"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
