@@ -1,13 +1,16 @@
--- Pushing what schedules are due for: cron_due() is called within the scheduler's step, so the jobs, the next time and the
--- step's own books are one transaction. Two schedulers, a takeover or a clock that is set back can't push a time twice:
--- the row of the schedule is locked, next_run only moves on, and cron_run has one row a schedule and time.
+-- Pushing what schedules are due for: cron_due() is called within the scheduler's step, so the jobs, the next time and
+-- the step's own books are one transaction. Two schedulers, a takeover or a clock that is set back can't push a time
+-- twice: the row of the schedule is locked, next_run only moves on, and cron_run has one row a schedule and time.
 
 create or replace function cron_key(s schedule, due timestamptz) returns text
 language sql immutable set search_path from current as $$
     select 'cron:' || s.name || case when s.only_one then ''
-        else to_char(due at time zone 'UTC', '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"' else '"Z"' end) end
+        else to_char(due at time zone 'UTC',
+                     '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"'
+                                                          else '"Z"' end) end
 $$;
-comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: which schedule it is of and, unless one is to wait only, which time';
+comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: which schedule it is of '
+    'and, unless one is to wait only, which time';
 
 create or replace function cron_push(s schedule, due timestamptz, out job uuid, out pushed boolean, out error text)
 language plpgsql set search_path from current as $$
@@ -15,19 +18,21 @@ language plpgsql set search_path from current as $$
 declare
     wait text := current_setting('lock_timeout');
 begin
-    insert into cron_run (schedule, due) values (s.name, $2) on conflict do nothing;
+    insert into cron_run (schedule, due) values (s.name, due) on conflict do nothing;
     if not found then
         pushed := false;
         return;
     end if;
     begin
-        perform set_config('lock_timeout', '100ms', true); -- the job of the run before may be completed in a transaction that stays open
+        -- the job of the run before may be completed in a transaction that stays open
+        perform set_config('lock_timeout', '100ms', true);
         if s.body is null then
-            select p.id, p.pushed into cron_push.job, cron_push.pushed from push(queue => s.queue, payload => s.payload, kind => s.kind,
-                priority => s.priority, unique_key => cron_key(s, $2), max_tries => s.max_tries) p;
+            select p.id, p.pushed into cron_push.job, cron_push.pushed
+            from push(queue => s.queue, payload => s.payload, kind => s.kind,
+                priority => s.priority, unique_key => cron_key(s, due), max_tries => s.max_tries) p;
         else
             select p.id, p.pushed into cron_push.job, cron_push.pushed from push_bytes(queue => s.queue, body => s.body,
-                payload_type => s.payload_type, kind => s.kind, priority => s.priority, unique_key => cron_key(s, $2),
+                payload_type => s.payload_type, kind => s.kind, priority => s.priority, unique_key => cron_key(s, due),
                 max_tries => s.max_tries) p;
         end if;
         perform set_config('lock_timeout', wait, true);
@@ -40,15 +45,17 @@ begin
         cron_push.error := left(sqlerrm, 1000);
         raise log 'queuetop: schedule %: %', to_json(s.name), to_json(sqlerrm);
     end;
-    update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error where r.schedule = s.name and r.due = $2;
-    update schedule x set last_run = $2, last_job = coalesce(cron_push.job, x.last_job),
-        error = case when cron_push.job is null then cron_push.error end, error_at = case when cron_push.job is null then clock_timestamp() end
+    update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error
+    where r.schedule = s.name and r.due = cron_push.due;
+    update schedule x set last_run = cron_push.due, last_job = coalesce(cron_push.job, x.last_job),
+        error = case when cron_push.job is null then cron_push.error end,
+        error_at = case when cron_push.job is null then clock_timestamp() end
     where x.name = s.name;
     delete from cron_run r where r.schedule = s.name
         and r.due < (select o.due from cron_run o where o.schedule = s.name order by o.due desc offset 99 limit 1);
 end $$;
-comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none where it had one. A push that fails is kept as the error of '
-    'the run and of the schedule, and fails nobody else';
+comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none where it had one. A '
+    'push that fails is kept as the error of the run and of the schedule, and fails nobody else';
 
 create or replace function cron_fire(s schedule, at timestamptz, most int) returns int
 language plpgsql set search_path from current as $$
@@ -64,7 +71,8 @@ begin
             due := cron_next(s.cron, s.tz, due);
         end loop;
         if due <= at and coalesce(s.last_run < first - interval '1 s', true) and s.last_run is distinct from first then
-            raise log 'queuetop: schedule % is behind since %: all missed runs follow, % a step', to_json(s.name), first, most;
+            raise log 'queuetop: schedule % is behind since %: all missed runs follow, % a step', to_json(s.name),
+                first, most;
         end if;
     else
         due := cron_last(s.cron, s.tz, due, at);
@@ -74,7 +82,8 @@ begin
         end if;
         if first < at - interval '1 min' and (due > first or n = 0) then
             insert into cron_run (schedule, due, error) values (s.name, first, 'missed: no scheduler was there' || case
-                when n = 1 then '; the latest run made up for it' when due > first then ', up to ' || to_char(due at time zone s.tz, 'YYYY-MM-DD HH24:MI:SS')
+                when n = 1 then '; the latest run made up for it'
+                    when due > first then ', up to ' || to_char(due at time zone s.tz, 'YYYY-MM-DD HH24:MI:SS')
                 else '' end) on conflict do nothing;
             raise log 'queuetop: schedule %: the times from % on were missed, % made up for', to_json(s.name), first,
                 case n when 0 then 'none is' else 'the latest is' end;
@@ -85,11 +94,12 @@ begin
     return n;
 exception when others then -- the line can't be followed any more: its zone is gone, say
     raise log 'queuetop: schedule % stands still: %', to_json(s.name), to_json(sqlerrm);
-    update schedule x set next_run = null, error = left('stands still: ' || sqlerrm, 1000), error_at = clock_timestamp() where x.name = s.name;
+    update schedule x set next_run = null, error = left('stands still: ' || sqlerrm, 1000), error_at = clock_timestamp()
+    where x.name = s.name;
     return 0;
 end $$;
-comment on function cron_fire(schedule, timestamptz, int) is 'Pushes what a schedule is due for by its catch_up and sets its next time. A minute late is '
-    'in time: a new scheduler takes some seconds to take over';
+comment on function cron_fire(schedule, timestamptz, int) is 'Pushes what a schedule is due for by its catch_up and '
+    'sets its next time. A minute late is in time: a new scheduler takes some seconds to take over';
 
 create or replace function cron_due(at timestamptz default now()) returns timestamptz
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
@@ -97,11 +107,13 @@ declare
     s    schedule;
     room int := 100;
 begin
-    for s in select * from schedule x where x.next_run <= at order by x.next_run, x.name limit 100 for update skip locked loop
+    for s in select * from schedule x where x.next_run <= at order by x.next_run, x.name limit 100
+    for update skip locked loop
         room := room - cron_fire(s, at, room);
         exit when room <= 0;
     end loop;
     return (select least(min(x.next_run), at + interval '1 s') from schedule x);
 end $$;
-comment on function cron_due(timestamptz) is 'Pushes a job for each schedule that is due, at most 100 a call, and says when to look again: now where more is due, '
-    'else at the next time, after a second at the latest. Within the scheduler''s step';
+comment on function cron_due(timestamptz) is 'Pushes a job for each schedule that is due, at most 100 a call, and says '
+    'when to look again: now where more is due, else at the next time, after a second at the latest. Within the '
+    'scheduler''s step';
