@@ -1,62 +1,69 @@
 -- Ending a statement or a session that holds back vacuum or others, with its line in the audit. signal_backend() judges
--- with the eyes of the caller whether the process is still what was shown. send_signal() sends and records in one function
--- of the owner, so that the audit can't say that a signal was sent which never was. It sends what the caller himself may
--- send and no more.
+-- with the eyes of the caller whether the process is still what was shown. send_signal() sends and records in one
+-- function of the owner, so that the audit can't say that a signal was sent which never was. It sends what the caller
+-- himself may send and no more.
 
 create or replace function signal_denied(target int) returns text
 language sql stable set search_path from current as $$
     select case
-        when a.pid is null then format('pid %s has ended already', $1)
-        when a.pid = pg_backend_pid() then format('pid %s is a connection of this program', $1)
+        when a.pid is null then format('pid %s has ended already', target)
+        when a.pid = pg_backend_pid() then format('pid %s is a connection of this program', target)
         when (select r.rolsuper from pg_roles r where r.rolname = c.name) then null
         when coalesce((select r.rolsuper from pg_roles r where r.oid = a.usesysid), true)
-            then format('pid %s belongs to %s: only a superuser may send it a signal', $1,
+            then format('pid %s belongs to %s: only a superuser may send it a signal', target,
                         coalesce('superuser ' || quote_ident(a.usename), 'the server itself'))
         when not pg_has_role(c.name, a.usesysid, 'usage') and not pg_has_role(c.name, 'pg_signal_backend', 'usage')
-            then format('pid %s: %s needs membership in role %s or in pg_signal_backend', $1, quote_ident(c.name), quote_ident(a.usename)) end
-    from (select case current_setting('role') when 'none' then session_user::text else current_setting('role') end as name) c
-    left join pg_stat_activity a on a.pid = $1
+            then format('pid %s: %s needs membership in role %s or in pg_signal_backend', target, quote_ident(c.name),
+                        quote_ident(a.usename)) end
+    from (select case current_setting('role') when 'none' then session_user::text else current_setting('role') end
+          as name) c
+    left join pg_stat_activity a on a.pid = target
 $$;
-comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL = may';
+comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL '
+    '= may';
 
-create or replace function send_signal(action uuid, batch int, verb text, target int, params jsonb, reason text, refused text)
+create or replace function send_signal(action uuid, batch int, verb text, target int, params jsonb, reason text,
+    refused text)
 returns jsonb
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
-    no   text := left($7, 500);
+    no   text := left(refused, 500);
     done boolean := false;
 begin
-    if $3 is null or $3 not in ('cancel query', 'end session') then
-        raise 'no signal is called "%"', left($3, 100) using errcode = 'QT007';
-    elsif $4 is null then
+    if verb is null or verb not in ('cancel query', 'end session') then
+        raise 'no signal is called "%"', left(verb, 100) using errcode = 'QT007';
+    elsif target is null then
         raise 'a signal needs the pid of a process' using errcode = 'QT007';
     end if;
-    if act_begin($1, $2, $3, null, 'pid ' || $4, coalesce($5, '{}'), $6, null) then
-        no := coalesce(no, signal_denied($4));
+    if act_begin(action, batch, verb, null, 'pid ' || target, coalesce(params, '{}'), reason, null) then
+        no := coalesce(no, signal_denied(target));
         if no is null then
             begin
-                done := case $3 when 'cancel query' then pg_cancel_backend($4) else pg_terminate_backend($4) end;
+                done := case verb when 'cancel query' then pg_cancel_backend(target)
+                             else pg_terminate_backend(target) end;
             exception when insufficient_privilege then
-                no := format('pid %s: %s owns the queue and may not send it: grant pg_signal_backend to %2$s', $4, quote_ident(current_user));
+                no := format('pid %s: %s owns the queue and may not send it: grant pg_signal_backend to %2$s', target,
+                             quote_ident(current_user));
             end;
         end if;
-        perform act_end($1, $2, jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', 'pid ' || $4,
-            'state', case when done then case $3 when 'cancel query' then 'told to stop' else 'told to end' end end,
-            'why', case when not done then coalesce(no, format('pid %s has ended already', $4)) end))));
+        perform act_end(action, batch, jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', 'pid ' || target,
+            'state', case when done then case verb when 'cancel query' then 'told to stop' else 'told to end' end end,
+            'why', case when not done then coalesce(no, format('pid %s has ended already', target)) end))));
     end if;
-    return (select b.rows from audit_batch b where b.action = $1 and b.batch = $2);
+    return (select b.rows from audit_batch b where b.action = send_signal.action and b.batch = send_signal.batch);
 end $$;
-comment on function send_signal(uuid, int, text, int, jsonb, text, text) is 'For signal_backend: sends "cancel query" or "end session" to a '
-    'process where the caller may do so and nothing is refused, and records what became of it; asked again, the stored answer';
+comment on function send_signal(uuid, int, text, int, jsonb, text, text) is 'For signal_backend: sends "cancel query" '
+    'or "end session" to a process where the caller may do so and nothing is refused, and records what became of it; '
+    'asked again, the stored answer';
 
 create or replace function signal_backend(action uuid, batch int, wish jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    act    text := $3 ->> 'act';
-    s      jsonb := $3 -> 'shown';
+    act    text := wish ->> 'act';
+    s      jsonb := wish -> 'shown';
     verb   text := case act when 'cancel' then 'cancel query' when 'terminate' then 'end session' end;
     target text := 'pid ' || (s ->> 'pid');
     a      pg_stat_activity;
@@ -69,20 +76,26 @@ begin
     select * into a from pg_stat_activity x where x.pid = (s ->> 'pid')::int;
     no := case when not found then target || ' has ended already'
                when a.pid in (pg_backend_pid(), (s ->> 'own')::int) then target || ' is a connection of this program'
-               when a.backend_start is distinct from (s ->> 'start')::timestamptz then target || ' is another session by now'
-               when act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (s ->> 'query')::timestamptz)
+               when a.backend_start is distinct from (s ->> 'start')::timestamptz then target
+               || ' is another session by now'
+               when act = 'cancel' and (a.state is distinct from 'active'
+                                        or a.query_start is distinct from (s ->> 'query')::timestamptz)
                    then format('the statement of %s is over', target)
-               when a.xact_start is distinct from (s ->> 'xact')::timestamptz then format('the transaction of %s is over', target)
+               when a.xact_start is distinct from (s ->> 'xact')::timestamptz then
+               format('the transaction of %s is over', target)
                when act = 'terminate' and a.state = 'active' and s ->> 'state' <> 'active'
                    then target || ' goes on: it runs a statement by now' end;
-    if $2 is null then
+    if batch is null then
         answer := jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('id', target, 'why', no,
             'state', case when no is null then case act when 'cancel' then 'told to stop' else 'told to end' end end)));
     else
-        answer := send_signal($1, $2, verb, (s ->> 'pid')::int, s - 'own' || jsonb_build_object('who', $3 -> 'who'), $4, no);
+        answer := send_signal(action, batch, verb, (s ->> 'pid')::int,
+                              s - 'own' || jsonb_build_object('who', wish -> 'who'), reason, no);
     end if;
-    return query select r ->> 'id', r ->> 'state', r ->> 'why', null::text, 1::bigint from jsonb_array_elements(answer) r;
+    return query select r ->> 'id', r ->> 'state', r ->> 'why', null::text, 1::bigint
+    from jsonb_array_elements(answer) r;
 end $$;
-comment on function signal_backend(uuid, int, jsonb, text) is 'Ends a statement ({"act": "cancel"}) or a session ("terminate") that is still as it was '
-    'shown ({"shown": {pid, start, state, xact, query}}): a pid that was given to another since, a statement or transaction that is over, '
-    'and an idle one that works again are left alone. Batch NULL only looks';
+comment on function signal_backend(uuid, int, jsonb, text) is 'Ends a statement ({"act": "cancel"}) or a session '
+    '("terminate") that is still as it was shown ({"shown": {pid, start, state, xact, query}}): a pid that was given '
+    'to another since, a statement or transaction that is over, and an idle one that works again are left alone. Batch '
+    'NULL only looks';
