@@ -1,6 +1,6 @@
--- Rights. PUBLIC has none. The viewer reads, the worker pushes and works, the operator (who is a viewer too) may call the
--- administrative functions; nobody but the owner changes a table directly, and nobody at all the audit. Roles
--- are made where that is allowed; what was not granted is said in a NOTICE.
+-- Rights. PUBLIC has none. The viewer reads, the worker pushes and works, the operator (who is a viewer too) may call
+-- the administrative functions; nobody but the owner changes a table directly, and nobody at all the audit. Roles are
+-- made where that is allowed; what was not granted is said in a NOTICE.
 
 do $$
 declare
@@ -8,13 +8,20 @@ declare
     viewer   text := coalesce(nullif(current_setting('queuetop.viewer', true), ''), 'queues_viewer');
     worker   text := coalesce(nullif(current_setting('queuetop.worker', true), ''), 'queues_worker');
     operator text := coalesce(nullif(current_setting('queuetop.operator', true), ''), 'queues_operator');
-    work_functions text[] := '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,give_back,node_start,node_beat,node_stop,schedule,schedule_or_wait,is_new,scheduler_stop,backlog,keep_only,keep_books,uuid_v7}';
-    act_functions  text[] := '{requeue,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,delete_jobs,drain_node,set_queue,'
-        'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,send_signal,'
-        'cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,set_time_where,undo,edit_job,push_by_hand}';
-    read_functions text[] := '{purge_audit_preview,error_key,overview,rates,minutes,percentiles,failure_groups,requeue_preview,release_preview,extend_preview,purge_preview,'
-        'setting_int,setting_interval,backlog,node_alive,cron_times,cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,'
-        'pause_preview,remove_preview,change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview}';
+    work_functions text[] :=
+        '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
+        'give_back,node_start,node_beat,node_stop,schedule,schedule_or_wait,is_new,scheduler_stop,backlog,'
+        'keep_only,keep_books,uuid_v7}';
+    act_functions  text[] :=
+        '{requeue,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,delete_jobs,drain_node,'
+        'set_queue,schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
+        'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
+        'set_time_where,undo,edit_job,push_by_hand}';
+    read_functions text[] :=
+        '{purge_audit_preview,error_key,overview,rates,minutes,percentiles,failure_groups,requeue_preview,'
+        'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
+        'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
+        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview}';
     role     text;
     f        record;
 begin
@@ -46,7 +53,8 @@ begin
             execute format('grant execute on function %s to %I', f.name, role);
         end loop;
         if role = worker then
-            execute format('grant insert (id, queue, kind, priority, payload, body, payload_type, run_after, expires_at, unique_key, '
+            execute format('grant insert (id, queue, kind, priority, payload, body, payload_type, run_after, '
+                           'expires_at, unique_key, '
                            'max_tries, run_timeout, lease_timeout, concurrency_key) on queue to %I', role);
             execute format('grant usage on sequence job_seq to %I', role);
             execute format('grant select on meta, setting to %I', role);
