@@ -31,14 +31,14 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 declare
     n int;
 begin
-    with v as materialized (
+    with outdated as materialized (
         select h.part, h.place
         from (select queue, retention from queue_config where retention < (select max(retention) from queue_config)) c
         cross join lateral (select f.tableoid as part, f.ctid as place from history f
                             where f.queue = c.queue and f.finished < now() - c.retention order by f.finished
                             limit trim_history.limit) h
         limit trim_history.limit)
-    delete from history h using v where h.tableoid = v.part and h.ctid = v.place;
+    delete from history h using outdated v where h.tableoid = v.part and h.ctid = v.place;
     get diagnostics n = row_count;
     return n;
 end $$;
