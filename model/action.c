@@ -104,8 +104,7 @@ action_end(struct action *a, enum action_state state, const struct err *e)
     action_touch(a);
 }
 
-/* --- batches -------------------------------------------------------------------------------------
- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 static void
 again_in(struct action *a, int64_t ms)
@@ -438,8 +437,7 @@ action_stop(struct action *a)
     action_touch(a);
 }
 
-/* --- what it is
- * -------------------------------------------------------------------------------------- */
+/* --- what it is ------------------------------------------------------------------------------- */
 
 uint64_t
 action_generation(const struct action *a)

@@ -21,8 +21,7 @@ enum {
 
 static void ask_page(struct action *a);
 
-/* --- the answer --------------------------------------------------------------------------------
- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static void
 find_evidence(struct action *a)
@@ -166,8 +165,7 @@ ask_preview(struct action *a)
     action_ask(a, &call, CONNECT_MS, previewed);
 }
 
-/* --- ids that match
- * ------------------------------------------------------------------------------- */
+/* --- ids that match --------------------------------------------------------------------------- */
 
 static void
 add_id(struct action *a, const char *id)
@@ -241,8 +239,7 @@ ask_page(struct action *a)
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, page_came);
 }
 
-/* --- the beginning
- * ---------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 static void
 clock_came(void *ctx, struct db_reply *reply)

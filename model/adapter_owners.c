@@ -10,8 +10,7 @@
 
 enum { TABLES, PATTERNS, FUNCTIONS };
 
-/* --- the names in the text ----------------------------------------------------------------------
- */
+/* --- the names in the text -------------------------------------------------------------------- */
 
 /* One more element of an array literal. */
 static void
@@ -119,8 +118,7 @@ adapter_find_touched(struct adapter_file *f)
     }
 }
 
-/* --- places
- * --------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 struct place
 adapter_place(const struct adapter_file *f, const char *name)

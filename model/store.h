@@ -155,8 +155,7 @@ struct health store_health(const struct store *s);
 enum { STORE_DEAD_STEPS = 181 };
 const struct history *store_dead_rows(const struct store *s);
 
-/* --- recording, and showing what was recorded (model/store_tap.c, model/store_feed.c) -----------
- */
+/* --- recording, and showing what was recorded (model/store_tap.c, model/store_feed.c) --------- */
 
 enum { STORE_TABLES = 3 };
 

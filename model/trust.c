@@ -23,8 +23,7 @@ struct trust {
     char *line;
 };
 
-/* --- what the user has said --------------------------------------------------------------------
- */
+/* --- what the user has said ------------------------------------------------------------------- */
 
 struct trust *
 trust_new(void)
@@ -178,8 +177,7 @@ trust_answer(struct trust *t, const struct owners *shown)
                                 shown->strangers[i].name));
 }
 
-/* --- who owns a system -------------------------------------------------------------------------
- */
+/* --- who owns a system ------------------------------------------------------------------------ */
 
 struct owner_row { /* sql/console/owners.sql */
     int64_t role, place, place_owner, me;
@@ -324,8 +322,7 @@ owners_fail(const struct owners *o, const char *what, const char *schema, struct
          o->n == 1 ? o->names : "ROLE,ROLE");
 }
 
-/* --- the questions ------------------------------------------------------------------------------
- */
+/* --- the questions ---------------------------------------------------------------------------- */
 
 static struct db_param
 text(const char *s)
@@ -376,8 +373,7 @@ guard_make(struct guard *g, const char *schema, const struct touched *of, const 
     g->changes[OWNERS_ALLOWED] = text(o->allowed);
 }
 
-/* --- a schema that the user names ----------------------------------------------------------------
- */
+/* --- a schema that the user names ------------------------------------------------------------- */
 
 static bool
 passes(void *ctx, struct result *r, struct err *e)

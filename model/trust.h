@@ -33,8 +33,7 @@
 #include "model/db.h"
 #include "model/err.h"
 
-/* --- what the user has said --------------------------------------------------------------------
- */
+/* --- what the user has said ------------------------------------------------------------------- */
 
 struct trust;
 struct trust *trust_new(void);
@@ -45,8 +44,7 @@ void trust_names(struct trust *t, const char *list);
 void trust_recall(struct trust *t, const char *line);
 const char *trust_line(struct trust *t); /* valid until the next call */
 
-/* --- who owns a system -------------------------------------------------------------------------
- */
+/* --- who owns a system ------------------------------------------------------------------------ */
 
 struct stranger {
     int64_t role; /* its OID */
@@ -81,8 +79,7 @@ void trust_answer(struct trust *t, const struct owners *shown);
  * where it tells none, from where it was found. The caller frees. */
 char *trust_server(const char *identity, const char *host, const char *database);
 
-/* --- the questions ------------------------------------------------------------------------------
- */
+/* --- the questions ---------------------------------------------------------------------------- */
 
 struct touched { /* what a text can touch in its schema, array literals of names */
     const char *tables, *patterns, *functions, *prefix;
@@ -100,8 +97,7 @@ struct guard { /* borrows schema, touched and owners */
 void guard_make(struct guard *g, const char *schema, const struct touched *of,
                 const struct owners *o);
 
-/* --- a schema that the user names: work, push, schedule, the C library --------------------------
- */
+/* --- a schema that the user names: work, push, schedule, the C library ------------------------ */
 
 struct schema_gate { /* everything in a schema; asked on each new connection */
     struct db_gate db;

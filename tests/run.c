@@ -84,8 +84,7 @@ next_signal(int64_t deadline_ms)
     return sig > 0 ? sig : 0;
 }
 
-/* --- the keeper ----------------------------------------------------------------------------------
- */
+/* --- the keeper ------------------------------------------------------------------------------- */
 
 static pid_t
 parent_of(pid_t pid, char *name, size_t size)
@@ -266,8 +265,7 @@ start(struct test *t, int seconds)
     keep(pid, seconds);
 }
 
-/* --- the books
- * ------------------------------------------------------------------------------------- */
+/* --- the books -------------------------------------------------------------------------------- */
 
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *at)

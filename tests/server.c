@@ -71,8 +71,7 @@ give_up(const char *what)
     exit(1);
 }
 
-/* --- the keeper ----------------------------------------------------------------------------------
- */
+/* --- the keeper ------------------------------------------------------------------------------- */
 
 /* A server refuses to run as root, so as root we become its usual user, or nobody. */
 static const struct passwd *
@@ -261,8 +260,7 @@ start_keeper(void)
     pg.line = pair[0];
 }
 
-/* --- starting and stopping
- * -------------------------------------------------------------------------- */
+/* --- starting and stopping -------------------------------------------------------------------- */
 
 static void
 expect_done(const char *what)
@@ -476,8 +474,7 @@ pg_host(void)
     return pg.dir;
 }
 
-/* --- SQL
- * ------------------------------------------------------------------------------------------ */
+/* --- SQL -------------------------------------------------------------------------------------- */
 
 /* Keeps text that a function returns: 16 slots, the oldest is reused. */
 static const char *

@@ -84,8 +84,7 @@ rect(FILE *out, const double box[4], unsigned colour, const char *more)
             box[1], box[2], box[3], colour, more);
 }
 
-/* --- shapes
- * ---------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 /* The arms of a box drawing character, 0 when it is none of ours; arcs are drawn as corners. */
 static unsigned
@@ -229,8 +228,7 @@ draw_shape(FILE *out, double x, double y, const char *text, unsigned colour)
     return arms || is_block || is_braille;
 }
 
-/* --- rows
- * -------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static void
 put_escaped(FILE *out, const char *text)

@@ -46,8 +46,7 @@ scaled(int ms)
     return ms * (slow && *slow ? (int)strtol(slow, NULL, 10) : 1);
 }
 
-/* --- what libvterm tells us ----------------------------------------------------------------------
- */
+/* --- what libvterm tells us ------------------------------------------------------------------- */
 
 static int
 on_prop(VTermProp prop, VTermValue *value, void *user)
@@ -161,8 +160,7 @@ make_screen(struct vt *vt)
     vterm_screen_reset(vt->screen, 1);
 }
 
-/* --- starting and ending
- * --------------------------------------------------------------------------- */
+/* --- starting and ending ---------------------------------------------------------------------- */
 
 static void
 end_live(void)
@@ -298,8 +296,7 @@ vt_done(struct vt *vt)
     vt->raw = NULL;
 }
 
-/* --- waiting
- * ----------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* Reads what is there into the screen; true when there was something. */
 static bool
@@ -481,8 +478,7 @@ vt_ended_well(struct vt *vt, int status)
     assert_memory_equal(after.c_cc, vt->before.c_cc, sizeof after.c_cc);
 }
 
-/* --- typing
- * ------------------------------------------------------------------------------------------- */
+/* --- typing ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *bytes;
@@ -592,8 +588,7 @@ vt_signal(struct vt *vt, int sig)
         kill(vt->pid, sig);
 }
 
-/* --- looking
- * -------------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static int
 put_utf8(char *out, uint32_t c)

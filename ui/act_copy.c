@@ -18,8 +18,7 @@ front_list(const struct app *a)
     return v->ops->list ? v->ops->list(v) : NULL;
 }
 
-/* --- to the clipboard ---------------------------------------------------------------------------
- */
+/* --- to the clipboard ------------------------------------------------------------------------- */
 
 /* What went there is said, and how much of it when it was too long. */
 static void
@@ -51,8 +50,7 @@ on_copy(struct app *a, int arg)
         to_clipboard(a, "the id", id, true);
 }
 
-/* --- the row -------------------------------------------------------------------------------------
- */
+/* --- the row ---------------------------------------------------------------------------------- */
 
 void
 on_copy_row(struct app *a, int arg)

@@ -39,8 +39,7 @@ on_edit(struct app *a, int arg)
     box_edit(a, t.kind == TARGET_GROUP ? app_view(a)->ops->copy(app_view(a)) : t.ids[0]);
 }
 
-/* --- push ---------------------------------------------------------------------------------------
- */
+/* --- push ------------------------------------------------------------------------------------- */
 
 enum push_field { QUEUE, KIND, PAYLOAD, PRIORITY, WHEN, UNIQUE, MAX_TRIES, REASON };
 

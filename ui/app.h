@@ -150,8 +150,7 @@ void app_stale(struct app *a);               /* a frame is due */
 void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
 void app_compose(struct app *a);             /* composes the frame into a->grid (ui/frame.c) */
 
-/* --- where we are ------------------------------------------------------------------------------
- */
+/* --- where we are ----------------------------------------------------------------------------- */
 struct view *app_view(const struct app *a);  /* the screen in front, never a box */
 struct view *app_front(const struct app *a); /* the box in front, else the screen */
 unsigned app_scope(const struct app *a);
@@ -173,8 +172,7 @@ void app_run(struct app *a, const struct command *c);
 /* Why the command can't run now; NULL = it can. */
 const char *app_why_not(const struct app *a, const struct command *c);
 
-/* --- several sources (ui/app_sources.c) --------------------------------------------------------
- */
+/* --- several sources (ui/app_sources.c) ------------------------------------------------------- */
 void app_attend(struct app *a); /* somebody types: servers that are away are tried now */
 void
 app_watch_sources(struct app *a); /* each turn: who is asked, who is new, who wants a password */
@@ -200,13 +198,11 @@ const char *app_no_row(const struct app *a);
 /* By name or the beginning of one; says so when there is none. */
 void app_source_named(struct app *a, const char *name);
 
-/* --- saying ------------------------------------------------------------------------------------
- */
+/* --- saying ----------------------------------------------------------------------------------- */
 void app_say(struct app *a, enum severity s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- actions (ui/act.c) ------------------------------------------------------------------------
- */
+/* --- actions (ui/act.c) ----------------------------------------------------------------------- */
 struct action *app_action_begin(struct app *a, const struct intent *intent); /* NULL: it was said */
 void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
 bool app_action_runs(const struct app *a);

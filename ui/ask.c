@@ -63,8 +63,7 @@ ask_typed(struct ask *a, const char *what, const char *challenge)
     line_set(&a->line, "");
 }
 
-/* --- keys ----------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static enum ask_answer
 typed_key(struct ask *a, const struct key *k)
@@ -134,8 +133,7 @@ ask_footer(const struct ask *a)
     return a->easy ? "y or Enter go on   Esc cancel" : "y go on   Enter, n or Esc cancel";
 }
 
-/* --- drawing
- * -------------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 static int
 cells(const char *s)

@@ -30,8 +30,7 @@ give_up(struct edit_box *b, enum severity how, const char *why)
     app_close_box(a, &b->view);
 }
 
-/* --- the question ------------------------------------------------------------------------------
- */
+/* --- the question ----------------------------------------------------------------------------- */
 
 static void
 ask(struct edit_box *b)
@@ -53,8 +52,7 @@ ask(struct edit_box *b)
     buf_free(&settings);
 }
 
-/* --- what came back ----------------------------------------------------------------------------
- */
+/* --- what came back --------------------------------------------------------------------------- */
 
 static void
 keep(struct edit_box *b, const char *note)
@@ -97,8 +95,7 @@ edit(struct edit_box *b)
         app_close_box(b->view.app, &b->view);
 }
 
-/* --- the job -----------------------------------------------------------------------------------
- */
+/* --- the job ---------------------------------------------------------------------------------- */
 
 static void
 take(struct edit_box *b, const struct job_detail *j)
@@ -130,8 +127,7 @@ read_job(struct edit_box *b)
     }
 }
 
-/* --- the box -----------------------------------------------------------------------------------
- */
+/* --- the box ---------------------------------------------------------------------------------- */
 
 static void
 edit_update(struct view *v)

@@ -33,8 +33,7 @@ struct act_run {
     int shown;      /* cells of the line of progress that stands on standard error */
 };
 
-/* --- talking ------------------------------------------------------------------------------------
- */
+/* --- talking ---------------------------------------------------------------------------------- */
 
 static void
 tell(const char *label, const char *text)
@@ -225,8 +224,7 @@ finish(const struct act_run *r, int code)
     return flushed == CLI_DONE ? code : flushed;
 }
 
-/* --- running
- * -------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static bool
 turn_until(struct act_run *r, bool preview, struct err *e)

@@ -124,8 +124,7 @@ run_drain(struct cli *c, const void *options)
     return cli_act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
 }
 
-/* --- the table
- * -------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define F(f) offsetof(struct act_words, f)

@@ -174,8 +174,7 @@ cron_remove(struct cli *c, const struct cron_words *w)
     return cli_act(c, &w->act, &(struct intent){.act = ACT_CRON_REMOVE, .schedule = c->words[1]});
 }
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 /* Schedules of which nothing becomes a job. */
 static void
@@ -335,8 +334,7 @@ cron_show(struct cli *c, const struct cron_words *w)
     return cli_end(c, ok, n, &e);
 }
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct what {
     const char *name, *words;

@@ -89,8 +89,7 @@ list(struct cli *c, const struct list_words *w, const struct listing *l)
     return cli_open(c, false, &q, &e) ? list_open(&q, w, l) : cli_fail(c, &e);
 }
 
-/* --- nodes, leases, failures, audit --------------------------------------------------------------
- */
+/* --- nodes, leases, failures, audit ----------------------------------------------------------- */
 
 #define N(f) offsetof(struct node_row, f)
 /* clang-format off */
@@ -214,8 +213,7 @@ run_audit(struct cli *c, const void *options)
     return list(c, options, &(struct listing){SEC_AUDIT, audit_columns, NULL});
 }
 
-/* --- queues
- * ---------------------------------------------------------------------------------------- */
+/* --- queues ----------------------------------------------------------------------------------- */
 
 #define Q(f) offsetof(struct queue_row, f)
 /* clang-format off */
@@ -466,8 +464,7 @@ run_queues(struct cli *c, const void *options)
     return cli_end(c, ok, n, &e);
 }
 
-/* --- the table
- * -------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct list_words, f)
 /* clang-format off */

@@ -35,8 +35,7 @@ struct editor {
     int from, to, watch; /* what the keeper says; its order to go */
 };
 
-/* --- the keeper --------------------------------------------------------------------------------
- */
+/* --- the keeper ------------------------------------------------------------------------------- */
 
 struct entry { /* as getdents64 writes it */
     ino64_t inode;
@@ -113,8 +112,7 @@ keep(const struct editor *ed, int say, int order)
     _exit(0);
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void
 end_keeper(struct editor *ed)
@@ -210,8 +208,7 @@ on_keeper(void *ctx, short revents)
     buf_free(&text);
 }
 
-/* --- the beginning -----------------------------------------------------------------------------
- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 /* "code -w": words, no shell; the file comes last. */
 static bool

@@ -149,8 +149,7 @@ put_str(struct grid *g, struct rect clip, int x, int y, enum role role, const ch
         put(g, clip, x, y, &glyph, role);
 }
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 int
 grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len)
@@ -344,8 +343,7 @@ pen_gap(struct pen *p, int cells)
     rect_cut_left(&p->r, cells);
 }
 
-/* --- shapes ------------------------------------------------------------------------------------
- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 void
 grid_fill(struct grid *g, struct rect r, enum role role)
@@ -429,8 +427,7 @@ grid_box(struct grid *g, struct rect r, enum role role, const char *title)
     return rect_inset(r, 1, 1);
 }
 
-/* --- reading back -------------------------------------------------------------------------------
- */
+/* --- reading back ----------------------------------------------------------------------------- */
 
 void
 grid_dump(const struct grid *g, struct buf *out)

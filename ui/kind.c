@@ -7,8 +7,7 @@
 #include "model/field.h"
 #include "ui/column.h"
 
-/* --- values: what the field of a row holds -------------------------------------------------------
- */
+/* --- values: what the field of a row holds ---------------------------------------------------- */
 
 static const void *
 field(const struct column *c, const void *row)
@@ -44,8 +43,7 @@ double_of(const struct column *c, const void *row)
     return *(const double *)field(c, row);
 }
 
-/* --- comparing: less, equal, more; *nulls is set when one of both is NULL, and then decides
- * ------- */
+/* --- comparing: less, equal, more; *nulls is set when one of both is NULL, and then decides --- */
 
 typedef int compare_fn(const struct column *c, const void *a, const void *b, bool *nulls);
 
@@ -113,8 +111,7 @@ compare_double(const struct column *c, const void *a, const void *b, bool *nulls
     return (x > y) - (x < y);
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 typedef void text_fn(const struct column *c, const void *row, const struct cell_ctx *x, int w,
                      struct buf *out);
@@ -267,8 +264,7 @@ write_bool(const struct column *c, const void *row, const struct cell_ctx *x, in
     buf_str(out, v < 0 ? "—" : v ? "yes" : "no");
 }
 
-/* --- colours
- * -------------------------------------------------------------------------------------- */
+/* --- colours ---------------------------------------------------------------------------------- */
 
 typedef enum role role_fn(const struct column *c, const void *row);
 
@@ -300,8 +296,7 @@ role_faults(const struct column *c, const void *row)
     return n == FIELD_NULL ? ROLE_TEXT : n > 0 ? ROLE_WARN : ROLE_GOOD;
 }
 
-/* --- the table
- * ------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 struct kind_ops {
     compare_fn *compare;

@@ -55,8 +55,7 @@ list_set_ctx(struct list *l, void *ctx)
     l->ctx = ctx;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 int
 list_count(const struct list *l)
@@ -195,8 +194,7 @@ list_set_filter(struct list *l, bool (*keep)(void *ctx, const void *row), void *
     list_rebuild(l);
 }
 
-/* --- the cursor
- * ------------------------------------------------------------------------------------ */
+/* --- the cursor ------------------------------------------------------------------------------- */
 
 int
 list_index(const struct list *l)
@@ -267,8 +265,7 @@ list_scroll(struct list *l, int h)
     l->top = clamp(l->top, 0, l->count - h);
 }
 
-/* --- paging by key
- * ---------------------------------------------------------------------------------- */
+/* --- paging by key ---------------------------------------------------------------------------- */
 
 void
 list_set_more(struct list *l, bool above, bool below)

@@ -54,15 +54,13 @@ const void *list_selected(const struct list *l);    /* row under the cursor, NUL
 const char *list_selected_id(const struct list *l); /* "" = empty list; lives as the rows do */
 bool list_select(struct list *l, const char *id);   /* false = not there, nothing changed */
 
-/* --- moving ------------------------------------------------------------------------------------
- */
+/* --- moving ----------------------------------------------------------------------------------- */
 void list_move(struct list *l, int delta);
 void list_page(struct list *l, int pages); /* pages of the height that was drawn last */
 void list_home(struct list *l);
 void list_end(struct list *l);
 
-/* --- marks -------------------------------------------------------------------------------------
- */
+/* --- marks ------------------------------------------------------------------------------------ */
 void list_toggle_mark(struct list *l); /* of the selected row; then one down */
 void list_mark(struct list *l, const char *id, bool on);
 void list_mark_shown(struct list *l); /* all rows of the list (not only those on the screen) */
@@ -73,8 +71,7 @@ const char *const *list_marks(const struct list *l, int *n);
 /* What an action is for: the marks, or when there is none the selected id. Pointers as above. */
 const char *const *list_targets(struct list *l, int *n);
 
-/* --- order and columns --------------------------------------------------------------------------
- */
+/* --- order and columns ------------------------------------------------------------------------ */
 const struct column *list_sort_column(const struct list *l, bool *desc); /* NULL = as given */
 bool list_sort_by(struct list *l, const char *name,
                   bool desc);                  /* false = no such sortable column */
@@ -100,14 +97,12 @@ void list_column_width(struct list *l, int i, int min_w, int max_w);
 void list_save(const struct list *l, struct buf *out);
 void list_load(struct list *l, const char *line);
 
-/* --- paging by key ------------------------------------------------------------------------------
- */
+/* --- paging by key ---------------------------------------------------------------------------- */
 void list_set_more(struct list *l, bool above, bool below); /* what the server still has */
 /* +1: near the end and there is more below; -1: near the top and there is more above; else 0. */
 int list_wants(const struct list *l);
 
-/* --- drawing ------------------------------------------------------------------------------------
- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 struct list_look {
     int64_t now_ms;
     bool utc;

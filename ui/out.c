@@ -49,8 +49,7 @@ out_line(const char *s, size_t len)
     buf_free(&clean);
 }
 
-/* --- cells -------------------------------------------------------------------------------------
- */
+/* --- cells ------------------------------------------------------------------------------------ */
 
 static bool
 is_null(const struct out_column *c, const void *row)
@@ -149,8 +148,7 @@ out_text(const struct out *o, const void *row)
     return b.data;
 }
 
-/* --- table ---------------------------------------------------------------------------------------
- */
+/* --- table ------------------------------------------------------------------------------------ */
 
 static bool
 is_right(enum out_kind kind)
@@ -233,8 +231,7 @@ table_rows(struct out *o, const void *rows, int n, size_t size)
     buf_free(&cell);
 }
 
-/* --- JSON and CSV
- * ---------------------------------------------------------------------------------- */
+/* --- JSON and CSV ----------------------------------------------------------------------------- */
 
 static void
 add_json_list(struct buf *b, const char *s)

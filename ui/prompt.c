@@ -9,8 +9,7 @@
 
 #include "model/text.h"
 
-/* --- history -------------------------------------------------------------------------------------
- */
+/* --- history ---------------------------------------------------------------------------------- */
 
 void
 line_history_add(struct line_history *h, const char *s)
@@ -32,8 +31,7 @@ line_history_done(struct line_history *h)
     h->n = 0;
 }
 
-/* --- the text ------------------------------------------------------------------------------------
- */
+/* --- the text --------------------------------------------------------------------------------- */
 
 static uint32_t
 char_at(const struct line *l, int at, int *len)
@@ -146,8 +144,7 @@ line_set(struct line *l, const char *text)
     insert_text(l, text, strlen(text));
 }
 
-/* --- keys ----------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static enum line_answer
 walk_history(struct line *l, int step)
@@ -316,8 +313,7 @@ line_key(struct line *l, const struct key *k)
     return LINE_IGNORED;
 }
 
-/* --- drawing -------------------------------------------------------------------------------------
- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 /* The first byte to draw so that the cell of the cursor is among w cells. */
 static int

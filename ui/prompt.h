@@ -11,8 +11,7 @@
 #include "ui/grid.h"
 #include "ui/key.h"
 
-/* --- a line of text -----------------------------------------------------------------------------
- */
+/* --- a line of text --------------------------------------------------------------------------- */
 enum { LINE_MAX_BYTES = 1000, LINE_HISTORY = 50 };
 
 struct line_history { /* newest last; start with {0} */
@@ -58,8 +57,7 @@ struct line_look {
 };
 void line_draw(const struct line *l, struct grid *g, struct rect r, const struct line_look *look);
 
-/* --- a question ----------------------------------------------------------------------------------
- */
+/* --- a question ------------------------------------------------------------------------------- */
 enum { ASK_LINES = 24 };
 
 struct ask_line {
@@ -104,8 +102,7 @@ void ask_shown(struct ask *a, int64_t now_ms);
 /* Words for the footer of the screen. */
 const char *ask_footer(const struct ask *a);
 
-/* --- the progress of an action
- * -------------------------------------------------------------------- */
+/* --- the progress of an action ---------------------------------------------------------------- */
 struct progress_box {
     const char *title;            /* "Purging completed jobs older than 30 days" */
     const char *noun;             /* "row", "job" */

@@ -175,8 +175,7 @@ add_row(const struct app *a, const struct list *l, const void *row, struct buf *
         add_cells(a, l, row, out);
 }
 
-/* --- for people ---------------------------------------------------------------------------------
- */
+/* --- for people ------------------------------------------------------------------------------- */
 
 static void
 add_line(struct buf *out, const struct app *a, const struct field *f, const void *row)

@@ -43,8 +43,7 @@ bool settings_closed(const struct settings *s);
 /* The i-th complaint, NULL = no more. */
 const char *settings_complaint(const struct settings *s, int i);
 
-/* --- the state file: $XDG_STATE_HOME/queuetop/state --------------------------------------------
- */
+/* --- the state file: $XDG_STATE_HOME/queuetop/state ------------------------------------------- */
 
 /* Another file for this run: $XDG_STATE_HOME/queuetop/state.NAME. Before settings_load. */
 void settings_apart(struct settings *s, const char *name);

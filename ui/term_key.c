@@ -16,8 +16,7 @@ emit(struct decoder *d, uint32_t code, unsigned mods)
         d->ready[d->n++] = (struct key){.code = code, .mods = mods};
 }
 
-/* --- escape sequences --------------------------------------------------------------------------
- */
+/* --- escape sequences ------------------------------------------------------------------------- */
 
 static const struct {
     char final;
@@ -127,8 +126,7 @@ end_sequence(struct decoder *d, char final)
         }
 }
 
-/* --- characters ----------------------------------------------------------------------------------
- */
+/* --- characters ------------------------------------------------------------------------------- */
 
 static void
 control(struct decoder *d, unsigned char c)
@@ -229,8 +227,7 @@ decoder_pause(struct decoder *d)
         end_escape(d);
 }
 
-/* --- pasted text
- * ---------------------------------------------------------------------------------- */
+/* --- pasted text ------------------------------------------------------------------------------ */
 
 void
 decoder_paste(struct decoder *d, bool begins)

@@ -97,8 +97,7 @@ speak(void)
     rescue.err_mem = -1;
 }
 
-/* --- the rescue ---------------------------------------------------------------------------------
- */
+/* --- the rescue ------------------------------------------------------------------------------- */
 
 /* Safe in a signal handler; does nothing when the terminal is not taken. A program in the
  * background must not be stopped by writing modes, hence the blocked SIGTTOU. */
@@ -210,8 +209,7 @@ uninstall(void)
             sigaction(fatal[i], &rescue.was[i], NULL);
 }
 
-/* --- taking and giving
- * ---------------------------------------------------------------------------- */
+/* --- taking and giving ------------------------------------------------------------------------ */
 
 static struct termios
 raw_modes(struct termios m)
@@ -369,8 +367,7 @@ tty_stop(void)
     sigaction(SIGTSTP, &was, NULL);
 }
 
-/* --- output
- * ----------------------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 void
 tty_put(struct tty *t, const char *bytes, size_t len)

@@ -44,8 +44,7 @@ static int ncalls;
 static struct sections native;
 static struct arena *arena; /* of all text here */
 
-/* --- what is called
- * ------------------------------------------------------------------------------ */
+/* --- what is called --------------------------------------------------------------------------- */
 
 static char *
 read_text(const char *path)
@@ -179,8 +178,7 @@ statement_of(PGconn *c, const struct call *call, int n)
     return arena_printf(arena, "execute s%d(%s)", n, list);
 }
 
-/* --- measuring
- * ----------------------------------------------------------------------------------- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 /* A session of its own: what it has planned before was planned in this state. */
 static void
@@ -279,8 +277,7 @@ no_plan_wades(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* --- nothing is left out
- * ------------------------------------------------------------------------- */
+/* --- nothing is left out ---------------------------------------------------------------------- */
 
 static bool
 is_called(const char *kind, const char *name)

@@ -56,8 +56,7 @@ has(const char *text, const char *part)
 
 #define value(expected, ...) assert_string_equal(pg_value(c, __VA_ARGS__), expected)
 
-/* --- verbs --------------------------------------------------------------------------------------
- */
+/* --- verbs ------------------------------------------------------------------------------------ */
 
 static void
 piechut(void **state)
@@ -321,8 +320,7 @@ library(void **state)
     PQfinish(c);
 }
 
-/* --- the console --------------------------------------------------------------------------------
- */
+/* --- the console ------------------------------------------------------------------------------ */
 
 static void
 console(struct vt *vt)

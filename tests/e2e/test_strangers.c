@@ -72,8 +72,7 @@ shop(const char *name)
     return c;
 }
 
-/* --- verbs ---------------------------------------------------------------------------------------
- */
+/* --- verbs ------------------------------------------------------------------------------------ */
 
 static void
 write_config(const char *text)
@@ -135,8 +134,7 @@ test_verbs(void **state)
     PQfinish(c);
 }
 
-/* --- the console ---------------------------------------------------------------------------------
- */
+/* --- the console ------------------------------------------------------------------------------ */
 
 static void
 start(struct vt *vt, const char *dsn)
@@ -210,8 +208,7 @@ test_console(void **state)
     PQfinish(c);
 }
 
-/* --- a schema that the user names
- * ------------------------------------------------------------------ */
+/* --- a schema that the user names ------------------------------------------------------------- */
 
 /* Mallory was first: a schema with our functions' names. */
 static void

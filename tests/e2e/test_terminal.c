@@ -18,8 +18,7 @@
 #include "tests/term.h"
 #include "ui/term.h"
 
-/* --- the program -------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 struct program {
     struct loop *loop;
@@ -129,8 +128,7 @@ program(const char *word)
     return status;
 }
 
-/* --- the tests ----------------------------------------------------------------------------------
- */
+/* --- the tests -------------------------------------------------------------------------------- */
 
 static void
 start(struct vt *vt, const char *word, const char *env)

@@ -606,8 +606,7 @@ test_roles(void **state)
     PQfinish(conn);
 }
 
-/* --- at a terminal -------------------------------------------------------------------------------
- */
+/* --- at a terminal ---------------------------------------------------------------------------- */
 
 static void
 spawn(struct vt *vt, const char *verb, const char *option, const char *value)

@@ -136,8 +136,7 @@ foreign_on(struct foreign *q, PGconn *conn, enum section_id s, ...)
     return text;
 }
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static bool
 fits(enum field_type type, Oid oid)

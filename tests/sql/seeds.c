@@ -262,8 +262,7 @@ seed_expire(PGconn *conn, const char *adapter)
     pg_run(conn, "%s", find(adapter)->expire);
 }
 
-/* --- the console's side -------------------------------------------------------------------------
- */
+/* --- the console's side ----------------------------------------------------------------------- */
 
 static PGresult *
 ask(PGconn *conn, const char *name, enum section_id s, const struct params *p, bool acts)

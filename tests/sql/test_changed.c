@@ -233,8 +233,7 @@ test_what_is_reported_is_changed(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* --- a time: now, over, to come ----------------------------------------------------------------
- */
+/* --- a time: now, over, to come --------------------------------------------------------------- */
 
 /* The job's time in the list of jobs, in ms; -1 = it is not there. */
 static int64_t

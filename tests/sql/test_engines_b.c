@@ -18,8 +18,7 @@ states(struct foreign *q, const char *ids)
     return foreign_list(foreign_look(q, SEC_JOBS, words, NULL), "state");
 }
 
-/* --- Procrastinate ------------------------------------------------------------------------------
- */
+/* --- Procrastinate ---------------------------------------------------------------------------- */
 
 static const char *
 events(struct foreign *q, int job)
@@ -153,8 +152,7 @@ procrastinate_purges(void **state)
     foreign_close(&q);
 }
 
-/* --- Que ----------------------------------------------------------------------------------------
- */
+/* --- Que -------------------------------------------------------------------------------------- */
 
 /* A worker: registered, with the locks of some jobs. */
 static PGconn *
@@ -271,8 +269,7 @@ que_ends_sessions(void **state)
     foreign_close(&q);
 }
 
-/* --- PGQueuer -----------------------------------------------------------------------------------
- */
+/* --- PGQueuer --------------------------------------------------------------------------------- */
 
 static const char *
 logged(struct foreign *q, const char *prefix)
@@ -403,8 +400,7 @@ pgqueuer_has_prefixes(void **state)
     foreign_close(&q);
 }
 
-/* --- Delayed Job --------------------------------------------------------------------------------
- */
+/* --- Delayed Job ------------------------------------------------------------------------------ */
 
 static void
 delayed_job_acts(void **state)
@@ -482,8 +478,7 @@ delayed_job_ends(void **state)
     foreign_close(&q);
 }
 
-/* --- django-tasks -------------------------------------------------------------------------------
- */
+/* --- django-tasks ----------------------------------------------------------------------------- */
 
 #define DJ "00000000-0000-4000-8000-00000000000"
 

@@ -50,8 +50,7 @@ section(PGconn *conn, const struct adapter *a, enum section_id s, const struct p
     return ask(conn, stmt.sql, &stmt);
 }
 
-/* --- types -------------------------------------------------------------------------------------
- */
+/* --- types ------------------------------------------------------------------------------------ */
 
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25 };
 
@@ -269,8 +268,7 @@ test_roles(void **state)
     PQfinish(conn);
 }
 
-/* --- jobs --------------------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 /* Names (payload) of the jobs that a filter finds, read in pages of `page`. */
 static char *
@@ -519,8 +517,7 @@ test_jobs(void **state)
     PQfinish(conn);
 }
 
-/* --- cost --------------------------------------------------------------------------------------
- */
+/* --- cost ------------------------------------------------------------------------------------- */
 
 static void
 make_many(PGconn *conn)

@@ -25,8 +25,7 @@ unlock_all(struct other *f)
     pg_run(f->watcher, "select pg_advisory_unlock_all()");
 }
 
-/* --- GoodJob -----------------------------------------------------------------------------------
- */
+/* --- GoodJob ---------------------------------------------------------------------------------- */
 
 static void
 good_job_is_shown(void **state)
@@ -243,8 +242,7 @@ good_job_pauses_by_settings(void **state)
     other_close(&f);
 }
 
-/* --- Solid Queue -------------------------------------------------------------------------------
- */
+/* --- Solid Queue ------------------------------------------------------------------------------ */
 
 static void
 solid_queue_is_shown(void **state)

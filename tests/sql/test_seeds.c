@@ -51,8 +51,7 @@ two(const char *a, const char *b, const char *state)
     return text;
 }
 
-/* --- pkgsite ------------------------------------------------------------------------------------
- */
+/* --- pkgsite ---------------------------------------------------------------------------------- */
 
 /* A task that is given back is done anew; what its first worker deletes when it ends is not the new
  * start. */
@@ -159,8 +158,7 @@ pkgsite_priorities(void **state)
     PQfinish(c);
 }
 
-/* --- PostQueue ----------------------------------------------------------------------------------
- */
+/* --- PostQueue -------------------------------------------------------------------------------- */
 
 /* Four attempts; requeue gives one more, or all of them. */
 static void
@@ -261,8 +259,7 @@ postqueue_times(void **state)
     PQfinish(c);
 }
 
-/* --- Piechut, and the library -------------------------------------------------------------------
- */
+/* --- Piechut, and the library ----------------------------------------------------------------- */
 
 /* A node's locks: extended, given back one by one or all of them, stolen when they are over. */
 static void
@@ -491,8 +488,7 @@ library_schedules_and_tenants(void **state)
     PQfinish(c);
 }
 
-/* --- Teti ---------------------------------------------------------------------------------------
- */
+/* --- Teti ------------------------------------------------------------------------------------- */
 
 /* A worker that works in the transaction of its claim: its task reads as waiting, and is left
  * alone. */
@@ -560,8 +556,7 @@ teti_committed(void **state)
     PQfinish(c);
 }
 
-/* --- BlaboSoft ----------------------------------------------------------------------------------
- */
+/* --- BlaboSoft -------------------------------------------------------------------------------- */
 
 #define U(n) "00000000-0000-4000-8000-00000000000" #n
 
@@ -615,8 +610,7 @@ blabosoft_zone(void **state)
     PQfinish(c);
 }
 
-/* --- what it costs ------------------------------------------------------------------------------
- */
+/* --- what it costs ---------------------------------------------------------------------------- */
 
 static const char *const names[] = {
     "seed_pkgsite", "seed_pkgsite_leased", "seed_pkgsite_priority", "seed_postqueue",
@@ -711,8 +705,7 @@ many_rows(void **state)
     }
 }
 
-/* --- what they are not taken for ----------------------------------------------------------------
- */
+/* --- what they are not taken for -------------------------------------------------------------- */
 
 /* The adapters that find something in the database. */
 static const char *

@@ -31,8 +31,7 @@ struct scene {
 
 static char mark[200]; /* the file that a trap leaves */
 
-/* --- the scene ---------------------------------------------------------------------------------
- */
+/* --- the scene -------------------------------------------------------------------------------- */
 
 static int
 set_up(void **state)
@@ -107,8 +106,7 @@ close_scene(struct scene *s)
     PQfinish(s->conn);
 }
 
-/* --- opening, as the program does ----------------------------------------------------------------
- */
+/* --- opening, as the program does ------------------------------------------------------------- */
 
 static bool
 open_it(struct scene *s, struct adapter *a, const struct trust *trust, struct err *e)
@@ -160,8 +158,7 @@ run_all(struct scene *s, struct adapter *a)
         fail_msg("%s: %s", s->name, e.text);
 }
 
-/* --- traps
- * ----------------------------------------------------------------------------------------- */
+/* --- traps ------------------------------------------------------------------------------------ */
 
 /* $T the table, $S its schema, $M the file, $C the table's columns with their types. What is undone
  * is as before. */
@@ -338,8 +335,7 @@ test_matrix(void **state)
     }
 }
 
-/* --- what comes later
- * ------------------------------------------------------------------------------ */
+/* --- what comes later ------------------------------------------------------------------------- */
 
 /* One look, in a transaction as the console sends it; true = it was answered. */
 static bool

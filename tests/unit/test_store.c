@@ -614,8 +614,7 @@ test_locks_cost_little(void **state)
     assert_false(store_is_stale(f->store, TOPIC_QUEUES));
 }
 
-/* --- jobs --------------------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 static struct result *
 job_page(int first, int n, const char *marker)
