@@ -15,7 +15,7 @@
 enum { DROP_MS = 600000 };
 
 struct look_row {
-    const char *text, *alive, *tables, *dependents;
+    const char *text, *alive, *tables, *functions, *dependents;
 };
 
 #define F(field) offsetof(struct look_row, field)
@@ -23,20 +23,22 @@ static const struct field look_fields[] = {
     {"text",       F_STR, F(text),       false},
     {"alive",      F_STR, F(alive),      false},
     {"tables",     F_STR, F(tables),     false},
+    {"functions",  F_STR, F(functions),  false},
     {"dependents", F_STR, F(dependents), false},
 };
 #undef F
 
-/* Whether a script of sql/core makes a table or view of that name. */
-static bool
-is_ours(const char *name, size_t len)
-{
-    static const char *const made_by[] = {"table if not exists ", "or replace view "};
+static const char *const table_words[] = {"table if not exists ", "or replace view ", NULL};
+static const char *const function_words[] = {"function ", NULL};
 
+/* Whether a script of sql/core makes one of that name. */
+static bool
+is_ours(const char *name, size_t len, const char *const *words)
+{
     for (int i = 0; i < sql_core_n; i++)
-        for (int k = 0; k < 2; k++)
-            for (const char *at = sql_core[i].text; (at = strstr(at, made_by[k]));) {
-                at += strlen(made_by[k]);
+        for (int k = 0; words[k]; k++)
+            for (const char *at = sql_core[i].text; (at = strstr(at, words[k]));) {
+                at += strlen(words[k]);
                 if (!strncmp(at, name, len) && strspn(at + len, " (\n") > 0)
                     return true;
             }
@@ -44,31 +46,34 @@ is_ours(const char *name, size_t len)
 }
 
 static void
-add_strangers(struct buf *b, const char *tables)
+add_strangers(struct buf *b, const char *names, const char *const *words, const char *kind)
 {
-    for (const char *at = tables, *end; *at; at = end + (*end == ',')) {
+    for (const char *at = names, *end; *at; at = end + (*end == ',')) {
         end = at + strcspn(at, ",");
-        if (!is_ours(at, (size_t)(end - at)))
-            buf_printf(b, "%s%.*s", b->len ? ", " : "", (int)(end - at), at);
+        if (!is_ours(at, (size_t)(end - at), words))
+            buf_printf(b, "%s%s%.*s", b->len ? ", " : "", kind, (int)(end - at), at);
     }
 }
 
 static bool
 judge(const struct uninstall_options *o, const struct look_row *row, struct err *e)
 {
-    struct buf strangers = {0};
+    struct buf strangers = {0}, others = {0};
     bool ok = true;
 
-    add_strangers(&strangers, row->tables);
+    add_strangers(&strangers, row->tables, table_words, "");
+    buf_str(&others, row->dependents);
+    add_strangers(&others, row->functions, function_words, "function ");
     if (strangers.len > 0)
         ok = fail(e, ERR_REFUSED,
                   "schema \"%s\" also holds tables that are not the queue's: %s; move or drop them "
                   "first",
                   o->schema, strangers.data);
-    else if (*row->dependents && !o->force)
+    else if (others.len > 0 && !o->force)
         ok = fail(e, ERR_REFUSED, "these would be dropped, too: %s (--force does that)",
-                  row->dependents);
+                  others.data);
     buf_free(&strangers);
+    buf_free(&others);
     return ok;
 }
 

@@ -102,11 +102,61 @@ what_is_not_its_own_stays(void **state)
     pg_run(p.conn,
            "create view public.backlog as select queue, count(*) from queues.queue group by 1");
     says(p.dsn, "uninstall --yes-drop-schema queues", 3,
-         "these would be dropped, too: public.backlog");
+         "these would be dropped, too: view public.backlog");
     check(&p, "1", there);
     says(p.dsn, "uninstall --yes-drop-schema queues --force", 0, "dropped");
     check(&p, "0", "select count(*) from pg_views where viewname = 'backlog'");
     PQfinish(p.conn);
+}
+
+/* Whatever else the server would take along, in whichever schema it is, is named before it goes. */
+static void
+what_hangs_on_it_is_named(void **state)
+{
+    static const struct {
+        const char *make, *named;
+    } things[] = {
+        {"create table public.states (s queues.job_state)",                               "column s of table public.states"},
+        {"create table public.numbers (n bigint default nextval('queues.job_seq'))",
+         "default value for column n of table public.numbers"                                                              },
+        {"create table public.keys (q text references queues.queue_config)",
+         "constraint keys_q_fkey on table public.keys"                                                                     },
+        {"create table public.checked (a text check (queues.error_key(a) <> 'x'))",
+         "constraint checked_a_check on table public.checked"                                                              },
+        {"create view public.backlog as select 1 as n from queues.queue;"
+         "create materialized view public.kept as select * from public.backlog", "materialized view public.kept"  },
+        {"create function public.f(queues.queue) returns int language sql as 'select 1'",
+         "function public.f("                                                                                              },
+        {"create domain public.state as queues.job_state",                                "type public.state"              },
+        {"create schema parts; create table parts.piece partition of queues.history for values from"
+         " ('2001-01-01') to ('2001-01-02')",                                    "table parts.piece"       },
+        {"create function queues.mine() returns int language sql as 'select 1'",          "function mine"           },
+        {"create type queues.colour as enum ('red')",                                     "type colour"      },
+        {"create sequence queues.numbers",                                                "sequence numbers" },
+        {"create statistics queues.both on queue, state from queues.queue",               "statistics object"       },
+        {"create table public.rows (a text); create policy p on public.rows"
+         " using (queues.error_key(a) = 'x')",                                   "policy p on table public.rows"  },
+    };
+
+    (void)state;
+    struct place model;
+    enter(&model, "hangs");
+    PQfinish(model.conn);
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
+        struct place p;
+        char name[20];
+        snprintf(name, sizeof name, "hangs%zu", i);
+        PGconn *any = pg_connect(pg_dsn("postgres"));
+        pg_run(any, "create database %s template hangs", name);
+        PQfinish(any);
+        snprintf(p.dsn, sizeof p.dsn, "%s", pg_dsn(name));
+        p.conn = pg_connect(p.dsn);
+        pg_run(p.conn, "%s", things[i].make);
+        says(p.dsn, "uninstall --yes-drop-schema queues", 3, "these would be dropped, too: ");
+        says(p.dsn, "uninstall --yes-drop-schema queues", 3, things[i].named);
+        check(&p, "1", there);
+        PQfinish(p.conn);
+    }
 }
 
 static void
@@ -206,6 +256,7 @@ main(void)
         cmocka_unit_test(it_goes_when_its_name_is_said),
         cmocka_unit_test(living_workers_keep_it),
         cmocka_unit_test(what_is_not_its_own_stays),
+        cmocka_unit_test(what_hangs_on_it_is_named),
         cmocka_unit_test(roles_go_where_nobody_needs_them),
         cmocka_unit_test(who_may_not_install_is_told_why),
         cmocka_unit_test(the_audit_is_purged_by_its_own_verb),
