@@ -166,8 +166,10 @@ language plpgsql stable set search_path from current as $$
 declare
     zone text;
 begin
-    select z.name into zone from pg_timezone_names z where lower(z.name) = lower(tz) and z.name !~ '^(posix|right)'
-    order by z.name = tz desc limit 1;
+    if length(tz) <= 100 then -- of a long text lower() would be asked once a zone
+        select z.name into zone from pg_timezone_names z where lower(z.name) = lower(tz) and z.name !~ '^(posix|right)'
+        order by z.name = tz desc limit 1;
+    end if;
     if zone is null then
         raise 'there is no time zone "%": name one like Europe/Berlin or UTC', left(tz, 60) using errcode = 'QT007';
     elsif zone not in ('UTC', 'GMT') and exists (select from pg_timezone_abbrevs a where a.abbrev = upper(tz)) then
@@ -319,6 +321,9 @@ comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last
 create or replace function cron_times(cron text, tz text default 'UTC', n int default 3, after timestamptz default now()) returns setof timestamptz
 language plpgsql stable security definer set search_path from current as $$
 begin
+    if n > 1000 then
+        raise 'the next 1000 times are the most, not %', n using errcode = 'QT007';
+    end if;
     if not exists (select from schedule s where s.tz = cron_times.tz) then -- theirs were looked up when they were set
         tz := cron_zone(coalesce(tz, 'UTC'));
     end if;
@@ -327,4 +332,4 @@ begin
         return next after;
     end loop;
 end $$;
-comment on function cron_times(text, text, int, timestamptz) is 'The next n times of a cron line';
+comment on function cron_times(text, text, int, timestamptz) is 'The next n times of a cron line, 1000 at most';

@@ -148,6 +148,6 @@ begin
 end $$;
 comment on function check_expected(bigint, bigint) is 'Raises QT005 where the count has moved on since the preview';
 
-create or replace function wake(queue text) returns void
+create or replace function wake_queue(queue text) returns void
 language sql set search_path from current as $$ insert into delta (queue, priority) values ($1, 5) $$;
-comment on function wake(text) is 'Tells the scheduler''s next step to look at a queue';
+comment on function wake_queue(text) is 'Not for workers, as any name goes: tells the scheduler''s next step to look at a queue';

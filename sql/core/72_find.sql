@@ -180,7 +180,7 @@ begin
     -- whatever the caller makes of them: one that it leaves as it was is cut again
     perform move_cursor(array_agg(f.queue), array_agg(f.priority), array_agg(f.seq - 1), null)
     from jsonb_to_recordset(free) f (queue text, priority int, seq bigint);
-    perform bucket_forget(f.queue, array_agg(f.seq)), wake(f.queue) from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
+    perform bucket_forget(f.queue, array_agg(f.seq)), wake_queue(f.queue) from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
 end $$;
 comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in. runs: those in claimed leases, which are locked now and '
     'stay; busy: those whose lease somebody else has locked, who claims it or answers for it';

@@ -93,7 +93,7 @@ begin
         select to_jsonb(c) into was from queue_config c where c.queue = $2 and c.paused_at is not null for update;
         if was is not null then
             update queue_config c set paused_at = null, paused_by = null, pause_reason = null where c.queue = $2;
-            perform wake($2);
+            perform wake_queue($2);
         end if;
         perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', case when was is not null then 'resumed' end,
             'why', case when was is null then coalesce(unseen($2, null), 'not paused') end)), was);
@@ -282,7 +282,7 @@ begin
         from (select v.* from queue_config o cross join lateral jsonb_populate_record(o, s) v where o.queue = $2) x
         where c.queue = $2;
         delete from bucket b where b.queue = $2 and not exists (select from queue_config c where c.queue = $2 and c.rate is not null);
-        perform wake($2);
+        perform wake_queue($2);
         perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', p.state, 'why', p.why)), was);
     end if;
     return query select * from act_answer($1, 1);

@@ -290,7 +290,7 @@ begin
                       where $2.params ? k or $2.params ? 'paused' and k like 'pause%') end) o
             where n.queue = $2.queue and c.queue = n.queue;
             delete from bucket b where b.queue = $2.queue and not exists (select from queue_config c where c.queue = $2.queue and c.rate is not null);
-            perform wake($2.queue);
+            perform wake_queue($2.queue);
         end if;
     else
         perform from schedule x where x.name = $2.params ->> 'schedule' for update;

@@ -187,7 +187,7 @@ begin
         on conflict do nothing returning queue
     loop
         raise log 'queuetop: queue %: it had no row in queue_config; it has the standard settings now', to_json(lost);
-        perform wake(lost);
+        perform wake_queue(lost);
     end loop;
     if not f.rolled then
         perform roll_minutes(f.fold);
