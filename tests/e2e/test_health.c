@@ -390,7 +390,7 @@ a_login_sees_what_it_may(void **state)
     pg_run(con_db(), "grant pg_signal_backend to doer");
     vt_keys(&vt, "esc esc / text:postgres enter");
     vt_want(&vt, "filter postgres");
-    vt_settle(&vt, 2500);
+    con_asks_on(2500);
     vt_keys(&vt, "K");
     vt_want(&vt, "only a superuser may signal it");
     vt_keys(&vt, "/ text:etl enter");
@@ -470,10 +470,12 @@ hidden_it_asks_nothing(void **state)
     (void)state;
     to_database(&vt, 24, 80);
     vt_want(&vt, "no transaction is open");
-    vt_keys(&vt, "8");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "unfinished jobs");
+    vt_gone(&vt, "asking");
     vt_settle(&vt, 100);
     pg_run(lock, "begin; lock table pg_catalog.pg_stat_progress_vacuum in access exclusive mode");
-    vt_settle(&vt, 3000);
+    con_asks_on(3000);
     vt_gone(&vt, "lock timeout");
     vt_keys(&vt, "7");
     vt_want(&vt, "lock timeout");
