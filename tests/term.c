@@ -335,19 +335,13 @@ vt_pump(struct vt *vt)
     vterm_screen_flush_damage(vt->screen);
 }
 
-/* Has the program still to read what was typed, or does it compute, or wait for a processor? Where
- * the system does not tell the state of a process, only the first can be known. */
-static bool
-is_at_work(const struct vt *vt)
+bool
+vt_computes(const struct vt *vt)
 {
-    struct pollfd unread = {.fd = vt->slave, .events = POLLIN}; /* poll, as no ioctl, takes the
-                                                                   bytes on their way along */
     char path[64], text[256] = "";
 
     if (vt->has_ended)
         return false;
-    if (poll(&unread, 1, 0) > 0 && (unread.revents & POLLIN))
-        return true;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)vt->pid);
     FILE *f = fopen(path, "re");
     if (!f)
@@ -358,16 +352,30 @@ is_at_work(const struct vt *vt)
     return end && strlen(end) > 2 && strchr("RDT", end[2]);
 }
 
+/* Of the ways to ask what is unread, poll alone takes the bytes along that are still on their way.
+ */
+static bool
+has_unread(const struct vt *vt)
+{
+    struct pollfd unread = {.fd = vt->slave, .events = POLLIN};
+
+    return !vt->has_ended && poll(&unread, 1, 0) > 0 && (unread.revents & POLLIN);
+}
+
 void
 vt_settle(struct vt *vt, int quiet_ms)
 {
-    int64_t deadline = now_ms() + scaled(VT_WAIT_MS), quiet_at = now_ms() + quiet_ms;
+    int64_t last = now_ms(), deadline = last + scaled(VT_WAIT_MS), rest = 0;
 
-    while (now_ms() < quiet_at && now_ms() < deadline) {
+    while (rest < quiet_ms && last < deadline) {
         bool has_output = wait_output(vt, SLICE_MS);
+        int64_t now = now_ms();
         note_end(vt, WNOHANG);
-        if (has_output || is_at_work(vt))
-            quiet_at = now_ms() + quiet_ms;
+        if (has_output || has_unread(vt))
+            rest = 0;
+        else if (!vt_computes(vt))
+            rest += now - last;
+        last = now;
     }
 }
 

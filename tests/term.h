@@ -54,10 +54,13 @@ void vt_gone(struct vt *vt, const char *text);
 void vt_want_row(struct vt *vt, int row, const char *text);
 /* Wait like vt_want, but say whether it came in time instead of failing. */
 bool vt_came(struct vt *vt, const char *text, int timeout_ms);
-/* Wait until the program has read all that was typed, and then neither computes nor writes for
- * quiet_ms: however busy the machine is, the keys before have had their effect, apart from what a
- * server must answer. */
+/* Wait until the program has read all that was typed, and then written nothing and rested for
+ * quiet_ms, without the time that it computes: however busy the machine is, the keys before have
+ * had their effect, apart from what a server must answer. */
 void vt_settle(struct vt *vt, int quiet_ms);
+/* Does the program compute now, or wait for a processor or a disk? Then the machine is busy, and
+ * the program waits for nobody. False where the system does not tell. */
+bool vt_computes(const struct vt *vt);
 /* Reads what is there now and no more. */
 void vt_pump(struct vt *vt);
 
