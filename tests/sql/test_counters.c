@@ -366,7 +366,7 @@ changes_by_hand_are_repaired(void **state)
  * scheduler's step only where nobody else looks, and never at large queues. */
 #define LOOKS(limit)                                                                 \
     "select count(*) || ' ' || (check_counts(" limit ") between 1 and 60000)::text " \
-    "from checked where at > now() - interval '30 s'"
+    "from checked where at > now() - interval '10 s'"
 
 static void
 checks_are_rare(void **state)
@@ -382,7 +382,7 @@ checks_are_rare(void **state)
     pg_run(c, "select check_counts()");
     expect(c, "t", "select count(*) > 0 from checked"); /* all that 20 ms were enough for */
     pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
-    pg_run(c, "delete from queue; update checked set at = now() - interval '50 s'");
+    pg_run(c, "delete from queue; update checked set at = now() - interval '20 s'");
     pg_run(c, "select check_counts()");
     expect(c, "0 true", LOOKS(""));
     pg_run(c, "update checked set at = now() - interval '4 min', ms = 300000 where queue = 'q'");

@@ -4,6 +4,8 @@
  */
 #include "tests/sql/core.h"
 
+#include <stdio.h>
+
 #define ACT(n) "'00000000-0000-0000-0000-00000000000" #n "'"
 
 static PGconn *
@@ -382,7 +384,8 @@ the_step_runs_schedules(void **state)
     PQfinish(d);
     pg_wait(c, "select count(*) from pg_stat_activity where datname = current_database()", "1",
             5000);
-    const char *before = pg_value(c, "select clock_timestamp()");
+    char before[64];
+    snprintf(before, sizeof before, "%s", pg_value(c, "select clock_timestamp()"));
     expect(c, "2 0 0", "select t.step()");
     expect(c, "2", "select count(*) from claim('n', 9)");
     expect(c, "1 1",
