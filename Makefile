@@ -42,6 +42,10 @@ HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/exampl
           $(patsubst %,tests/%/*.c,$(LEVELS) bench))))
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TESTS))
+# Those that take longest begin first: else the last of them runs alone.
+LONG    = queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
+          fair adopt wake bytes demo
+longest = $(foreach l,$(LONG),$(filter %/test_$l,$1)) $(filter-out $(addprefix %/test_,$(LONG)),$1)
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
@@ -137,13 +141,13 @@ $(call obj,$(MAINS)) $(HELPERS): | has-check-deps
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
 check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
-	$(RUN) $(foreach l,fault e2e sql $(if $(PG),,unit),$(call pick,$l))
+	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit),$(call pick,$l)))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
 check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator
 check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost servers
 check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
-	$(RUN) $(call pick,$*)
+	$(RUN) $(call longest,$(call pick,$*))
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
 	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status

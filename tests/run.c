@@ -385,7 +385,7 @@ reap_finished(struct test *tests, int n, struct tally *all)
 int
 main(int argc, char **argv)
 {
-    int jobs = 2, seconds = 900, opt;
+    int jobs = 2, seconds = 1800, opt;
     struct tally all = {0};
     sigset_t set = watched();
 
