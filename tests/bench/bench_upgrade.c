@@ -152,7 +152,10 @@ tell(const struct story *s, const struct figures *quiet, const struct figures *b
            "%.2f ms), %d failed%s\n",
            s->name, ok ? "done" : "gave up", (double)took_ms / 1000, (double)busy->p50 / 1000,
            (double)busy->p99 / 1000, (double)busy->most / 1000, busy->n, (double)quiet->p99 / 1000,
-           busy->failed, good ? "" : "   ABOVE THE BAR");
+           busy->failed,
+           !good       ? "   ABOVE THE BAR"
+           : !can_tell ? "   the machine is too busy to tell"
+                       : "");
     if (!ok)
         printf("    %s\n", why);
     fflush(stdout);
