@@ -102,16 +102,17 @@ struct field {
     int k;
 };
 
-/* Done, or waiting for somebody. */
+/* Begins the statement in the second session, and waits until it is done, or waits for somebody. */
 static void
-wait_met(const struct field *f)
+begin_second(const struct field *f, const char *sql)
 {
     char ask[300];
 
+    pg_send(f->second, pg_value(f->watch, "select '/* ' || %d || ' */ ' || $f$%s$f$", f->k, sql));
     snprintf(ask, sizeof ask,
-             "select state <> 'active' or cardinality(pg_blocking_pids(pid)) > 0 from "
-             "pg_stat_activity where pid = %d",
-             PQbackendPID(f->second));
+             "select query like '/* %d */%%' and (state <> 'active' or"
+             " cardinality(pg_blocking_pids(pid)) > 0) from pg_stat_activity where pid = %d",
+             f->k, PQbackendPID(f->second));
     pg_wait(f->watch, ask, "t", WAIT_MS);
 }
 
@@ -133,8 +134,7 @@ meet(struct field *f, const struct one *a, const struct one *b, const char *end)
     const char *second = pg_value(f->watch, "select format($f$%s$f$, %d)", b->sql, f->k);
     pg_run(f->watch, "select t.lay(%d)", f->k);
     pg_run(f->first, "begin; %s", first);
-    pg_send(f->second, second);
-    wait_met(f);
+    begin_second(f, second);
     if (a->worker)
         pg_wait(f->watch, "select active from schedule('test')", "t", WAIT_MS);
     pg_run(f->first, "%s", end);
@@ -180,10 +180,97 @@ the_first_rolls_back(void **state)
     each_with_each("order_rollback", "rollback", 9);
 }
 
+/* --- the steps of the order, as pg_locks shows them ------------------------------------------- */
+
+/* Nobody who has a lock on one of these tables, other than for reading, waits now: whoever does so
+ * for a moment (lock_timeout) has given up by then. */
+static void
+waits_without(const struct field *f, const char *tables)
+{
+    char ask[600];
+
+    snprintf(ask, sizeof ask,
+             "select not exists (select from pg_locks w where w.pid = %d and not w.granted) or not"
+             " exists (select from pg_locks l where l.pid = %d and l.granted and l.relation ="
+             " any('{%s}'::regclass[]) and l.mode <> 'AccessShareLock')",
+             PQbackendPID(f->second), PQbackendPID(f->second), tables);
+    pg_wait(f->watch, ask, "t", WAIT_MS);
+}
+
+/* The first session holds what `hold` locks; each statement that comes then, and waits for it, has
+ * no lock on `tables` yet. */
+static void
+none_waits_with(struct field *f, const char *hold, const char *tables)
+{
+    for (int i = 0; i < ONES; i++) {
+        f->k++;
+        pg_run(f->watch, "select t.lay(%d)", f->k);
+        pg_run(f->first, "begin; %s",
+               pg_value(f->watch, "select format($f$%s$f$, %d)", hold, f->k));
+        begin_second(f, pg_value(f->watch, "select format($f$%s$f$, %d)", ones[i].sql, f->k));
+        waits_without(f, tables);
+        pg_run(f->first, "commit");
+        const char *code = pg_finish(f->second);
+        if (!may_say(&ones[i], code))
+            fail_msg("%s beside %s says %s", ones[i].name, hold, code);
+        pg_run(f->watch, "select t.rest(%d), t.clear(%d)", f->k, f->k);
+    }
+}
+
+/* An act that is asked for twice at once: the second waits for the first with nothing locked. */
+static void
+an_act_waits_with_nothing(struct field *f)
+{
+    int acts = 0;
+
+    for (int i = 0; i < ONES; i++) {
+        if (!strstr(ones[i].sql, "gen_random_uuid()"))
+            continue;
+        f->k++;
+        acts++;
+        pg_run(f->watch, "select t.lay(%d)", f->k);
+        const char *sql = pg_value(
+            f->watch, "select replace(format($f$%s$f$, %d), 'gen_random_uuid()', 't.act(%d, 9)')",
+            ones[i].sql, f->k, f->k);
+        pg_run(f->first, "begin; %s", sql);
+        begin_second(f, sql);
+        expect(f->watch, "advisory",
+               "select coalesce(string_agg(locktype, ','), ones.name) from (select '%s' as name)"
+               " ones left join pg_locks on pid = %d and not granted group by ones.name",
+               ones[i].name, PQbackendPID(f->second));
+        waits_without(f, "queue,work_queue,queue_config,schedule,scheduler,history,delta");
+        pg_run(f->first, "commit");
+        assert_string_equal(pg_finish(f->second), "");
+        pg_run(f->watch, "select t.rest(%d), t.clear(%d)", f->k, f->k);
+    }
+    assert_in_range(acts, 10, ONES);
+}
+
+static void
+each_step_before_the_next(void **state)
+{
+    PGconn *c = core_new("order_steps");
+    struct field f = {c, core_join("order_steps"), core_join("order_steps"), 0};
+
+    (void)state;
+    pg_run(c, "%s", words);
+    an_act_waits_with_nothing(&f);
+    none_waits_with(&f,
+                    "select from work_queue where queue = 'q%1$s' order by lease for update;"
+                    " select from queue where queue = 'q%1$s' and state <> 'ready' order by id for"
+                    " update; select from queue_config where queue = 'q%1$s' for update",
+                    "scheduler");
+    none_waits_with(&f, "select scheduler_lock(true)", "history,attempt");
+    PQfinish(f.first);
+    PQfinish(f.second);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_step_before_the_next),
         cmocka_unit_test(the_first_commits),
         cmocka_unit_test(the_first_rolls_back),
     };
