@@ -2,6 +2,8 @@
 # fair: 49 queues with one job a second each, and one with 1 M jobs: how long the 49 wait, alone and beside the big one.
 # 4 workers take up to 10 jobs at a time and spend 20 ms on them (a pause: the wait is what is asked for here, not how
 # many jobs the processor stands); one that finds nothing asks again after 5 ms.
+# Then urgent (also a part of its own): two real workers of one job at a time on a hundred jobs that take 1 s, or 60 s. A job of priority 0 and
+# one of a queue that had nothing to do come meanwhile: both should start within one running job's time.
 
 part_fair() {
     local e r big
@@ -29,9 +31,46 @@ PAUSE
             fair_figures "$([ $big = 0 ] && echo alone || echo beside)"
         done
     done
+    part_urgent
 }
 fair_figures() {
     figure fair "jobs of the 49" "$1" "$(wc -l <"$dir/waits")"
     figure fair "wait, median ms" "$1" "$(quantile 0.5 <"$dir/waits")"
     figure fair "wait, p99 ms" "$1" "$(quantile 0.99 <"$dir/waits")"
+}
+
+part_urgent() {
+    local r
+    for ((r = 0; r < rounds; r++)); do
+        urgent_once 1
+    done
+    urgent_once 60
+}
+urgent_once() { # how long the jobs take, s
+    local workers=() w started="from queues.queue q join queues.work_queue w on w.queue = q.queue and q.seq = any(w.seqs)
+        where q.state = 'ready' and w.lock_key is not null and q.kind"
+    empty ours
+    sql ours -c "insert into queues.queue (queue, kind, payload) select 'big', 'slow', '$payload' from generate_series(1, 100)"
+    start_scheduler
+    for w in 1 2; do
+        "$QUEUETOP" work "host=$dir user=postgres dbname=ours" --jobs 1 --node "slow$w" -- sleep "$1" >>"$dir/work.log" 2>&1 &
+        workers+=($!)
+    done
+    until [ "$(sql ours -c "select count(*) $started = 'slow'")" = 2 ]; do sleep 0.05; done
+    sql ours -c "insert into queues.queue (queue, kind, priority, payload) values ('big', 'urgent', 0, '$payload'), ('idle', 'first', 5, '$payload')"
+    for w in urgent first; do # in the book while it runs; when it is over, in the history
+        until [ -s "$dir/$w" ]; do
+            sql ours -c "select round(extract(epoch from w.started - q.created)::numeric, 2) $started = '$w'" \
+                -c "select round(extract(epoch from started - created)::numeric, 2) from queues.history where kind = '$w'" | head -1 >"$dir/$w"
+            sleep 0.05
+        done
+    done
+    while kill "${workers[@]}" 2>/dev/null; do # the second time they do not wait for their jobs
+        sleep 0.5
+    done
+    wait "${workers[@]}" 2>/dev/null || true
+    stop_scheduler
+    figure fair "jobs of $1 s: priority 0 waits, s" beside "$(cat "$dir/urgent")"
+    figure fair "jobs of $1 s: idle queue waits, s" beside "$(cat "$dir/first")"
+    rm "$dir/urgent" "$dir/first"
 }
