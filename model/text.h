@@ -1,6 +1,6 @@
-/* The only place that makes foreign text safe to show: decode UTF-8 (strictly, with a decoder of our
- * own), replace what a terminal must not get, measure in cells, clip. Every byte from a server, a job
- * or a file passes here before it reaches a screen, a terminal or the log. */
+/* The only place that makes foreign text safe to show: decode UTF-8 (strictly, with a decoder of
+ * our own), replace what a terminal must not get, measure in cells, clip. Every byte from a server,
+ * a job or a file passes here before it reaches a screen, a terminal or the log. */
 #ifndef MODEL_TEXT_H
 #define MODEL_TEXT_H
 

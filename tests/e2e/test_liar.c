@@ -129,50 +129,9 @@ verbs_end_well(void **state)
 static void
 the_console_lives(void **state)
 {
-    static const char *const keys[] = {"2",
-                                       "enter",
-                                       "esc",
-                                       "3",
-                                       "enter",
-                                       "esc",
-                                       "4",
-                                       "enter",
-                                       "esc",
-                                       "L",
-                                       "esc",
-                                       "5",
-                                       "enter",
-                                       "esc",
-                                       "6",
-                                       "enter",
-                                       "esc",
-                                       "7",
-                                       "esc",
-                                       "8",
-                                       "0",
-                                       "1",
-                                       "l",
-                                       "esc",
-                                       "N",
-                                       "esc",
-                                       "3",
-                                       "r",
-                                       "esc",
-                                       "2",
-                                       "S",
-                                       "v",
-                                       "esc",
-                                       "a",
-                                       "esc",
-                                       "/",
-                                       "text:state:failed",
-                                       "enter",
-                                       "esc",
-                                       "esc",
-                                       "esc",
-                                       "f",
-                                       "esc",
-                                       "Y"};
+    static const char keys[] =
+        "2 enter esc 3 enter esc 4 enter esc L esc 5 enter esc 6 enter esc 7 esc 8 0 1 l esc N esc "
+        "3 r esc 2 S v esc a esc / text:state:failed enter esc esc esc f esc Y";
     const char *const argv[] = {getenv("QUEUETOP"), "--clipboard", dsn, NULL};
 
     (void)state;
@@ -181,15 +140,19 @@ the_console_lives(void **state)
         lie(seed, 12);
         vt_spawn(&vt, 24, 100, argv, NULL);
         vt_want(&vt, "queuetop");
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        for (const char *k = keys; *k; k += strspn(k, " ")) {
+            char key[40];
+            int len = (int)strcspn(k, " ");
+            snprintf(key, sizeof key, "%.*s", len, k);
+            k += len;
             vt_settle(&vt, 40);
-            vt_keys(&vt, keys[i]);
+            vt_keys(&vt, key);
         }
         vt_settle(&vt, 40);
         if (vt.has_ended || vt.unknown)
             fail_msg("LIAR=%u: %s\n%s", seed, vt.unknown_text, vt_screen_text(&vt));
         vt_keys(&vt, "esc esc esc C-c");
-        if (vt_came(&vt, "Leave queuetop?", 3000))
+        if (vt_came(&vt, "Leave queuetop?", VT_WAIT_MS)) /* or it has ended */
             vt_keys(&vt, "y");
         vt_ended_well(&vt, 0);
         vt_done(&vt);

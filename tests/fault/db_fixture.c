@@ -19,14 +19,15 @@ enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 60000 };
 static int64_t
 starved_ms(void)
 {
-    unsigned long long ran, waited = 0;
+    char text[100] = "", *ran = text;
     FILE *file = fopen("/proc/self/schedstat", "re");
 
-    if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
-        waited = 0;
+    if (!file || !fgets(text, sizeof text, file))
+        text[0] = 0;
     if (file)
         fclose(file);
-    return (int64_t)(waited / 1000000);
+    (void)strtoll(text, &ran, 10);
+    return strtoll(ran, NULL, 10) / 1000000;
 }
 
 static void

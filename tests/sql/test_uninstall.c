@@ -129,11 +129,11 @@ what_hangs_on_it_is_named(void **state)
          "function public.f("                                                                                              },
         {"create domain public.state as queues.job_state",                                "type public.state"              },
         {"create schema parts; create table parts.piece partition of queues.history for values from"
-         " ('2001-01-01') to ('2001-01-02')",                                    "table parts.piece"       },
-        {"create function queues.mine() returns int language sql as 'select 1'",          "function mine"           },
-        {"create type queues.colour as enum ('red')",                                     "type colour"      },
-        {"create sequence queues.numbers",                                                "sequence numbers" },
-        {"create statistics queues.both on queue, state from queues.queue",               "statistics object"       },
+         " ('2001-01-01') to ('2001-01-02')",                                    "table parts.piece"              },
+        {"create function queues.mine() returns int language sql as 'select 1'",          "function mine"                  },
+        {"create type queues.colour as enum ('red')",                                     "type colour"                    },
+        {"create sequence queues.numbers",                                                "sequence numbers"               },
+        {"create statistics queues.both on queue, state from queues.queue",               "statistics object"              },
         {"create table public.rows (a text); create policy p on public.rows"
          " using (queues.error_key(a) = 'x')",                                   "policy p on table public.rows"  },
     };

@@ -211,10 +211,11 @@ expired_long_ago(void **state)
     int64_t held = idle_step(c, again);
     print_message("an idle step: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
     assert_true(held < fresh + 100);
-    pg_run(c,
-           "insert into queue (queue, payload, expires_at) values ('r', '{\"name\": \"a\"}', now());"
-           " %s; select schedule('test')",
-           again);
+    pg_run(
+        c,
+        "insert into queue (queue, payload, expires_at) values ('r', '{\"name\": \"a\"}', now());"
+        " %s; select schedule('test')",
+        again);
     expect(c, "a cancelled", "select t.finished()");
     pg_run(c, "insert into queue (queue, payload, expires_at) values ('r', '{\"name\": \"b\"}',"
               " now() - interval '1 h'); update lane set expire_at = now(), expire_all = now();"
@@ -229,10 +230,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_at_one_instant),
-        cmocka_unit_test(expired_long_ago),
-        cmocka_unit_test(many_fail_in_one_call),
-        cmocka_unit_test(many_complete_in_part),
+        cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
         cmocka_unit_test(a_fold_undoes_no_lease),
     };
 

@@ -332,7 +332,8 @@ test_wishes(void **state)
         {{.act = ACT_REQUEUE, .reset = true},    "refused: Other can't start the tries of a job over"},
         {{.act = ACT_REQUEUE, .by_ms = 1000},    "refused: Other can't spread a requeue over a time" },
         {{.act = ACT_PRIORITY, .priority = "5"}, "refused: a priority is 1 to 4 here, not \"5\""     },
-        {{.act = ACT_CANCEL},                    "refused: Other can't cancel this way: its adapter other has no section cancel"              },
+        {{.act = ACT_CANCEL},
+         "refused: Other can't cancel this way: its adapter other has no section cancel"             },
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct intent in = refused[i].intent;
