@@ -80,6 +80,7 @@ queue_free(struct queue *q)
         return;
     for (int i = 0; i < SQL_N; i++)
         free(q->sql[i]);
+    free(q->doubtful_queue);
     free(q);
 }
 

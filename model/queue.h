@@ -60,6 +60,11 @@ typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pu
  * one push). */
 void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn,
                 void *ctx);
+/* After a push that ended in doubt: whether the server has its first job (all or none), finished or
+ * not. Asks by the id with a push that is rolled back, because that is all a worker's role may do.
+ * A server that is still at the first push answers when that is over. */
+typedef void queue_there_fn(void *ctx, const struct err *e, bool is_there);
+void queue_ask_doubtful(struct queue *q, queue_there_fn *fn, void *ctx);
 
 struct queue_job {
     int64_t lease, seq;

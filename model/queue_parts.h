@@ -32,6 +32,8 @@ struct queue {
     char *sql[SQL_N]; /* with the schema's name in it */
     int wait_ms;
     bool in_doubt;
+    struct queue_push doubtful; /* the first job of the push in doubt: id and queue */
+    char *doubtful_queue;       /* owns doubtful.queue */
 };
 
 /* The text of a file in sql/client with the schema's name in it; the caller frees. */

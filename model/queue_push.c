@@ -72,8 +72,10 @@ queue_push_check(const struct queue_push *job, struct err *e)
 struct push_call {
     struct queue *q;
     queue_push_fn *fn;
+    queue_there_fn *there_fn;
     void *ctx;
     struct array arrays[ARRAYS];
+    char *queue;              /* of the first job */
     struct queue_pushed *ids; /* as asked for; is_new: the id was made here */
     int n;
     int resends;
@@ -86,6 +88,7 @@ push_free(struct push_call *call)
     for (int i = 0; i < ARRAYS; i++)
         array_free(&call->arrays[i]);
     free(call->ids);
+    free(call->queue);
     free(call);
 }
 
@@ -131,13 +134,19 @@ add_job(struct array *a, const struct queue_push *job, struct queue_pushed *id)
 static void push_reply(void *ctx, struct db_reply *reply);
 
 static void
+push_params(struct push_call *call, struct db_param params[static COLUMNS])
+{
+    for (int i = 0; i < ARRAYS; i++)
+        params[i] = db_array(&call->arrays[i]);
+    params[ARRAYS] = queue_text(call->again ? "t" : "f");
+}
+
+static void
 push_send(struct push_call *call)
 {
     struct db_param params[COLUMNS];
 
-    for (int i = 0; i < ARRAYS; i++)
-        params[i] = db_array(&call->arrays[i]);
-    params[ARRAYS] = queue_text(call->again ? "t" : "f");
+    push_params(call, params);
     queue_send(call->q, SQL_PUSH, params, COLUMNS, push_reply, call);
 }
 
@@ -184,6 +193,17 @@ push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
 }
 
 static void
+note_doubt(const struct push_call *call)
+{
+    struct queue *q = call->q;
+
+    free(q->doubtful_queue);
+    q->doubtful_queue = xstrdup(call->queue);
+    q->doubtful = (struct queue_push){.queue = q->doubtful_queue, .priority = -1};
+    snprintf(q->doubtful.id, sizeof q->doubtful.id, "%s", call->ids[0].id);
+}
+
+static void
 push_reply(void *ctx, struct db_reply *reply)
 {
     struct push_call *call = ctx;
@@ -201,13 +221,15 @@ push_reply(void *ctx, struct db_reply *reply)
         push_send(call);
         return;
     }
+    if (reply->in_doubt)
+        note_doubt(call);
     if (e.kind != ERR_NONE || !push_rows(call, reply, &e))
         call->fn(call->ctx, &e, NULL, 0);
     push_free(call);
 }
 
-void
-queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx)
+static struct push_call *
+push_new(struct queue *q, const struct queue_push *jobs, int n)
 {
     static const enum array_type types[ARRAYS] = {
         ARRAY_UUID, ARRAY_TEXT, ARRAY_TEXT,     ARRAY_I32,      ARRAY_TEXT, ARRAY_INTERVAL,
@@ -216,7 +238,7 @@ queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn 
     };
     struct push_call *call = xmalloc(sizeof *call);
 
-    *call = (struct push_call){.q = q, .fn = fn, .ctx = ctx, .n = n};
+    *call = (struct push_call){.q = q, .n = n, .queue = xstrdup(jobs[0].queue)};
     call->ids = xcalloc((size_t)n, sizeof *call->ids);
     for (int i = 0; i < ARRAYS; i++)
         array_start(&call->arrays[i], types[i], n);
@@ -224,5 +246,46 @@ queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn 
         call->again |= jobs[i].check_id;
         add_job(call->arrays, &jobs[i], &call->ids[i]);
     }
+    return call;
+}
+
+void
+queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn, void *ctx)
+{
+    struct push_call *call = push_new(q, jobs, n);
+
+    call->fn = fn;
+    call->ctx = ctx;
     push_send(call);
+}
+
+/* --- is it there? --- */
+
+static void
+there_reply(void *ctx, struct db_reply *reply)
+{
+    struct push_call *call = ctx;
+    struct err e = reply->err;
+    struct result *r = e.kind == ERR_NONE ? reply->results[0] : NULL;
+    int col = r ? result_col(r, "pushed") : -1;
+
+    if (e.kind == ERR_NONE && (col < 0 || result_rows(r) != 1))
+        fail(&e, ERR_DATA, "the server did not answer for the job");
+    call->there_fn(call->ctx, &e, e.kind == ERR_NONE && !strcmp(result_text(r, 0, col), "f"));
+    push_free(call);
+}
+
+void
+queue_ask_doubtful(struct queue *q, queue_there_fn *fn, void *ctx)
+{
+    struct push_call *call = push_new(q, &q->doubtful, 1);
+    struct db_param params[COLUMNS];
+
+    call->again = true; /* also among finished jobs */
+    call->there_fn = fn;
+    call->ctx = ctx;
+    push_params(call, params);
+    struct db_stmt stmt = {.sql = q->sql[SQL_PUSH], .nparams = COLUMNS, .params = params};
+    struct db_call ask = {.stmts = &stmt, .n = 1, .dry = true};
+    db_ask(q->db, &ask, q->wait_ms, there_reply, call);
 }

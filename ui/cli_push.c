@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/mem.h"
@@ -60,6 +61,30 @@ say_pushed(const struct push *p)
     cli_say(p->cli, "%" PRId64 " job%s pushed", p->pushed, p->pushed == 1 ? " was" : "s were");
 }
 
+/* Asked by its id after the answer was lost: is it there? A batch is there as a whole or not. */
+static void
+on_there(void *ctx, const struct err *e, bool is_there)
+{
+    struct push *p = ctx;
+
+    if (e->kind != ERR_NONE)
+        cli_say(p->cli, "perhaps pushed: the server can't be asked (%s)", e->text);
+    else if (is_there)
+        cli_say(p->cli, "asked by id: pushed");
+    else
+        cli_say(p->cli, "asked by id: not pushed");
+    if (!p->o->lines && e->kind == ERR_NONE && is_there) {
+        puts(p->id);
+        stop(p, cli_flush(p->cli));
+        return;
+    }
+    if (!p->o->lines)
+        cli_say(p->cli, "to push it once, say --id %s", p->id);
+    else
+        say_pushed(p);
+    stop(p, p->pushed > 0 || (p->o->lines && is_there) ? CLI_PART : p->code);
+}
+
 static void
 stop_on(struct push *p, const struct err *e)
 {
@@ -72,12 +97,14 @@ stop_on(struct push *p, const struct err *e)
     struct err told = *e;
     if (p->o->lines)
         fail_in(&told, "%s", where);
-    int code = cli_fail(p->cli, &told);
-    if (queue_in_doubt(p->queue) && !p->o->lines)
-        cli_say(p->cli, "perhaps it was pushed: to push it once, say --id %s", p->id);
+    p->code = cli_fail(p->cli, &told);
+    if (queue_in_doubt(p->queue)) {
+        queue_ask_doubtful(p->queue, on_there, p);
+        return;
+    }
     if (p->o->lines)
         say_pushed(p);
-    stop(p, p->pushed > 0 ? CLI_PART : code);
+    stop(p, p->pushed > 0 ? CLI_PART : p->code);
 }
 
 static void
@@ -118,7 +145,7 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
 {
     struct push *p = ctx;
 
-    p->is_sending = false;
+    p->is_sending = e->kind != ERR_NONE && queue_in_doubt(p->queue);
     if (p->o->lines && !p->one_by_one && !strncmp(e->sqlstate, "22", 2)) {
         p->one_by_one = true; /* nothing of the batch was pushed */
         p->used = 0;
@@ -312,8 +339,15 @@ open_input(struct push *p, struct err *e)
     p->fd = -1;
     if (p->o->file && strcmp(p->o->file, "-") != 0) {
         p->fd = open(p->o->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        struct stat file;
         if (p->fd < 0)
             return fail(e, ERR_USAGE, "%s: %s", p->o->file, strerror(errno));
+        if (!p->o->lines && fstat(p->fd, &file) == 0 && S_ISREG(file.st_mode) &&
+            (size_t)file.st_size > input_bytes) {
+            close(p->fd);
+            return fail(e, ERR_USAGE, "%s has %" PRIdMAX " bytes; %zu MiB is the most", p->o->file,
+                        (intmax_t)file.st_size, input_bytes >> 20);
+        }
     } else if (p->o->file || p->cli->nwords == 2)
         p->fd = STDIN_FILENO;
     p->at_end = p->fd < 0;
@@ -388,7 +422,8 @@ static const struct cli_option push_table[] = {
     {"kind",                                         'k', "K", CLI_TEXT, F(kind), "what sort of job it is", 0, 0},
     {"payload",                                           'p', "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0,
      0},
-    {"payload-file",                                       0, "F", CLI_TEXT, F(file), "the payload is what stands in file F", 0, 0},
+    {"payload-file",                                       0, "F", CLI_TEXT, F(file),
+     "the payload is what stands in file F (256 MiB at most)", 0, 0},
     {"lines",                                             'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
     {"type",                                              't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are",
      0, 0},

@@ -5,6 +5,8 @@
 
 #include "tests/harness.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -55,6 +57,7 @@ pass_on(int to, const char *data, ssize_t n)
 static bool
 says(const char *data, ssize_t n, const char *word)
 {
+    word += *word == '*';
     size_t len = strcspn(word, "!");
     const char *not = word[len] ? word + len + 1 : NULL;
 
@@ -86,7 +89,7 @@ serve(int client, int server, const char *word, bool *is_due, relay_change *chan
             if (i == 1 && n > 0 && is_swallowing) {
                 /* ready for the next query: so the transaction is over */
                 if (memmem(data, (size_t)n, "Z\0\0\0\5I", 6)) {
-                    *is_due = false;
+                    *is_due = *word == '*';
                     return;
                 }
             } else if (i == 1 && n > 0 && change) {
@@ -100,8 +103,34 @@ serve(int client, int server, const char *word, bool *is_due, relay_change *chan
     }
 }
 
+enum { STEPS = 20 }; /* a second */
+
+/* A slow line, both ways: what a twentieth of a second takes, then the rest of that time. */
+static void
+serve_slowly(int client, int server, int bytes_per_s)
+{
+    static char data[CHUNK];
+    size_t most = (size_t)(bytes_per_s / STEPS);
+
+    for (;;) {
+        struct pollfd p[2] = {
+            {.fd = client, .events = POLLIN},
+            {.fd = server, .events = POLLIN}
+        };
+        if (poll(p, 2, -1) < 0)
+            return;
+        for (int i = 0; i < 2; i++) {
+            ssize_t n = p[i].revents ? read(p[i].fd, data, most < CHUNK ? most : CHUNK) : 0;
+            if ((p[i].revents && n <= 0) || (n > 0 && !pass_on(p[1 - i].fd, data, n)))
+                return;
+        }
+        poll(NULL, 0, 1000 / STEPS);
+    }
+}
+
 static _Noreturn void
-relay(int listener, const char *target, const char *word, bool *is_due, relay_change *change)
+relay(int listener, const char *target, const char *word, bool *is_due, relay_change *change,
+      int bytes_per_s)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
@@ -112,7 +141,9 @@ relay(int listener, const char *target, const char *word, bool *is_due, relay_ch
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             int server = unix_socket(target, false);
-            if (server >= 0)
+            if (server >= 0 && bytes_per_s > 0)
+                serve_slowly(client, server, bytes_per_s);
+            else if (server >= 0)
                 serve(client, server, word, is_due, change);
             _exit(0);
         }
@@ -134,9 +165,35 @@ start(struct relay *r, const char *word, relay_change *change)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), word, is_due, change);
+        relay(listener, pg_host(), word, is_due, change, 0);
     }
     munmap(is_due, sizeof *is_due);
+    close(listener);
+}
+
+/* Small packets and little room for them, as on a slow line: the kernel's buffers would take all of
+ * a call at once, and the sender would see no byte move for long. */
+void
+relay_start_slow(struct relay *r, int bytes_per_s)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int packet = 536, room = bytes_per_s < 8192 ? 8192 : bytes_per_s / STEPS;
+
+    snprintf(r->dir, sizeof r->dir, "127.0.0.1");
+    assert_true(listener >= 0);
+    assert_int_equal(setsockopt(listener, IPPROTO_TCP, TCP_MAXSEG, &packet, sizeof packet), 0);
+    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+    assert_int_equal(bind(listener, (const void *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (void *)&at, &size), 0);
+    r->port = ntohs(at.sin_port);
+    r->pid = fork();
+    if (r->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        relay(listener, pg_host(), NULL, NULL, NULL, bytes_per_s);
+    }
     close(listener);
 }
 
@@ -159,6 +216,8 @@ relay_stop(struct relay *r)
 
     kill(r->pid, SIGKILL);
     waitpid(r->pid, NULL, 0);
+    if (r->port)
+        return;
     snprintf(path, sizeof path, "%s/" SOCKET_NAME, r->dir);
     unlink(path);
     rmdir(r->dir);

@@ -11,17 +11,20 @@
 #include "model/mem.h"
 
 struct relay {
-    char dir[200]; /* for host= */
+    char dir[200]; /* for host=; "127.0.0.1" of a slow one */
+    int port;      /* of a slow one */
     pid_t pid;
 };
 
 /* word: once a statement with it has been carried out, the connection breaks in front of the
- * answer, once. "a!b": with a and without b. NULL = never. */
+ * answer, once. "a!b": with a and without b. "*a": each time. NULL = never. */
 void relay_start(struct relay *r, const char *word);
 /* Everything that the server says to a connection goes through `change`, in the process of that
  * connection: it appends to out what the program hears instead. */
 typedef void relay_change(struct buf *out, const char *data, size_t n);
 void relay_start_changing(struct relay *r, relay_change *change);
+/* Over TCP, and that many bytes a second go through in each direction: a slow line. */
+void relay_start_slow(struct relay *r, int bytes_per_s);
 void relay_stop(struct relay *r);
 /* What is connected now hears nothing any more, and no end either; new connections go through. */
 void relay_silence(const struct relay *r);

@@ -68,6 +68,28 @@ a_push_whose_answer_was_lost_is_one_push(void **state)
     leave(&p);
 }
 
+/* Every answer to the push is lost, until it is given up; then its id is asked for. */
+static void
+a_push_that_is_given_up_is_asked_for(void **state)
+{
+    struct place p;
+    char *out, *err;
+
+    (void)state;
+    enter(&p, "given_up", "*mark-of-the-payload");
+    assert_int_equal(
+        proc_run(NULL, &out, &err, "-d \"%s\" push q --payload '\"mark-of-the-payload\"'", p.dsn),
+        0);
+    assert_non_null(strstr(err, "asked by id: pushed"));
+    assert_int_equal(strlen(out), 37);
+    out[36] = 0;
+    check(&p, "select count(*) from queues.queue", "1");
+    check(&p, "select id from queues.queue", out);
+    free(out);
+    free(err);
+    leave(&p);
+}
+
 static void
 a_completion_whose_answer_was_lost_is_sent_again(void **state)
 {
@@ -150,6 +172,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_whose_answer_was_lost_is_one_push),
+        cmocka_unit_test(a_push_that_is_given_up_is_asked_for),
         cmocka_unit_test(a_completion_whose_answer_was_lost_is_sent_again),
         cmocka_unit_test(a_failure_whose_answer_was_lost_is_one_failure),
         cmocka_unit_test(a_claim_whose_answer_was_lost_costs_no_try),
