@@ -299,7 +299,7 @@ may_install(const struct job *j, const struct state *s)
         return fail(j->e, ERR_REFUSED,
                     "schema \"%s\" holds tables of others (%d): choose one of its own (--schema)",
                     schema, s->tables);
-    if (s->has_meta && !s->remembers)
+    if (s->has_meta && (!s->remembers || s->version < BASE_VERSION))
         return fail(j->e, ERR_REFUSED,
                     "schema \"%s\" was made by a development version, which can't be upgraded: "
                     "`queuetop uninstall`, then install",

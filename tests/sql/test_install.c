@@ -101,6 +101,13 @@ refuses(void **state)
     assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_int_equal(f->err.kind, ERR_REFUSED);
     assert_non_null(strstr(f->err.text, "version 99"));
+    static const char *const older[] = {"1", "0", "-2147483648"}; /* than the base */
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+        pg_run(f->conn, "update q.meta set version = %s", older[i]);
+        assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
+        assert_non_null(strstr(f->err.text, "development version"));
+    }
+    pg_run(f->conn, "update q.meta set version = 2");
     pg_run(f->conn, "alter table q.meta drop made_from");
     assert_false(install_try(f, f->dsn, (struct install_options){.schema = "q"}));
     assert_non_null(strstr(f->err.text, "development version"));
