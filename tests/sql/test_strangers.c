@@ -69,6 +69,8 @@ let_mallory_in(PGconn *c)
            "execute 'copy (select 1) to program ''cat >%s'''; return true; end $f$;"
            "create function his.spring() returns trigger language plpgsql as $f$ begin "
            "perform his.boom(); return new; end $f$;"
+           "create function his.calm() returns boolean language plpgsql immutable as $f$ begin "
+           "return his.boom(); end $f$;"
            "create type his.word as enum ('x');"
            "create function his.word_text(his.word) returns text language plpgsql as $f$ begin "
            "perform his.boom(); return 'x'; end $f$;"
@@ -212,6 +214,22 @@ static const struct trap traps[] = {
             "execute function his.spring(); reset role",
      .unset = "drop trigger trap on $T; revoke all on all tables in schema $S from mallory;"
               "revoke all on schema $S from mallory"},
+    {.name = "generated column",
+     .set = "alter table $T add column trap boolean generated always as (his.calm()) stored",
+     .unset = "alter table $T drop column trap"},
+    {.name = "index expression",
+     .set = "create index trap on $T ((his.calm()))",
+     .unset = "drop index $S.trap"},
+    {.name = "index predicate",
+     .set = "create index trap on $T ((1)) where his.calm()",
+     .unset = "drop index $S.trap"},
+    {.name = "domain",
+     .set = "create domain his.dom as text default 'x' check (his.boom());"
+            "alter domain his.dom owner to mallory; alter table $T add column trap his.dom[]",
+     .unset = "alter table $T drop column trap; drop domain his.dom"},
+    {.name = "rule",
+     .set = "create rule trap as on update to $T do also select his.boom()",
+     .unset = "drop rule trap on $T"},
     {.name = "owner of the table",
      .set = "alter table $T owner to mallory",
      .unset = "alter table $T owner to current_user"},
@@ -297,6 +315,7 @@ try_trap(struct scene *s, const struct trap *t)
     struct adapter *a = adapter_of(s);
 
     run_words(s, t->set);
+    (void)has_sprung(); /* what an index or a generated column computes as it is made */
     if (t->springs) {
         pg_run(s->conn, "select count(*) from %s", s->table);
         if (!has_sprung())
