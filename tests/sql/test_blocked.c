@@ -184,7 +184,7 @@ the_urgent_one_takes_the_key(void **state)
     core_settle(c);
     expect(c, "high", "select t.names('blocked', 's')");
     pg_run(a, "rollback");
-    pg_run(c, "select wake('s')");
+    pg_run(c, "select wake_queue('s')");
     core_settle(c);
     expect(c, "low", "select t.names('blocked', 's')");
     expect(c, "high,other", "select t.claim('n', 9, null, '{s}')");

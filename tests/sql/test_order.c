@@ -43,7 +43,7 @@ static const char words[] =
     "create function t.rest(k int) returns text language plpgsql as $$ declare q text := 'q' || k; "
     "begin"
     " update queue_config set paused_at = null, max_running = null where queue = q; perform "
-    "wake(q);"
+    "wake_queue(q);"
     " for i in 1 .. 20 loop perform t.steps(); exit when t.claim('z' || k, 100, null, array[q]) = "
     "''"
     " and i > 1; end loop;"
