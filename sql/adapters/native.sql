@@ -66,7 +66,7 @@ with worker as (
     select count(*) as n from (
         select lock_key from {schema}.node where heartbeat >= now() - {schema}.setting_interval('node_dead')
         union
-        select lock_key from {schema}.live where lock_key is not null and lock_timeout > now()) known
+        select lock_key from {schema}.living() where lock_key is not null and lock_timeout > now()) known
 ), slot as (
     select count(distinct l.pid) as n from pg_locks l
     where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 2
@@ -116,7 +116,7 @@ with recursive p as not materialized (
            coalesce($2::text[] && '{completed,cancelled}', $12::text[] is not null) as final
 ), run as materialized (
     select seq, w.queue, w.priority, w.lease, w.lock_key, w.started, w.lock_timeout
-    from p, {schema}.live w, unnest(w.seqs) seq
+    from p, {schema}.living() w, unnest(w.seqs) seq
     where w.lock_key is not null and (p.queue is null or w.queue = p.queue)
 ), ready_queues (queue) as (
     (select q.queue from {schema}.queue q where q.state = 'ready' order by q.queue limit 1)
@@ -443,7 +443,7 @@ select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running'
        encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked,
        j.state || '/' || coalesce(j.seq, (extract(epoch from j.finished) * 1000000)::bigint) as version
 from j left join {schema}.queue_config c on c.queue = j.queue
-left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.live w
+left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.living() w
                    where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
 
 -- name: attempts
@@ -459,7 +459,7 @@ order by number desc, ended desc limit 200
 with l as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
            count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
-    from {schema}.live where lock_key is not null group by lock_key
+    from {schema}.living() where lock_key is not null group by lock_key
 )
 select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        case when n.lock_key is null then 'unknown'
@@ -485,7 +485,7 @@ select w.lease, w.lock_key as node, w.queue, cardinality(w.seqs)::bigint as jobs
        {ms(w.lock_timeout)} as lease_until_ms, w.version::bigint, j.job_ids, j.tries, j.max_tries,
        case when j.ends = 0 then '→ retry' when j.ends = j.n then '→ failed (last try)'
             else format('→ retry, %s → failed (last try)', j.ends) end as effect
-from {schema}.live w
+from {schema}.living() w
 cross join lateral (
     select string_agg(id::text, ',' order by o) filter (where o <= 5) as job_ids, max(tries)::int as tries,
            min(most)::int as max_tries, count(*) filter (where started and tries + 1 >= most) as ends, count(*) as n

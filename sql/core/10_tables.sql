@@ -8,6 +8,8 @@
 --   queue_unique   one unfinished job a key
 --   queue_keyed    the blocked jobs of each concurrency key, and how many of the key are ready
 --   queue_expires  jobs whose time is over
+-- Who looks for jobs by id says state::text where it asks for the state too: else the planner may read all of an index that
+-- holds only jobs of that state, because it believes that there are few.
 -- On the straight path push -> claim -> complete no row of queue is ever updated.
 
 create sequence if not exists job_seq as bigint;

@@ -98,7 +98,7 @@ language sql set search_path from current as $$
     with b as materialized (
         select b.* from (select * from tick order by tick desc limit 1) t, bucket_levels(t, array[$1]) b
     ), d as (
-        delete from bucket x using b where x.queue = b.queue and x.n = b.n)
+        delete from bucket x where x.queue = $1 and x.n = any(array(select b.n from b)))
     insert into bucket (queue, at, level, seqs) select queue, at, level, seqs from b
 $$;
 comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
@@ -108,7 +108,7 @@ language sql set search_path from current as $$
     with b as materialized (
         select * from bucket b where b.queue = $1 order by n desc limit 1
     ), d as (
-        delete from bucket x using b where x.queue = b.queue and x.n = b.n and b.seqs && $2)
+        delete from bucket x where x.queue = $1 and x.n = any(array(select b.n from b where b.seqs && $2)))
     insert into bucket (queue, at, level, seqs)
     select b.queue, b.at, b.level, array(select unnest(b.seqs) except select unnest($2)) from b where b.seqs && $2
 $$;
@@ -217,7 +217,7 @@ comment on function cut_limited(tick, text[]) is 'cut() for queues with a rate o
 
 create or replace function waiting_keys(queue text, key text, n int)
 returns table (queue text, key text)
-language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
     with recursive k as (
         (select q.queue, q.concurrency_key as key, 1 as i from queue q
          where q.state = 'blocked' and q.concurrency_key is not null and (q.queue, q.concurrency_key) > ($1, $2)
@@ -233,7 +233,7 @@ $$;
 comment on function waiting_keys(text, text, int) is 'Up to n keys with blocked jobs, after this queue and key: one look at the index each, however many jobs wait';
 
 create or replace function less_urgent(queues text[], keys text[], out ids uuid[], out seqs bigint[])
-language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
     set enable_mergejoin = off set jit = off as $$
     select array_agg(r.id), array_agg(r.seq order by r.seq)
     from unnest($1, $2) v (queue, key)
@@ -312,7 +312,7 @@ comment on function block_again(text[], text[]) is 'Ready jobs of these keys tha
     'are of these: unblock_keys() then takes the urgent ones. Up to 500 a call, under the scheduler lock; how many';
 
 create or replace function unblock_keys(queues text[], keys text[], out n int, out woken text[])
-language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
     set enable_mergejoin = off set jit = off as $$
     with k as materialized (
         select v.queue, v.key, coalesce(c.max_per_key, 1) - (
@@ -412,7 +412,7 @@ begin
             join queue q on q.seq = f.seq and q.id = any(ids)))
         order by w.lease for update skip locked) z;
     with o as materialized (
-        select q.id, q.seq, q.state from queue q where q.id = any(ids) and q.expires_at <= now() and q.state <> 'failed'
+        select q.id, q.seq, q.state from queue q where q.id = any(ids) and q.expires_at <= now() and q.state::text <> 'failed'
         order by q.id for update skip locked
     ), f as materialized (
         select l.lease, unnest(l.seqs) as seq from live l

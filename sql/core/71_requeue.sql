@@ -21,7 +21,7 @@ create or replace function requeue_live(action uuid, ids uuid[], reset boolean, 
 language sql set search_path from current as $$
     with o as materialized (
         select q.id, q.queue, q.priority, q.state, q.error_key, q.seq from queue q
-        where q.id = any(ids) and q.state in ('failed', 'retry', 'scheduled') for update
+        where q.id = any(ids) and q.state::text in ('failed', 'retry', 'scheduled') for update
     ), s as materialized ( -- they keep their order
         select id, nextval('job_seq') as seq, -- spread: one somewhere in each of as many equal parts as there are jobs
                (select a.at from audit a where a.action = $1) + $4 * ((row_number() over () - random()) / count(*) over ()) as due
@@ -82,12 +82,12 @@ declare
     h     record;
     ready text := case when spread is null then 'ready' else 'scheduled' end;
 begin
-    perform from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update; -- ready ones are their workers' to lock
+    perform from queue q where q.id = any(ids) and q.state::text <> 'ready' order by q.id for update; -- ready ones are their workers' to lock
     select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries, 'run_after', q.run_after,
                                         'changed', q.changed)),
            array_agg(q.id) filter (where q.unique_key is null or q.state <> 'failed')
     into before, plain
-    from queue q where q.id = any(ids) and q.state <> 'ready';
+    from queue q where q.id = any(ids) and q.state::text <> 'ready';
     if plain is not null then
         select array_agg(x) into done from requeue_live(action, plain, reset, spread) x;
     end if;

@@ -6,11 +6,11 @@ language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     done uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
-    held uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update);
+    held uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state::text <> 'ready' order by q.id for update);
     runs uuid[] := '{}';
     busy uuid[] := '{}';
 begin
-    if exists (select from queue q where q.id = any(ids) and q.state = 'ready') then -- many failed jobs do without the scheduler's lock
+    if exists (select from queue q where q.id = any(ids) and q.state::text = 'ready') then -- many failed jobs do without the scheduler's lock
         select u.runs, u.busy into runs, busy from uncut_jobs(ids) u;
         held := held || lock_jobs(ids, held || busy);
     end if;
@@ -272,7 +272,7 @@ begin
             and (q.queue, q.seq) > (coalesce(at ->> 1, ''), coalesce(at ->> 2, '0')::bigint)
           order by q.queue, q.seq limit $3 for update skip locked) z;
     with g as (
-        delete from queue q where q.id = any(ids) and q.state = 'failed' returning q.queue, q.priority, q.error_key
+        delete from queue q where q.id = any(ids) and q.state::text = 'failed' returning q.queue, q.priority, q.error_key
     ), dd as (
         insert into delta (queue, priority, error_key, failed)
         select queue, priority, null, -count(*) from g group by 1, 2

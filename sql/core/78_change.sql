@@ -17,14 +17,14 @@ language plpgsql set search_path from current as $$
 declare
     at    timestamptz := case when $5 > now() then $5 end; -- a time that is over is now
     over  uuid[] := array(select h.id from history h where h.id = any(array(select unnest(ids) except select q.id from queue q where q.id = any(ids))));
-    held  uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state <> 'ready' order by q.id for update);
+    held  uuid[] := array(select q.id from queue q where q.id = any(ids) and q.state::text <> 'ready' order by q.id for update);
     cut   uuid[];
     busy  uuid[] := '{}';
     jobs  jsonb;
 begin
-    if exists (select from queue q where q.id = any(ids) and q.state = 'ready' and (verb = 'priority' or $5 > now())) then
+    if exists (select from queue q where q.id = any(ids) and q.state::text = 'ready' and (verb = 'priority' or $5 > now())) then
         perform scheduler_lock(true);
-        cut := array(select q.id from queue q where q.id = any(ids) and q.state = 'ready'
+        cut := array(select q.id from queue q where q.id = any(ids) and q.state::text = 'ready'
                      and (verb = 'priority' and q.priority <> wanted or verb = 'reschedule' and $5 > now()));
         if verb = 'priority' then -- what is cut already would go before those that shall be sooner: all is cut anew
             perform uncut(q, false) from (select distinct q.queue from queue q where q.id = any(cut)) d (q);

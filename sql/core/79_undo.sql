@@ -102,7 +102,8 @@ language sql stable set search_path from current as $$
     ), h as materialized ( -- by queue and time: ids have no index that finds a thousand
         select h.id, h.kept, h.queue, h.unique_key
         from (select distinct e.queue, e.finished from e) k
-        join history h on h.queue = k.queue and h.finished = k.finished where h.last_action = $1.action
+        cross join lateral (select * from history h where h.queue = k.queue and h.finished = k.finished offset 0) h
+        where h.last_action = $1.action
     )
     select e.id, case when no is null then e.state || ' again' end, no, e.was
     from e left join h on h.id = e.id
@@ -187,7 +188,7 @@ declare
     ids  uuid[] := array(select l.id from undo_live($2, $3) l where l.becomes is not null);
     news uuid[] := array(select n.new from audit_batch b cross join lateral jsonb_to_recordset(b.rows) n (new uuid)
                          where b.action = $2.action and b.batch = $3 and n.new is not null);
-    held uuid[] := array(select q.id from queue q where q.id = any(ids || news) and q.state <> 'ready' order by q.id for update);
+    held uuid[] := array(select q.id from queue q where q.id = any(ids || news) and q.state::text <> 'ready' order by q.id for update);
     busy uuid[];
     more jsonb;
 begin
@@ -199,7 +200,8 @@ begin
                                         'why', case when q.id is null then l.why else left_alone(q.state, q.id = any(busy)) end)),
            jsonb_agg(l.job) filter (where l.becomes is not null and q.id is null)
     into rows, more
-    from undo_live($2, $3) l left join queue q on q.id = l.id and l.becomes is not null and q.id <> all(held);
+    from undo_live($2, $3) l
+    left join lateral (select q.id, q.state from queue q where q.id = l.id and q.id <> all(held) offset 0) q on l.becomes is not null;
     perform job_put($1, more);
     if $2.verb = 'edit' then
         update queue q set payload = e.payload::json, body = decode(e.body, 'hex'), payload_type = e.payload_type
@@ -211,7 +213,7 @@ begin
             select l.id, n.new, q.id is null as free, l.becomes, case when q.id is null then l.why else left_alone(q.state, q.id = any(busy)) end as why
             from undo_again($2, $3) l join audit_batch b on b.action = $2.action and b.batch = $3
             cross join lateral jsonb_to_recordset(b.rows) n (id uuid, new uuid)
-            left join queue q on q.id = n.new and l.becomes is not null and q.id <> all(held)
+            left join lateral (select q.id, q.state from queue q where q.id = n.new and q.id <> all(held) offset 0) q on l.becomes is not null
             where n.id = l.id and n.new is not null
         )
         select jsonb_agg(jsonb_build_object('id', a.id, 'state', case when a.free then a.becomes end, 'why', a.why)),
@@ -235,7 +237,8 @@ begin
     ), v as materialized (
         select h.tableoid as t, h.ctid as c
         from (select distinct u.was ->> 'queue' as queue, (u.was ->> 'finished')::timestamptz as finished from u where u.becomes is not null) k
-        join history h on h.queue = k.queue and h.finished = k.finished
+        cross join lateral (
+            select h.tableoid, h.ctid, h.last_action, h.kept, h.id from history h where h.queue = k.queue and h.finished = k.finished offset 0) h
         where h.last_action = $2.action and h.kept and h.id in (select u.id from u where u.becomes is not null)
     ), d as (
         delete from history h using v where h.tableoid = v.t and h.ctid = v.c returning h.*

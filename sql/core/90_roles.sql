@@ -18,7 +18,7 @@ declare
         'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
         'set_time_where,undo,edit_job,push_by_hand}';
     read_functions text[] :=
-        '{purge_audit_preview,error_key,overview,rates,minutes,percentiles,failure_groups,requeue_preview,'
+        '{living,purge_audit_preview,error_key,overview,rates,minutes,percentiles,failure_groups,requeue_preview,'
         'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
         'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview}';
