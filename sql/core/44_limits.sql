@@ -232,6 +232,7 @@ language sql stable set search_path from current set enable_seqscan = off set en
 $$;
 comment on function waiting_keys(text, text, int) is 'Up to n keys with blocked jobs, after this queue and key: one look at the index each, however many jobs wait';
 
+-- (select 'ready'): a value that is not known when it is planned, so that only queue_keyed can serve, which is of all states.
 create or replace function less_urgent(queues text[], keys text[], out ids uuid[], out seqs bigint[])
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
     set enable_mergejoin = off set jit = off as $$
@@ -244,10 +245,10 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
         order by q.priority, q.seq limit 1) b
     cross join lateral (
         select r.id, r.seq from queue r
-        where r.state = 'ready' and r.queue = v.queue and r.concurrency_key = v.key and r.priority > b.priority
+        where r.state = (select 'ready'::job_state) and r.queue = v.queue and r.concurrency_key = v.key and r.priority > b.priority
         order by r.priority desc, r.seq desc limit 100) r
     where coalesce(c.max_per_key, 1) = (select count(*) from (
-        select from queue a where a.state = 'ready' and a.queue = v.queue and a.concurrency_key = v.key limit coalesce(c.max_per_key, 1)) z)
+        select from queue a where a.state = (select 'ready'::job_state) and a.queue = v.queue and a.concurrency_key = v.key limit coalesce(c.max_per_key, 1)) z)
 $$;
 comment on function less_urgent(text[], text[]) is 'The ready jobs of keys without room that are less urgent than a blocked one, running ones too: up to 100 a key';
 
@@ -316,7 +317,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     set enable_mergejoin = off set jit = off as $$
     with k as materialized (
         select v.queue, v.key, coalesce(c.max_per_key, 1) - (
-                   select count(*) from (select from queue r where r.state = 'ready' and r.queue = v.queue and r.concurrency_key = v.key
+                   select count(*) from (select from queue r where r.state = (select 'ready'::job_state) and r.queue = v.queue and r.concurrency_key = v.key
                                          limit coalesce(c.max_per_key, 1)) z) as room
         from unnest($1, $2) v (queue, key) left join queue_config c on c.queue = v.queue
     ), j as materialized ( -- each key's first, then each key's second
