@@ -99,13 +99,13 @@ static void
 lists_and_shows(void **state)
 {
     (void)state;
-    check(0, "\nriver ", NULL, "adapter list");
-    check(0, "\"adapter\": \"river\"", NULL, "adapter list --json");
-    check(0, "| River (Go) | `river` |", NULL, "adapter list --markdown");
-    check(0, "-- adapter: pgmq\n", NULL, "adapter show pgmq");
-    check(2, NULL, "no adapter is called \"nix\"", "adapter show nix");
-    check(2, NULL, "list, sections, show or check", "adapter find river");
-    check(2, NULL, "list, sections, show NAME", "adapter check");
+    proc_check(0, "\nriver ", NULL, "adapter list");
+    proc_check(0, "\"adapter\": \"river\"", NULL, "adapter list --json");
+    proc_check(0, "| River (Go) | `river` |", NULL, "adapter list --markdown");
+    proc_check(0, "-- adapter: pgmq\n", NULL, "adapter show pgmq");
+    proc_check(2, NULL, "no adapter is called \"nix\"", "adapter show nix");
+    proc_check(2, NULL, "list, sections, show or check", "adapter find river");
+    proc_check(2, NULL, "list, sections, show NAME", "adapter check");
 }
 
 /* A file of somebody else's: to the letter in a pipe, never a command to a terminal. */
@@ -231,7 +231,7 @@ reads_the_own_folder(void **state)
     mkdir(dir, 0700);
     mkdir(deep, 0700);
     write_file(file, text, 0600);
-    check(0, "mine.sql", NULL, "adapter list");
+    proc_check(0, "mine.sql", NULL, "adapter list");
     proc_check(0, "\"failed\":", NULL, "queues --json \"%s\"", to);
     proc_check(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
     chmod(file, 0620);
@@ -241,29 +241,29 @@ reads_the_own_folder(void **state)
     chmod(file, 0600);
     proc_check(0, "\"failed\":", NULL, "queues --json --adapter %s \"%s\"", file, to);
     chmod(deep, 0777);
-    check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
+    proc_check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
     chmod(deep, 0700);
     char *aside = xasprintf("%s.aside", deep);
     assert_int_equal(rename(deep, aside), 0);
     write_file(deep, "", 0600);
-    check(0, "\nriver", "Not a directory: no adapters of your own are read", "adapter list");
+    proc_check(0, "\nriver", "Not a directory: no adapters of your own are read", "adapter list");
     assert_int_equal(unlink(deep) | rename(aside, deep), 0);
     free(aside);
     if (geteuid() == 0) {
         assert_int_equal(chown(file, 12345, 0), 0);
-        check(0, NULL, "mine.sql belongs to another user: not read", "adapter list");
+        proc_check(0, NULL, "mine.sql belongs to another user: not read", "adapter list");
     }
     write_file(file, "-- adapter: river\n", 0600);
-    check(0, "\nriver", "mine.sql: ", "adapter list"); /* a wrong one stops nobody */
+    proc_check(0, "\nriver", "mine.sql: ", "adapter list"); /* a wrong one stops nobody */
     char *taken = xasprintf("-- adapter: river%s", strchr(text, '\n'));
     write_file(file, taken, 0600);
-    check(0, NULL, "an adapter \"river\" is there already", "adapter list");
+    proc_check(0, NULL, "an adapter \"river\" is there already", "adapter list");
     char *failing = xstrdup(text), *at = strstr(failing, "from pg_namespace");
     assert_non_null(at);
     memcpy(at, "from no_namespace", 17);
     write_file(file, failing, 0600);
     proc_check(2, NULL, "more than one queue", "queues \"%s\"", pg_dsn("two"));
-    check(0, "\nriver", NULL, "adapter list");
+    proc_check(0, "\nriver", NULL, "adapter list");
     proc_check(5, NULL, "adapter example_jobs can't look for its tables", "queues \"%s\"", to);
     unlink(file);
     rmdir(deep);
