@@ -20,7 +20,7 @@ static void
 add(struct alerts *a, bool bad, const char *where, const char *what, const char *advice)
 {
     if (a->n < a->max)
-        a->out[a->n++] = (struct alert){bad, where, what, advice};
+        a->out[a->n++] = (struct alert){.bad = bad, .where = where, .what = what, .advice = advice};
 }
 
 static void
@@ -61,6 +61,8 @@ look_at_life(const struct store *s, int64_t now, struct arena *mem, struct alert
 
     for (int i = 0; i < n; i++)
         add(bad, true, t[i].where, t[i].what, t[i].key);
+    for (int i = 0; i < bad->n; i++) /* nobody else has added one yet */
+        bad->out[i].is_words = true;
 }
 
 static void

@@ -13,7 +13,8 @@ enum { OLD_MS = 60000, VERY_OLD_MS = 900000 }; /* ages of the oldest ready job: 
 
 struct alert {
     bool bad;           /* else a warning */
-    const char *where;  /* queue or node; borrowed from the store */
+    const char *where;  /* queue or node; borrowed from the store; or who is not there */
+    bool is_words;      /* where is no name but words of ours: it is not cut */
     const char *what;   /* sentence; in the arena */
     const char *advice; /* which key helps */
 };

@@ -243,8 +243,8 @@ say_alert(struct buf *out, const struct alert *first, int n, int w)
         buf_printf(out, "1/%d%s ", n, most);
         w -= (int)out->len;
     }
-    text_clean(out, first->where, length, TEXT_LINE,
-               w - words > NAME_LEAST ? w - words : NAME_LEAST);
+    int room = first->is_words ? all : w - words;
+    text_clean(out, first->where, length, TEXT_LINE, room > NAME_LEAST ? room : NAME_LEAST);
     buf_printf(out, ": %s", first->what);
     if (n > 1 && !before)
         buf_printf(out, "  (1 of %d%s)", n, most);
