@@ -22,15 +22,16 @@ verb(int code, const char *says, const char *words)
                con_dsn());
 }
 
-/* What it wrote to standard output, or to standard error when it refuses; the caller frees. */
+/* What it wrote to standard output, or to standard error: refusals, and how an action is undone. The
+ * caller frees. */
 static char *
-said_by(int code, const char *words)
+said_by(int code, bool errors, const char *words)
 {
     char *out, *err;
 
     assert_int_equal(proc_run(NULL, &out, &err, "%s \"%s\"", words, con_dsn()), code);
-    free(code == 0 ? err : out);
-    return code == 0 ? out : err;
+    free(errors ? out : err);
+    return errors ? err : out;
 }
 
 static void
@@ -50,7 +51,7 @@ a_job_by_its_first_or_last_digits(void **state)
     verb(0, ids[2], "job BBBB0002");
     verb(2, "4 at least", "job 002");
     verb(2, "no job has \"99999999\"", "job 99999999");
-    char *text = said_by(2, "job 018f0000");
+    char *text = said_by(2, true, "job 018f0000");
     assert_non_null(strstr(text, "jobs have \"018f0000\""));
     assert_non_null(strstr(text, ids[0]));
     assert_non_null(strstr(text, ids[1]));
@@ -76,7 +77,7 @@ an_action_as_the_verb_printed_it(void **state)
 {
     (void)state;
     push_three();
-    char *said = said_by(0, "cancel --queue mail --yes --expect 3"), words[80];
+    char *said = said_by(0, true, "cancel --queue mail --yes --expect 3"), words[80];
     assert_non_null(strstr(said, "takes it back"));
     char *undo = strstr(said, "queuetop undo ");
     assert_non_null(undo);
@@ -103,7 +104,7 @@ the_audit_says_what_was_changed(void **state)
     verb(0, "rate 10/min, was none", "audit --json");
     verb(0, "\"change\": \"priority 1, was 5\"", "audit --json");
     verb(0, "\"change\": \"priority 2\"", "audit --json");
-    char *json = said_by(0, "audit --json");
+    char *json = said_by(0, false, "audit --json");
     assert_non_null(strstr(json, "\"params\": {"));
     assert_non_null(strstr(json, "\"max_running\": \"7\""));
     assert_non_null(strstr(json, "\"before\": {"));

@@ -245,7 +245,8 @@ every_verb(void **state)
         screens("ops");
         records();
         ends(p ? "ops" : "postgres");
-        trap_run("postgres", 0, "uninstall --dry-run");
+        trap_run("postgres", 3, "uninstall --dry-run"); /* the traps' functions name its types */
+        trap_run("postgres", 0, "uninstall --dry-run --force");
         trap_run("postgres", 0, "uninstall --yes-drop-schema queues --force");
     }
 }
