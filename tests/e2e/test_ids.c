@@ -22,8 +22,8 @@ verb(int code, const char *says, const char *words)
                con_dsn());
 }
 
-/* What it wrote to standard output, or to standard error: refusals, and how an action is undone. The
- * caller frees. */
+/* What it wrote to standard output, or to standard error: refusals, and how an action is undone.
+ * The caller frees. */
 static char *
 said_by(int code, bool errors, const char *words)
 {
