@@ -486,14 +486,14 @@ begin
         place.expired_to := e.upto;
         place.expired_seq := e.upto_seq;
         place.expire_at := began + greatest(10 * took, case when n < 1000 then interval '1 s' end);
-        place.expire_all := case when whole then began + 1000 * took else place.expire_all end;
+        place.expire_all := case when whole then began + least(1000 * took, interval '1 min') else place.expire_all end;
     end if;
     if n > 0 then
         place.laps := 2; -- an expired job frees its key
     end if;
 end $$;
 comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires what is over, each second from where the last look ended and, for '
-    'a thousandth of the time, from the first job on';
+    'a thousandth of the time, at least once a minute, from the first job on: a job may be pushed with its time already over';
 
 create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[], out wait_ms int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
