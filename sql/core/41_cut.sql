@@ -324,7 +324,8 @@ begin
         cross join lateral (
             select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
             from queue j
-            where j.queue = q.queue and j.priority = v.p and j.state = 'ready' and j.seq between v.f and v.t
+            where j.queue = q.queue and j.priority = v.p and j.state = 'ready'
+              and j.seq between v.f and least(v.t, q.seq[v.p + 1]) -- a take-over may have lowered the cursor: what is beyond it stands above
             order by j.seq limit 500) j
     ), b as ( -- fresh = in no lease; late ones come on top, the others in order as far as the share goes
         select z.*, row_number() over (partition by z.queue, z.late, z.fresh order by z.priority, z.seq) as rank

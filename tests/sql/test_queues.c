@@ -146,6 +146,26 @@ a_take_over_comes_in_portions(void **state)
     PQfinish(c);
 }
 
+/* What committed late is found twice by who takes over, by its range and from the first job on: it
+ * is cut once. */
+static void
+a_late_job_at_a_take_over(void **state)
+{
+    PGconn *c = fresh("late_over"), *late = core_join("late_over");
+
+    (void)state;
+    pg_run(late, "begin; select t.push('q', 'late')");
+    pg_run(c, "select t.push('q', 'b')");
+    core_settle(c);
+    pg_run(late, "commit");
+    pg_run(c, "update scheduler set until = '-infinity' where term > 0");
+    pg_run(c, "select schedule('other')");
+    expect(c, "2 2", "select count(s) || ' ' || count(distinct s) from work_queue, unnest(seqs) s");
+    core_check(c);
+    PQfinish(late);
+    PQfinish(c);
+}
+
 /* Thousands wait at once: all are passed in turn, some a cut, and none is left out. */
 static void
 many_wait_at_once(void **state)
@@ -200,6 +220,7 @@ main(void)
         cmocka_unit_test(idle_queues_cost_nothing),
         cmocka_unit_test(names_come_in_portions),
         cmocka_unit_test(a_take_over_comes_in_portions),
+        cmocka_unit_test(a_late_job_at_a_take_over),
         cmocka_unit_test(many_wait_at_once),
         cmocka_unit_test(the_number_is_bounded),
     };
