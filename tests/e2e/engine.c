@@ -11,9 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/clock.h"
 #include "model/mem.h"
 #include "tests/harness.h"
 #include "tests/server.h"
+
+enum { COUNTS_MS = 60000, QUIET_MS = 100 };
 
 /* --- programs --- */
 
@@ -153,23 +156,38 @@ engine_steps(struct vt *vt, const struct engine_step *steps, size_t n)
         engine_step(vt, &steps[i]);
 }
 
+/* The numbers of a queue's row, each with a blank behind it; said is empty while there is no such
+ * row. */
+static void
+read_counts(const struct vt *vt, const char *name, char *said, size_t size)
+{
+    int row, col;
+
+    said[0] = 0;
+    if (!vt_find(vt, name, &row, &col))
+        return;
+    char *line = xstrdup(strstr(vt_row(vt, row), name) + strlen(name)), *rest = line;
+    for (char *word; (word = strsep(&rest, " "));)
+        if (*word && !strchr("smhd", word[strlen(word) - 1])) /* no age */
+            snprintf(said + strlen(said), size - strlen(said), "%s ", word);
+    free(line);
+}
+
 void
 engine_counts(struct vt *vt, const char *queue, const char *numbers)
 {
     char *name = xasprintf("▸ %s ", queue), said[200] = "";
-    int row, col;
+    int64_t deadline = clock_ms() + COUNTS_MS;
 
     vt_keys(vt, "1");
     vt_want(vt, "READY ");
     vt_want(vt, name);
-    assert_true(vt_find(vt, name, &row, &col));
-    char *line = xstrdup(strstr(vt_row(vt, row), name) + strlen(name)), *rest = line;
-    for (char *word; (word = strsep(&rest, " "));)
-        if (*word && !strchr("smhd", word[strlen(word) - 1])) /* no age */
-            snprintf(said + strlen(said), sizeof said - strlen(said), "%s ", word);
+    do { /* what an act changed comes with the next look */
+        vt_settle(vt, QUIET_MS);
+        read_counts(vt, name, said, sizeof said);
+    } while (strncmp(said, numbers, strlen(numbers)) != 0 && clock_ms() < deadline);
     if (strncmp(said, numbers, strlen(numbers)) != 0)
         fail_msg("%s: %s, not %s\n%s", queue, said, numbers, vt_screen_text(vt));
-    free(line);
     free(name);
 }
 

@@ -264,7 +264,7 @@ removes_one(void **state)
     assert_int_equal(con_count("queue = 'report'"), 1);
     vt_keys(&vt, "6");
     vt_want(&vt, "schedule remove");
-    vt_want(&vt, "REASON");
+    vt_want(&vt, "CHANGE");
     assert_string_equal(pg_value(con_db(), "select string_agg(verb, ',' order by at) from audit"),
                         "schedule set,schedule remove");
     con_quit(&vt);
