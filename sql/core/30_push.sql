@@ -2,52 +2,64 @@
 -- into queue does the same; the functions add an answer for duplicates, delays by the server's clock, size limits.
 
 create or replace function uuid_v7() returns uuid language sql volatile as -- no SET: so it can be inlined
-$$ select pg_catalog.concat('0', pg_catalog.to_hex((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000)::bigint
-        operator(pg_catalog.<<) 16 operator(pg_catalog.|) 28672 operator(pg_catalog.|) (pg_catalog.random() operator(pg_catalog.*) 4095)::bigint),
+$$ select pg_catalog.concat('0',
+                            pg_catalog.to_hex((pg_catalog.date_part('epoch',
+                                                                    pg_catalog.clock_timestamp()) operator(pg_catalog.*)
+                                                                    1000)::bigint
+        operator(pg_catalog.<<) 16 operator(pg_catalog.|) 28672 operator(pg_catalog.|)
+        (pg_catalog.random() operator(pg_catalog.*) 4095)::bigint),
     pg_catalog.to_hex((pg_catalog.random() operator(pg_catalog.*) 4503599627370495)::bigint
         operator(pg_catalog.#) (pg_catalog.pg_backend_pid()::bigint operator(pg_catalog.<<) 40)
         operator(pg_catalog.&) 4611686018427387903 operator(pg_catalog.|) -9223372036854775808))::pg_catalog.uuid $$;
 comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, then random bits; the default of queue.id';
 
--- Triggers of queue. Whatever is text in the catalog (CHECK constraints, WHEN of triggers) is parsed anew by every statement
--- that touches the table, and a plan pays for each column and function call it names. So queue has no CHECK: the statement
--- trigger, which sees the rows anyway, refuses what may not be, and its straight path (one job, ready at once, nothing
--- rare) is one small INSERT. No SET search_path either, but names made whole when it is installed: the trigger is SECURITY
--- DEFINER, and nothing in it may be found by the path of whoever pushes.
+-- Triggers of queue. Whatever is text in the catalog (CHECK constraints, WHEN of triggers) is parsed anew by every
+-- statement that touches the table, and a plan pays for each column and function call it names. So queue has no CHECK:
+-- the statement trigger, which sees the rows anyway, refuses what may not be, and its straight path (one job, ready at
+-- once, nothing rare) is one small INSERT. No SET search_path either, but names made whole when it is installed: the
+-- trigger is SECURITY DEFINER, and nothing in it may be found by the path of whoever pushes.
 
-create or replace function job_fault(queue text, kind text, priority int, two_payloads boolean, max_tries int, lease_timeout interval,
+create or replace function job_fault(queue text, kind text, priority int, two_payloads boolean, max_tries int,
+    lease_timeout interval,
     run_timeout interval, unique_key text, concurrency_key text) returns text
 language sql immutable set search_path from current as $$
     select case
-        when not length($1) between 1 and 200 then format('the name of a queue has 1 to 200 characters, not %s', length($1))
-        when length($2) > 200 then format('a kind has 200 characters at most, not %s', length($2))
-        when not $3 between 0 and 9 then format('a priority is 0 (soonest) to 9, not %s', $3)
-        when $4 then 'a job has a payload or a body, not both'
-        when $5 < 1 then format('max_tries is 1 at least, not %s', $5)
-        when $6 <= interval '0' or $7 <= interval '0' then 'a timeout is longer than zero'
-        when $6 > interval '365 days' or $7 > interval '365 days'
-             or not (timestamp '2001-01-01' + $6 <= timestamp '2002-01-01') -- months and days of opposite signs look small
-             or not (timestamp '2001-01-01' + $7 <= timestamp '2002-01-01')
+        when not length(queue) between 1 and 200 then format('the name of a queue has 1 to 200 characters, not %s',
+                length(queue))
+        when length(kind) > 200 then format('a kind has 200 characters at most, not %s', length(kind))
+        when not priority between 0 and 9 then format('a priority is 0 (soonest) to 9, not %s', priority)
+        when two_payloads then 'a job has a payload or a body, not both'
+        when max_tries < 1 then format('max_tries is 1 at least, not %s', max_tries)
+        when lease_timeout <= interval '0' or run_timeout <= interval '0' then 'a timeout is longer than zero'
+        when lease_timeout > interval '365 days' or run_timeout > interval '365 days'
+             -- months and days of opposite signs look small
+             or not (timestamp '2001-01-01' + lease_timeout <= timestamp '2002-01-01')
+             or not (timestamp '2001-01-01' + run_timeout <= timestamp '2002-01-01')
             then 'a timeout is 365 days at most'
-        when length($8) > 1000 or length($9) > 1000 then 'a unique key or concurrency key has 1000 characters at most' end
+        when length(unique_key) > 1000
+            or length(concurrency_key) > 1000 then 'a unique key or concurrency key has 1000 characters at most' end
 $$;
-comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is 'Why there may be no such job; NULL = it may be';
+comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is
+    'Why there may be no such job; NULL = it may be';
 
--- A schedule with `unique` pushes under its own key; who could push that key first would keep it from running. cron_push()
--- writes the run's row before it pushes, without a job or an error, in the same transaction: nothing else looks like that.
+-- A schedule with `unique` pushes under its own key; who could push that key first would keep it from running.
+-- cron_push() writes the run's row before it pushes, without a job or an error, in the same transaction: nothing else
+-- looks like that.
 create or replace function cron_key_fault(unique_key text) returns text
 language plpgsql stable set search_path from current as $$
 declare
-    named text := substr($1, 6);
+    named text := substr(unique_key, 6);
 begin
     if exists (select from schedule s join cron_run r on r.schedule = s.name
                where s.name in (named, regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
-                 and r.job is null and r.error is null and not r.pushed and cron_key(s, r.due) = $1) then
+                 and r.job is null and r.error is null and not r.pushed
+                 and cron_key(s, r.due) = cron_key_fault.unique_key) then
         return null;
     end if;
     return 'a unique key that begins with "cron:" is for the jobs of schedules';
 end $$;
-comment on function cron_key_fault(text) is 'Why a job may not have this unique key, which begins with "cron:"; NULL = a schedule pushes it just now';
+comment on function cron_key_fault(text) is 'Why a job may not have this unique key, which begins with "cron:"; NULL = '
+    'a schedule pushes it just now';
 
 do $do$ begin execute format($make$
 create or replace function queue_pushed() returns trigger
@@ -64,41 +76,53 @@ begin
     select p.queue, p.priority, 1, 1, p.seq, p.seq from pushed p
     where p.state operator(pg_catalog.=) 'ready'::%1$I.job_state and p.queue operator(pg_catalog.<>) ''
       and pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.<=) 200
-      and p.priority operator(pg_catalog.>=) 0 and p.priority operator(pg_catalog.<=) 9 and (p.payload is null or p.body is null)
+      and p.priority operator(pg_catalog.>=) 0 and p.priority operator(pg_catalog.<=) 9
+      and (p.payload is null or p.body is null)
       and p.max_tries is null and p.lease_timeout is null and p.run_timeout is null and p.unique_key is null
       and (p.payload_type is null or pg_catalog.octet_length(p.payload_type) operator(pg_catalog.<=) 200)
       and not exists (select from pushed offset 1);
     if not found then
         select z.fault into fault
-        from (select coalesce(%1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null, p.max_tries,
+        from (select coalesce(%1$I.job_fault(p.queue, p.kind, p.priority, p.payload is not null and p.body is not null,
+                                             p.max_tries,
                                              p.lease_timeout, p.run_timeout, p.unique_key, p.concurrency_key),
                               case when pg_catalog.octet_length(p.payload_type) operator(pg_catalog.>) 200
                                    then 'a payload type has 200 bytes at most' end,
                               case when p.last_action is null and pg_catalog.starts_with(p.unique_key, 'cron:')
                                    then %1$I.cron_key_fault(p.unique_key) end) as fault
               from pushed p
-              where p.queue operator(pg_catalog.=) '' or p.priority operator(pg_catalog.<) 0 or p.priority operator(pg_catalog.>) 9
+              where p.queue operator(pg_catalog.=) '' or p.priority operator(pg_catalog.<) 0
+                or p.priority operator(pg_catalog.>) 9
                  or pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.>) 200
-                 or p.payload is not null and p.body is not null or p.payload_type is not null or p.max_tries is not null or p.lease_timeout is not null
+                 or p.payload is not null and p.body is not null or p.payload_type is not null
+                 or p.max_tries is not null or p.lease_timeout is not null
                  or p.run_timeout is not null or p.unique_key is not null or p.concurrency_key is not null) z
         where z.fault is not null limit 1;
         if found then
-            raise '%%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name, constraint = 'queue_valid';
+            raise '%%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name,
+                constraint = 'queue_valid';
         end if;
-        insert into %1$I.delta (queue, priority, pushed, ready, scheduled, retry, failed, blocked, min_seq, max_seq, min_after)
+        insert into %1$I.delta (queue, priority, pushed, ready, scheduled, retry, failed, blocked, min_seq, max_seq,
+                                min_after)
         select g.queue, g.priority, g.n, case when g.state operator(pg_catalog.=) 'ready' then g.n else 0 end,
-               case when g.state operator(pg_catalog.=) 'scheduled' then g.n end, case when g.state operator(pg_catalog.=) 'retry' then g.n end,
-               case when g.state operator(pg_catalog.=) 'failed' then g.n end, case when g.state operator(pg_catalog.=) 'blocked' then g.n end,
-               case when g.state operator(pg_catalog.=) 'ready' then g.low end, case when g.state operator(pg_catalog.=) 'ready' then g.high end,
-               case when g.state operator(pg_catalog.=) 'scheduled' or g.state operator(pg_catalog.=) 'retry' then g.due end
-        from (select p.queue, p.priority, p.state, pg_catalog.count(*) as n, pg_catalog.min(p.seq) as low, pg_catalog.max(p.seq) as high,
+               case when g.state operator(pg_catalog.=) 'scheduled' then g.n end,
+               case when g.state operator(pg_catalog.=) 'retry' then g.n end,
+               case when g.state operator(pg_catalog.=) 'failed' then g.n end,
+               case when g.state operator(pg_catalog.=) 'blocked' then g.n end,
+               case when g.state operator(pg_catalog.=) 'ready' then g.low end,
+               case when g.state operator(pg_catalog.=) 'ready' then g.high end,
+               case when g.state operator(pg_catalog.=) 'scheduled'
+                    or g.state operator(pg_catalog.=) 'retry' then g.due end
+        from (select p.queue, p.priority, p.state, pg_catalog.count(*) as n, pg_catalog.min(p.seq) as low,
+                     pg_catalog.max(p.seq) as high,
                      pg_catalog.min(p.run_after) as due
               from pushed p group by p.queue, p.priority, p.state) g;
     end if;
     return null;
 end $body$
 $make$, current_schema()); end $do$;
-comment on function queue_pushed() is 'Statement trigger of queue: refuses what is no job, writes what an INSERT added to delta, wakes who waits';
+comment on function queue_pushed() is 'Statement trigger of queue: refuses what is no job, writes what an INSERT added '
+    'to delta, wakes who waits';
 
 create or replace function queue_special() returns trigger
 language plpgsql set search_path from current as $$
@@ -112,15 +136,18 @@ begin
     end if;
     return new;
 end $$;
-comment on function queue_special() is 'Row trigger of queue: a job for later is scheduled, one with a concurrency key blocked, not ready';
+comment on function queue_special() is 'Row trigger of queue: a job for later is scheduled, one with a concurrency key '
+    'blocked, not ready';
 
 create or replace function queue_changed() returns trigger
 language plpgsql set search_path from current as $$
 declare
-    fault text := job_fault(new.queue, new.kind, new.priority, new.payload is not null and new.body is not null, null, null, null, null, null);
+    fault text := job_fault(new.queue, new.kind, new.priority, new.payload is not null and new.body is not null, null,
+                            null, null, null, null);
 begin
     if fault is not null then
-        raise '%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name, constraint = 'queue_valid';
+        raise '%', fault using errcode = '23514', schema = tg_table_schema, table = tg_table_name,
+            constraint = 'queue_valid';
     end if;
     return new;
 end $$;
@@ -156,22 +183,25 @@ comment on function check_size(bigint) is 'Raises QT004 where a payload is large
 create or replace function push_twin(id uuid, queue text, unique_key text, again boolean) returns uuid
 language sql stable set search_path from current as $$
     select coalesce(
-        (select q.id from queue q where q.id = $1),
-        (select q.id from queue q where q.queue = $2 and q.unique_key = $3 and q.state <> 'failed'),
-        case when $4 then (select h.id from history h where h.id = $1 limit 1) end)
+        (select q.id from queue q where q.id = push_twin.id),
+        (select q.id from queue q where q.queue = push_twin.queue and q.unique_key = push_twin.unique_key
+           and q.state <> 'failed'),
+        case when again then (select h.id from history h where h.id = push_twin.id limit 1) end)
 $$;
-comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or same unique key unfinished';
+comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or '
+    'same unique key unfinished';
 
 create or replace function push_withdraw(ids uuid[], before boolean default false) returns void
 language sql set search_path from current as $$
-    with d as (delete from queue q where q.id = any($1) returning q.queue, q.priority, q.state)
+    with withdrawn as (delete from queue q where q.id = any(push_withdraw.ids) returning q.queue, q.priority, q.state)
     insert into delta (queue, priority, ready, scheduled, blocked, pushed)
     select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
            -count(*) filter (where state = 'blocked'), case when before then 0 else -count(*) end
-    from d group by queue, priority
+    from withdrawn group by queue, priority
 $$;
-comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this very transaction pushed and that turned out to be finished already; before = that an earlier '
-    'one pushed: their push stays counted, for it was in another minute';
+comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this very transaction pushed and that '
+    'turned out to be finished already; before = that an earlier one pushed: their push stays counted, for it was in '
+    'another minute';
 
 create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
 language plpgsql set search_path from current as $$
@@ -197,41 +227,47 @@ begin
         raise 'cannot push: other sessions keep pushing and finishing the same job' using errcode = '40001';
     end if;
 end $$;
-comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes meanwhile means another round';
+comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes '
+    'meanwhile means another round';
 
-create or replace function push_special(queue text, payload json, kind text, priority int, run_after timestamptz, unique_key text,
-    max_tries int, run_timeout interval, lease_timeout interval, inout id uuid, expires_at timestamptz, concurrency_key text,
+create or replace function push_special(queue text, payload json, kind text, priority int, run_after timestamptz,
+    unique_key text,
+    max_tries int, run_timeout interval, lease_timeout interval, inout id uuid, expires_at timestamptz,
+    concurrency_key text,
     out pushed boolean)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     job queue;
 begin
-    if octet_length($2::text) > 1000 then
-        perform check_size(octet_length($2::text));
+    if octet_length(payload::text) > 1000 then
+        perform check_size(octet_length(payload::text));
     end if;
-    if $10 is null and $6 is null then
-        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, concurrency_key, max_tries, run_timeout, lease_timeout)
-        values ($1, coalesce($3, ''), coalesce($4, 5), $2, $5, $11, $12, $7, $8, $9)
+    if id is null and unique_key is null then
+        insert into queue as q (queue, kind, priority, payload, run_after, expires_at, concurrency_key, max_tries,
+                                run_timeout, lease_timeout)
+        values (push_special.queue, coalesce(kind, ''), coalesce(priority, 5), payload, run_after, expires_at,
+                concurrency_key, max_tries, run_timeout, lease_timeout)
         returning q.id into push_special.id;
         pushed := true;
         return;
     end if;
-    job.id := coalesce($10, uuid_v7());
-    job.queue := $1;
-    job.kind := $3;
-    job.priority := $4;
-    job.payload := $2;
-    job.run_after := $5;
-    job.expires_at := $11;
-    job.unique_key := $6;
-    job.concurrency_key := $12;
-    job.max_tries := $7;
-    job.run_timeout := $8;
-    job.lease_timeout := $9;
-    select r.id, r.pushed into push_special.id, push_special.pushed from push_row(job, $10 is not null) r;
+    job.id := coalesce(id, uuid_v7());
+    job.queue := push_special.queue;
+    job.kind := kind;
+    job.priority := priority;
+    job.payload := payload;
+    job.run_after := run_after;
+    job.expires_at := expires_at;
+    job.unique_key := unique_key;
+    job.concurrency_key := concurrency_key;
+    job.max_tries := max_tries;
+    job.run_timeout := run_timeout;
+    job.lease_timeout := lease_timeout;
+    select r.id, r.pushed into push_special.id, push_special.pushed from push_row(job, id is not null) r;
 end $$;
-comment on function push_special(text, json, text, int, timestamptz, text, int, interval, interval, uuid, timestamptz, text) is
+comment on function push_special(text, json, text, int, timestamptz, text, int, interval, interval, uuid, timestamptz,
+    text) is
     'push() of a job that is large or has something rare about it';
 
 
@@ -239,23 +275,28 @@ do $do$ begin execute format($make$ -- names in full instead of SET search_path,
 create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
     run_after timestamptz default null, delay interval default null, unique_key text default null,
     max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
-    inout id uuid default null, expires_at timestamptz default null, concurrency_key text default null, out pushed boolean)
+    inout id uuid default null, expires_at timestamptz default null, concurrency_key text default null,
+    out pushed boolean)
 language plpgsql security definer as $body$
 #variable_conflict use_column
 begin
-    if $5 is null and $6 is null and $7 is null and $8 is null and $9 is null and $10 is null and $11 is null and $12 is null
+    if $5 is null and $6 is null and $7 is null and $8 is null and $9 is null and $10 is null and $11 is null
+       and $12 is null
        and $13 is null and (pg_catalog.octet_length($2::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false then
         insert into %1$I.queue as q (queue, kind, priority, payload) values ($1, coalesce($3, ''), coalesce($4, 5), $2)
         returning q.id into push.id;
         pushed := true;
     else
         select r.id, r.pushed into push.id, push.pushed
-        from %1$I.push_special($1, $2, $3, $4, coalesce($5, pg_catalog.now() operator(pg_catalog.+) $6), $7, $8, $9, $10, $11, $12, $13) r;
+        from %1$I.push_special($1, $2, $3, $4, coalesce($5, pg_catalog.now() operator(pg_catalog.+) $6), $7, $8, $9,
+                               $10, $11, $12, $13) r;
     end if;
 end $body$
 $make$, current_schema()); end $do$;
-comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
-    'Adds a job with a JSON payload. Answers its id; pushed is false where a job of the same id or an unfinished one of the same unique key was there: then its id';
+comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid,
+    timestamptz, text) is
+    'Adds a job with a JSON payload. Answers its id; pushed is false where a job of the same id or an unfinished one '
+    'of the same unique key was there: then its id';
 
 create or replace function push_bytes(queue text, body bytea, payload_type text default 'application/octet-stream',
     kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
@@ -267,23 +308,24 @@ language plpgsql security definer set search_path from current as $$
 declare
     job queue;
 begin
-    perform check_size(octet_length($2));
-    job.id := coalesce($12, uuid_v7());
-    job.queue := $1;
-    job.body := $2;
-    job.payload_type := $3;
-    job.kind := $4;
-    job.priority := $5;
-    job.run_after := coalesce($6, now() + $7);
-    job.unique_key := $8;
-    job.max_tries := $9;
-    job.run_timeout := $10;
-    job.lease_timeout := $11;
-    job.expires_at := $13;
-    job.concurrency_key := $14;
-    select r.id, r.pushed into push_bytes.id, push_bytes.pushed from push_row(job, $12 is not null) r;
+    perform check_size(octet_length(body));
+    job.id := coalesce(id, uuid_v7());
+    job.queue := push_bytes.queue;
+    job.body := body;
+    job.payload_type := payload_type;
+    job.kind := kind;
+    job.priority := priority;
+    job.run_after := coalesce(run_after, now() + delay);
+    job.unique_key := unique_key;
+    job.max_tries := max_tries;
+    job.run_timeout := run_timeout;
+    job.lease_timeout := lease_timeout;
+    job.expires_at := expires_at;
+    job.concurrency_key := concurrency_key;
+    select r.id, r.pushed into push_bytes.id, push_bytes.pushed from push_row(job, id is not null) r;
 end $$;
-comment on function push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
+comment on function push_bytes(text, bytea, text, text, int, timestamptz, interval, text, int, interval, interval,
+    uuid, timestamptz, text) is
     'push() for bytes of any type';
 
 create or replace function push_text(queue text, body text, payload_type text default 'text/plain',
@@ -292,31 +334,41 @@ create or replace function push_text(queue text, body text, payload_type text de
     lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null,
     concurrency_key text default null, out pushed boolean)
 language sql security definer set search_path from current as $$
-    select * from push_bytes($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    select * from push_bytes(queue, convert_to(body, 'UTF8'), payload_type, kind, priority, run_after, delay,
+                             unique_key, max_tries, run_timeout, lease_timeout, id, expires_at, concurrency_key)
 $$;
-comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz, text) is
-    'push() for text that is not JSON; stored as its UTF-8 bytes. A name of its own, because a plain literal would pick text over json in silence';
+comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid,
+    timestamptz, text) is
+    'push() for text that is not JSON; stored as its UTF-8 bytes. A name of its own, because a plain literal would '
+    'pick text over json in silence';
 
-create or replace function push_rows(ids uuid[], queues text[], kinds text[], priorities int[], run_afters timestamptz[], delays interval[],
-    unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[], bodies bytea[], types text[],
+create or replace function push_rows(ids uuid[], queues text[], kinds text[], priorities int[],
+    run_afters timestamptz[], delays interval[],
+    unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[],
+    bodies bytea[], types text[],
     expires_ats timestamptz[], expires_ins interval[], concurrency_keys text[]) returns void
 language sql set search_path from current as $$
-    with g as materialized (
+    with given as materialized (
         select nextval('job_seq') as seq, g.*
-        from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
+        from unnest(ids, queues, kinds, priorities, run_afters, delays, unique_keys, max_tries, run_timeouts,
+                    lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
+             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload,
+                body, type, expires_at,
                 expires_in, concurrency_key)
     )
-    insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries, run_timeout, lease_timeout,
+    insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
+                       run_timeout, lease_timeout,
                        expires_at, concurrency_key)
-    select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+    select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
+           coalesce(run_after, now() + delay), unique_key,
            tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-    from g order by id
+    from given order by id
 $$;
-comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all. Numbers in the order given; inserted in that of '
-    'their ids, as push_many does it, so that two calls with the same ids do not deadlock';
+comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all. Numbers in the order '
+    'given; inserted in that of their ids, as push_many does it, so that two calls with the same ids do not deadlock';
 
-create or replace function push_many(ids uuid[], queues text[], kinds text[] default null, priorities int[] default null,
+create or replace function push_many(ids uuid[], queues text[], kinds text[] default null,
+    priorities int[] default null,
     run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
     max_tries int[] default null, run_timeouts interval[] default null, lease_timeouts interval[] default null,
     payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false,
@@ -326,7 +378,8 @@ language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
     many    int := coalesce(cardinality(queues), 0);
-    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, greatest(many, cardinality(ids))) i);
+    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7())
+                            from generate_series(1, greatest(many, cardinality(ids))) i);
     seqs    bigint[]; -- the number of each
     made    bigint[]; -- those that were inserted
     made_ids uuid[];
@@ -339,7 +392,8 @@ begin
                                      union all select max(octet_length(x)) from unnest(bodies) x) z;
     if not again and array_remove(unique_keys, null) = '{}' is not false then
         begin
-            perform push_rows(new_ids, queues, kinds, priorities, run_afters, delays, null, push_many.max_tries, run_timeouts, lease_timeouts,
+            perform push_rows(new_ids, queues, kinds, priorities, run_afters, delays, null, push_many.max_tries,
+                              run_timeouts, lease_timeouts,
                               payloads, bodies, types, expires_ats, expires_ins, concurrency_keys);
             return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
             return;
@@ -347,23 +401,28 @@ begin
             null; -- some id is there already: find out which
         end;
     end if;
-    -- Numbers in the order given. Inserted in the order of the keys, and of the ids where there is no key, so that two calls with the
-    -- same do not deadlock. Of several with one key or one id the first wins.
-    with g as materialized (
+    -- Numbers in the order given. Inserted in the order of the keys, and of the ids where there is no key, so that two
+    -- calls with the same do not deadlock. Of several with one key or one id the first wins.
+    with given as materialized (
         select nextval('job_seq') as seq, g.*
-        from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries, run_timeouts,
+        from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries,
+                    run_timeouts,
                     lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
-             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload, body, type, expires_at,
+             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload,
+                body, type, expires_at,
                 expires_in, concurrency_key)
     ), ins as (
-        insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
+        insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key,
+                           max_tries,
                            run_timeout, lease_timeout, expires_at, concurrency_key)
-        select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type, coalesce(run_after, now() + delay), unique_key,
+        select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
+               coalesce(run_after, now() + delay), unique_key,
                tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-        from (select g.*, row_number() over (partition by g.id order by g.seq) as nth from g) f where nth = 1
+        from (select g.*, row_number() over (partition by g.id order by g.seq) as nth from given g) f where nth = 1
         order by queue, unique_key, case when unique_key is null then id end, seq
         on conflict do nothing returning id, seq)
-    select (select array_agg(seq order by seq) from g), coalesce(array_agg(seq order by seq), '{}'), array_agg(id) from ins
+    select (select array_agg(seq order by seq) from given), coalesce(array_agg(seq order by seq), '{}'), array_agg(id)
+    from ins
     into seqs, made, made_ids;
     if again then
         select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made_ids);
@@ -401,5 +460,6 @@ begin
         return next;
     end loop;
 end $$;
-comment on function push_many is 'Many pushes in one statement, arrays in parallel, all but queues may be NULL. again = look among finished jobs '
-    'too: for a push that is sent a second time after a lost answer, or ids of the caller''s own';
+comment on function push_many is 'Many pushes in one statement, arrays in parallel, all but queues may be NULL. again '
+    '= look among finished jobs too: for a push that is sent a second time after a lost answer, or ids of the '
+    'caller''s own';
