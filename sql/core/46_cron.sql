@@ -1,15 +1,15 @@
--- Schedules: jobs that push themselves. Here are the tables, the reading of a cron line and its next time; what is due is
--- pushed by 47_cron_run.sql, what an operator does with schedules stands in 75_schedules.sql.
+-- Schedules: jobs that push themselves. Here are the tables, the reading of a cron line and its next time; what is due
+-- is pushed by 47_cron_run.sql, what an operator does with schedules stands in 75_schedules.sql.
 --
 -- A line has five fields: minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, day of week 0-7 or sun-sat
 -- (0 and 7 are Sunday); each is *, a number, a range a-b, a list a,b, and steps */n or a-b/n. Where both days are
 -- restricted either of them is enough, as crontab(5) has it. @hourly, @daily (@midnight), @weekly, @monthly, @yearly
 -- (@annually) are short for such lines; @every 90s (s, m, h, d) is each multiple of that time since 1970, UTC.
 --
--- Time zones, as cron(8) of Debian and of cronie do it. A line whose minute or hour begins with * goes by real time: where
--- the clock jumps ahead the hour that is missing has no runs, and an hour that comes twice has its runs twice. Any other
--- line runs at fixed times of the day: those that are missing run once, at the moment of the change; those that
--- come twice run once, the first time.
+-- Time zones, as cron(8) of Debian and of cronie do it. A line whose minute or hour begins with * goes by real time:
+-- where the clock jumps ahead the hour that is missing has no runs, and an hour that comes twice has its runs twice.
+-- Any other line runs at fixed times of the day: those that are missing run once, at the moment of the change; those
+-- that come twice run once, the first time.
 
 create table if not exists schedule (
     name         text collate "C" primary key check (length(name) between 1 and 200),
@@ -42,7 +42,8 @@ create index if not exists schedule_next on schedule (next_run);
 comment on table schedule is 'Jobs that are pushed again and again: when (cron, tz) and what';
 comment on column schedule.tz is 'A name of the IANA time zones, e.g. Europe/Berlin';
 comment on column schedule.only_one is 'No run while the job of an earlier one is unfinished';
-comment on column schedule.catch_up is 'What becomes of times that nobody was there for: none is made up for, the latest is, all are';
+comment on column schedule.catch_up is 'What becomes of times that nobody was there for: none is made up for, the '
+    'latest is, all are';
 comment on column schedule.next_run is 'NULL = none: it is paused, or its line cannot be followed any more (error)';
 comment on column schedule.last_run is 'The time that the last run was for';
 comment on column schedule.error is 'Why the last run could not be pushed; NULL = it was';
@@ -56,9 +57,11 @@ create table if not exists cron_run (
     error    text,
     primary key (schedule, due)
 );
-comment on table cron_run is 'The last 100 runs of each schedule; its key makes a second run for the same time impossible';
+comment on table cron_run is 'The last 100 runs of each schedule; its key makes a second run for the same time '
+    'impossible';
 comment on column cron_run.due is 'The time that it is for; at = when it was pushed';
-comment on column cron_run.pushed is 'False: an earlier job was not finished (job), the push failed, or nobody was there (error)';
+comment on column cron_run.pushed is 'False: an earlier job was not finished (job), the push failed, or nobody was '
+    'there (error)';
 
 alter table tick add column if not exists cron_at timestamptz;
 comment on column tick.cron_at is 'When to look at the schedules again; NULL = at once';
@@ -77,9 +80,11 @@ begin
     raise '%: "%" is not a number%', label, left(word, 30), coalesce(' and none of ' || array_to_string(names, ' '), '')
         using errcode = 'QT007';
 end $$;
-comment on function cron_number(text, text, int, int, text[]) is 'One number or name of a field; QT007 says what is wrong with it';
+comment on function cron_number(text, text, int, int, text[]) is 'One number or name of a field; QT007 says what is '
+    'wrong with it';
 
-create or replace function cron_field(field text, label text, low int, high int, names text[] default null) returns int[]
+create or replace function cron_field(field text, label text, low int, high int, names text[] default null)
+    returns int[]
 language plpgsql immutable set search_path from current as $$
 declare
     part text;
@@ -92,13 +97,15 @@ begin
     foreach part in array string_to_array(lower(field), ',') loop
         m := regexp_match(part, '^([^-/]+)(?:-([^-/]+))?(?:/([^-/]+))?$');
         if m is null or m[1] = '*' and m[2] is not null then
-            raise '%: "%" is neither *, a number, a range (1-5), a list (1,5) nor a step (*/5)', label, left(field, 30) using errcode = 'QT007';
+            raise '%: "%" is neither *, a number, a range (1-5), a list (1,5) nor a step (*/5)', label, left(field, 30)
+                using errcode = 'QT007';
         end if;
         a := case when m[1] = '*' then low else cron_number(m[1], label, low, high, names) end;
         b := case when m[1] = '*' then high when m[2] is null then a when m[2] = 'sun' then 7
                   else cron_number(m[2], label, low, high, names) end;
         if a > b then
-            raise '%: the range % runs backwards: write %-%,%-%', label, part, m[1], high, low, m[2] using errcode = 'QT007';
+            raise '%: the range % runs backwards: write %-%,%-%', label, part, m[1], high, low, m[2]
+                using errcode = 'QT007';
         elsif m[3] is not null and m[1] <> '*' and m[2] is null then
             raise '%: % is a step without a range: write %-%/%', label, part, m[1], high, m[3] using errcode = 'QT007';
         end if;
@@ -107,7 +114,8 @@ begin
     end loop;
     return array(select distinct x from unnest(hits) x order by 1);
 end $$;
-comment on function cron_field(text, text, int, int, text[]) is 'One field of a cron line as the sorted numbers that it allows';
+comment on function cron_field(text, text, int, int, text[]) is 'One field of a cron line as the sorted numbers that '
+    'it allows';
 
 create or replace function cron_every(line text) returns interval
 language plpgsql immutable set search_path from current as $$
@@ -117,7 +125,8 @@ declare
 begin
     select sum(m[1]::int * ('1 ' || m[2])::interval) into long from regexp_matches(word, '([0-9]+)([dhms])', 'g') m;
     if long is null or long not between interval '1 s' and interval '366 d' then
-        raise '"%" is not @every with a time from 1s to 366d, such as 90s, 15m or 1h30m', left(line, 60) using errcode = 'QT007';
+        raise '"%" is not @every with a time from 1s to 366d, such as 90s, 15m or 1h30m', left(line, 60)
+            using errcode = 'QT007';
     end if;
     return long;
 end $$;
@@ -138,7 +147,8 @@ begin
                       when '@weekly' then '0 0 * * 0' when '@monthly' then '0 0 1 * *'
                       when '@yearly' then '0 0 1 1 *' when '@annually' then '0 0 1 1 *' else line end;
     if line ~ '^@' then
-        raise 'there is no %: @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every', left(line, 30) using errcode = 'QT007';
+        raise 'there is no %: @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every', left(line, 30)
+            using errcode = 'QT007';
     end if;
     words := regexp_split_to_array(coalesce(line, ''), E'\\s+');
     if cardinality(words) <> 5 or line = '' then
@@ -150,16 +160,20 @@ begin
     hours := cron_field(words[2], 'hour', 0, 23);
     days := cron_field(words[3], 'day of month', 1, 31);
     months := cron_field(words[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
-    weekdays := array(select distinct x % 7 from unnest(cron_field(words[5], 'day of week', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}')) x);
+    weekdays := array(select distinct x % 7
+                      from unnest(cron_field(words[5], 'day of week', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}')) x);
     either := words[3] !~ '^[*]' and words[5] !~ '^[*]';
     fixed := words[1] !~ '^[*]' and words[2] !~ '^[*]';
-    if not either and not exists (select from unnest(months) m where days[1] <= ('{31,29,31,30,31,30,31,31,30,31,30,31}'::int[])[m]) then
-        raise 'day of month: % no day %: this line would never run', case when cardinality(months) = 1 then format('month %s has', months[1])
+    if not either and not exists (select from unnest(months) m
+                                  where days[1] <= ('{31,29,31,30,31,30,31,31,30,31,30,31}'::int[])[m]) then
+        raise 'day of month: % no day %: this line would never run',
+            case when cardinality(months) = 1 then format('month %s has', months[1])
             else format('the months %s have', array_to_string(months, ',')) end, days[1] using errcode = 'QT007';
     end if;
 end $$;
-comment on function cron_parse(text) is 'A cron line as the numbers that each field allows. either = one of both days is enough; fixed = '
-    'times of the day, not by the hour or minute; every = an @every line, then nothing else. QT007 where it is none';
+comment on function cron_parse(text) is 'A cron line as the numbers that each field allows. either = one of both days '
+    'is enough; fixed = times of the day, not by the hour or minute; every = an @every line, then nothing else. QT007 '
+    'where it is none';
 
 create or replace function cron_zone(tz text) returns text
 language plpgsql stable set search_path from current as $$
@@ -173,13 +187,16 @@ begin
     if zone is null then
         raise 'there is no time zone "%": name one like Europe/Berlin or UTC', left(tz, 60) using errcode = 'QT007';
     elsif zone not in ('UTC', 'GMT') and exists (select from pg_timezone_abbrevs a where a.abbrev = upper(tz)) then
-        raise 'time zone % would be an abbreviation, without its changes of the clock: name one like Europe/Berlin', tz using errcode = 'QT007';
+        raise 'time zone % would be an abbreviation, without its changes of the clock: name one like Europe/Berlin', tz
+            using errcode = 'QT007';
     end if;
     return zone;
 end $$;
-comment on function cron_zone(text) is 'A time zone by its name, as it is written; QT007 where there is none. Slow (reads all zones): for settings only';
+comment on function cron_zone(text) is 'A time zone by its name, as it is written; QT007 where there is none. Slow '
+    '(reads all zones): for settings only';
 
-create or replace function cron_local(minutes int[], hours int[], days int[], months int[], weekdays int[], either boolean, c timestamp)
+create or replace function cron_local(minutes int[], hours int[], days int[], months int[], weekdays int[],
+    either boolean, c timestamp)
 returns timestamp
 language plpgsql immutable set search_path from current as $$
 declare
@@ -216,7 +233,8 @@ begin
     end loop;
     raise 'this line has no time within 40 years' using errcode = 'QT007';
 end $$;
-comment on function cron_local(int[], int[], int[], int[], int[], boolean, timestamp) is 'The first time after c that the fields allow, as a clock on the wall shows it';
+comment on function cron_local(int[], int[], int[], int[], int[], boolean, timestamp) is 'The first time after c that '
+    'the fields allow, as a clock on the wall shows it';
 
 create or replace function cron_offset(tz text, t timestamptz) returns interval
 language sql stable as $$ select (t at time zone tz) - (t at time zone 'UTC') $$;
@@ -238,9 +256,11 @@ begin
     end loop;
     return high;
 end $$;
-comment on function cron_change(text, timestamptz, timestamptz) is 'When the clock changes between low and high: one change, found to the second';
+comment on function cron_change(text, timestamptz, timestamptz) is 'When the clock changes between low and high: one '
+    'change, found to the second';
 
-create or replace function cron_instants(c timestamp, tz text, out first timestamptz, out last timestamptz, out gap timestamptz)
+create or replace function cron_instants(c timestamp, tz text, out first timestamptz, out last timestamptz,
+    out gap timestamptz)
 language plpgsql stable set search_path from current as $$
 declare
     u timestamptz := c at time zone 'UTC';
@@ -257,8 +277,8 @@ begin
     first := least(a, last);
     last := greatest(a, last);
 end $$;
-comment on function cron_instants(timestamp, text) is 'When a clock on the wall of the zone shows c: first and last time (the same but where '
-    'an hour comes twice); gap = it never does, and this is when the clock jumps over it';
+comment on function cron_instants(timestamp, text) is 'When a clock on the wall of the zone shows c: first and last '
+    'time (the same but where an hour comes twice); gap = it never does, and this is when the clock jumps over it';
 
 create or replace function cron_next(cron text, tz text, after timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -274,7 +294,8 @@ begin
     end if;
     select * into p from cron_parse(cron);
     if p.every is not null then
-        return to_timestamp((floor(extract(epoch from after) / extract(epoch from p.every)) + 1) * extract(epoch from p.every));
+        return to_timestamp((floor(extract(epoch from after) / extract(epoch from p.every)) + 1) *
+                            extract(epoch from p.every));
     end if;
     loop
         c := cron_local(p.minutes, p.hours, p.days, p.months, p.weekdays, p.either, c);
@@ -284,16 +305,17 @@ begin
     end loop;
     if not p.fixed and cron_offset(tz, after + interval '26 h') < cron_offset(tz, after) then -- an hour comes again
         turn := cron_change(tz, after, after + interval '26 h');
-        c := cron_local(p.minutes, p.hours, p.days, p.months, p.weekdays, p.either, (turn at time zone tz) - interval '1 min');
+        c := cron_local(p.minutes, p.hours, p.days, p.months, p.weekdays, p.either,
+                        (turn at time zone tz) - interval '1 min');
         if turn + (c - (turn at time zone tz)) < t and (turn + (c - (turn at time zone tz))) at time zone tz = c then
             t := turn + (c - (turn at time zone tz));
         end if;
     end if;
     return t;
 end $$;
-comment on function cron_next(text, text, timestamptz) is 'The first time after the given one at which a cron line is due in a time zone. Where the '
-    'clock changes: a line with * first in minute or hour goes by real time; another one runs once for what is missing, at the change, and '
-    'once for what comes twice';
+comment on function cron_next(text, text, timestamptz) is 'The first time after the given one at which a cron line is '
+    'due in a time zone. Where the clock changes: a line with * first in minute or hour goes by real time; another one '
+    'runs once for what is missing, at the change, and once for what comes twice';
 
 create or replace function cron_last(cron text, tz text, due timestamptz, at timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -316,9 +338,11 @@ begin
     end loop;
     return due;
 end $$;
-comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last time up to at that is due, given an earlier one: by halving, however many lie between';
+comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last time up to at that is due, given an '
+    'earlier one: by halving, however many lie between';
 
-create or replace function cron_times(cron text, tz text default 'UTC', n int default 3, after timestamptz default now()) returns setof timestamptz
+create or replace function cron_times(cron text, tz text default 'UTC', n int default 3,
+    after timestamptz default now()) returns setof timestamptz
 language plpgsql stable security definer set search_path from current as $$
 begin
     if n > 1000 then
