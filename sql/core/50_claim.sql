@@ -19,93 +19,104 @@ begin
         return array(
             select w.lease from work_queue w
             where w.queue || '' = queues[1] and w.lock_key is null and w.lease <> all(but)
-              and w.lease + 0 >= coalesce((select low from cursor r where r.queue = queues[1] order by r.n desc limit 1), 0)
+              and w.lease + 0 >= coalesce((select low from cursor r
+                                           where r.queue = queues[1] order by r.n desc limit 1), 0)
               and not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
                                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
             order by w.lease + 0 limit find_free.n for update skip locked);
     end if;
     for round in 1 .. 5 loop
-        with c as materialized (
+        with candidates as materialized (
             select w.lease
             from (select distinct unnest(queues) as queue) q
             cross join lateral (
                 select w.lease from work_queue w
                 where w.queue || '' = q.queue and w.lock_key is null and w.lease <> all(but)
-                  and w.lease + 0 >= coalesce((select low from cursor r where r.queue = q.queue order by r.n desc limit 1), 0)
+                  and w.lease + 0 >= coalesce((select low from cursor r
+                                               where r.queue = q.queue order by r.n desc limit 1), 0)
                 order by w.lease + 0 limit 16 + find_free.n) w
             where not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
                                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
             order by w.lease
-        ), l as (
-            select w.lease from work_queue w where w.lease = any(array(select lease from c)) and w.lock_key is null
+        ), locked_leases as (
+            select w.lease from work_queue w where w.lease = any(array(select lease from candidates))
+              and w.lock_key is null
             order by w.lease limit find_free.n for update of w skip locked)
-        select array_agg(lease), (select count(*) from c) into r, m from l;
+        select array_agg(lease), (select count(*) from candidates) into r, m from locked_leases;
         exit when r is not null or m = 0;
     end loop;
     return r;
 end $$;
-comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest first';
+comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest '
+    'first';
 
-create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, at timestamptz, first bigint, inout jobs int,
+create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, at timestamptz,
+    first bigint, inout jobs int,
     out leases bigint[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    taken bigint[] := array[$7]; -- whole leases that we have locked
+    taken bigint[] := array[first]; -- whole leases that we have locked
     part  bigint;                -- one that was split for us
     more  bigint[];
     sizes int[];
     batch int;
     i     int;
 begin
-    while jobs < $2 loop
-        batch := least(100, ceil(($2 - jobs)::float8 * cardinality(taken) / jobs))::int;
-        if $4 is null then
+    while jobs < n loop
+        batch := least(100, ceil((n - jobs)::float8 * cardinality(taken) / jobs))::int;
+        if queues is null then
             select array_agg(z.lease), array_agg(z.size) into more, sizes from (
                 select w.lease, cardinality(w.seqs) as size from work_queue w
                 where w.lease > taken[cardinality(taken)] and w.lock_key is null
                 order by w.lease limit batch for update skip locked) z;
         else
-            more := find_free($1, $4, batch, taken);
-            select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w where w.lease = any(more);
+            more := find_free(node, queues, batch, taken);
+            select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w
+            where w.lease = any(more);
         end if;
         exit when more is null or more = '{}';
         i := 1;
-        while i <= cardinality(more) and jobs + sizes[i] <= $2 loop
+        while i <= cardinality(more) and jobs + sizes[i] <= n loop
             jobs := jobs + sizes[i];
             i := i + 1;
         end loop;
         taken := taken || more[:i - 1];
-        if i <= cardinality(more) and jobs < $2 then
-            part := split($1, more[i], $2 - jobs, $3, $5, $6);
-            jobs := $2;
+        if i <= cardinality(more) and jobs < n then
+            part := split(node, more[i], n - jobs, timeout, start, at);
+            jobs := n;
         end if;
     end loop;
     update work_queue w
-    set lock_key = $1, started = $6, version = w.version + 1, all_started = $5, started_seqs = null,
-        lock_timeout = $6 + coalesce($3, w.lease_time, interval '60 s')
+    set lock_key = take_many.node, started = take_many.at, version = w.version + 1, all_started = start,
+    started_seqs = null,
+        lock_timeout = take_many.at + coalesce(timeout, w.lease_time, interval '60 s')
     where w.lease = any(taken);
     leases := taken || part;
 end $$;
-comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is 'Claims leases until they hold n jobs, from the first on, '
-    'which is locked and too small (jobs in it)';
+comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is
+    'Claims leases until they hold n jobs, from the first on, which is locked and too small (jobs in it)';
 
-create or replace function split(node text, lease bigint, n int, timeout interval, start boolean, at timestamptz) returns bigint
+create or replace function split(node text, lease bigint, n int, timeout interval, start boolean, at timestamptz)
+    returns bigint
 language plpgsql as $$
 #variable_conflict use_column
 declare
     part bigint;
 begin
-    insert into work_queue (lease, batch_order, queue, priority, seqs, all_started, lock_key, started, lock_timeout, version,
+    insert into work_queue (lease, batch_order, queue, priority, seqs, all_started, lock_key, started, lock_timeout,
+                            version,
                             max_tries, history, lease_time, run_timeout, scattered)
-    select w.lease + cardinality(w.seqs) - $3, w.batch_order, w.queue, w.priority, w.seqs[:$3], $5, $1, $6,
-           $6 + coalesce($4, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history, w.lease_time, w.run_timeout, w.scattered
-    from work_queue w where w.lease = $2 returning lease into part;
-    update work_queue x set seqs = x.seqs[$3 + 1:] where x.lease = $2;
+    select w.lease + cardinality(w.seqs) - split.n, w.batch_order, w.queue, w.priority, w.seqs[:split.n], start,
+           split.node, split.at,
+           split.at + coalesce(timeout, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history,
+           w.lease_time, w.run_timeout, w.scattered
+    from work_queue w where w.lease = split.lease returning lease into part;
+    update work_queue x set seqs = x.seqs[split.n + 1:] where x.lease = split.lease;
     return part;
 end $$;
-comment on function split(text, bigint, int, interval, boolean, timestamptz) is 'Claims the first n jobs of a free lease that we have locked, as a '
-    'lease of their own: its number is the old one + jobs left';
+comment on function split(text, bigint, int, interval, boolean, timestamptz) is 'Claims the first n jobs of a free '
+    'lease that we have locked, as a lease of their own: its number is the old one + jobs left';
 
 create or replace function take_lease(node text, n int, timeout interval, queues text[], start boolean,
     out lease bigint, out version int, out queue text, out priority smallint, out seqs bigint[], out max_tries smallint,
@@ -117,52 +128,61 @@ declare
     stepped boolean := false; -- one step for a claim
     at      timestamptz := clock_timestamp(); -- not now(): jobs start here, limits count on it
 begin
-    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' or $3 > interval '365 days' then
-        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer than 365 days' using errcode = 'QT007';
+    if (length(node) between 1 and 200) is not true or n is null or timeout <= interval '0'
+       or timeout > interval '365 days' then
+        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
+              'than 365 days' using errcode = 'QT007';
     end if;
-    while $2 > 0 loop
-        if $4 is null then
-            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
+    while n > 0 loop
+        if queues is null then
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries,
+                   at + coalesce(timeout, x.lease_time, interval '60 s'),
                    x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x
             where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
-              and not exists (select from node o where o.lock_key = $1 and (o.state <> 'up' or
-                                  o.heartbeat < now() - (select s.value::interval from setting s where s.name = 'node_dead')))
+              and not exists (select from node o where o.lock_key = take_lease.node and (o.state <> 'up' or
+                                  o.heartbeat < now() - (select s.value::interval from setting s
+                                                         where s.name = 'node_dead')))
             order by x.lease limit 1 for update skip locked;
         else
-            found := find_free($1, $4, 1, '{}');
-            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries, at + coalesce($3, x.lease_time, interval '60 s'),
+            found := find_free(node, queues, 1, '{}');
+            select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries,
+                   at + coalesce(timeout, x.lease_time, interval '60 s'),
                    x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x where x.lease = found[1];
         end if;
-        if jobs = $2 then
+        if jobs = n then
             update work_queue x
-            set lock_key = $1, started = at, version = take_lease.version, all_started = $5, started_seqs = null,
+            set lock_key = take_lease.node, started = at, version = take_lease.version, all_started = start,
+            started_seqs = null,
                 lock_timeout = take_lease.lease_until
             where x.lease = take_lease.lease;
             return;
-        elsif jobs > $2 then
-            lease := split($1, lease, $2, $3, $5, at);
-            seqs := seqs[:$2];
+        elsif jobs > n then
+            lease := split(node, lease, n, timeout, start, at);
+            seqs := seqs[:n];
             leases := case when leases is not null then array[lease] end;
-            jobs := $2;
+            jobs := n;
             return;
-        elsif jobs < $2 then
-            select m.jobs, m.leases into jobs, leases from take_many($1, $2, $3, $4, $5, at, lease, jobs) m;
+        elsif jobs < n then
+            select m.jobs, m.leases into jobs, leases
+            from take_many(node, n, timeout, queues, start, at, lease, jobs) m;
             return;
         end if;
-        exit when stepped or not idle_step($1);
+        exit when stepped or not idle_step(node);
         stepped := true;
         at := clock_timestamp();
     end loop;
 end $$;
-comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part split off, with all that '
-    'reading its jobs takes; or several, or one whose jobs lie far apart, then leases lists them. jobs NULL: nothing is free';
+comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part '
+    'split off, with all that reading its jobs takes; or several, or one whose jobs lie far apart, then leases lists '
+    'them. jobs NULL: nothing is free';
 
 create or replace function read_leases(leases bigint[], at timestamptz)
-returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int,
+               max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -176,15 +196,18 @@ begin
     cross join lateral (
         select j.* from queue j
         where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-          and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq and (j.expires_at > at) is not false offset 0) j
-    where w.lease = any($1)
+          and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+          and (j.expires_at > at) is not false offset 0) j
+    where w.lease = any(read_leases.leases)
     order by w.lease, j.seq;
 end $$;
-comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over by then';
+comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over '
+    'by then';
 
 create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
     start boolean default true)
-returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int,
+               max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -196,17 +219,20 @@ declare
     at   timestamptz;
 begin
     while rows = 0 loop -- again where all that it got has expired or is gone
-        w := take_lease($1, $2, $3, $4, $5);
+        w := take_lease(node, n, timeout, queues, start);
         exit when w.jobs is null;
-        at := clock_timestamp(); -- not now(): the scheduler's step may have taken its time, and a job have expired meanwhile
+        -- not now(): the scheduler's step may have taken its time, and a job have expired meanwhile
+        at := clock_timestamp();
         if w.leases is null then
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
-                   coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lease_until,
+                   coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created,
+                   w.lease_until,
                    coalesce(j.run_timeout, w.run_timeout)
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
+              and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
               and (j.expires_at > at) is not false
             order by j.seq;
         else
@@ -217,32 +243,37 @@ begin
         perform drop_missing(coalesce(w.leases, array[w.lease]), at);
     end loop;
 end $$;
-comment on function claim(text, int, interval, text[], boolean) is 'Leases up to n jobs to a node. timeout: how long without a '
-    'sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for them; else name '
-    'them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In a transaction of its own';
+comment on function claim(text, int, interval, text[], boolean) is 'Leases up to n jobs to a node. timeout: how long '
+    'without a sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for '
+    'them; else name them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In '
+    'a transaction of its own';
 
 create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
-    with r as materialized (
+    with remaining as materialized (
         select w.lease, array(select j.seq from ranges(w.seqs, w.scattered) r cross join lateral (
-                                  select j.seq from queue j where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
+                                  select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
+                                    and j.state = 'ready'
                                   and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
                                   and (j.expires_at > at) is not false offset 0) j order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
-    ), d as (
-        delete from work_queue w using r where r.lease = w.lease and r.seqs = '{}')
-    update work_queue w set seqs = r.seqs from r where r.lease = w.lease and r.seqs <> '{}' and r.seqs <> w.seqs
+    ), emptied as (
+        delete from work_queue w using remaining r where r.lease = w.lease and r.seqs = '{}')
+    update work_queue w set seqs = r.seqs from remaining r where r.lease = w.lease and r.seqs <> '{}'
+      and r.seqs <> w.seqs
 $$;
-comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs that are no more (somebody deleted rows by hand) or whose time was over then out of claimed leases';
+comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs that are no more (somebody deleted rows by '
+    'hand) or whose time was over then out of claimed leases';
 
 create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
 begin
     return current_setting('transaction_isolation') = 'read committed'
-        and not exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
+        and not exists (select from node x where x.lock_key = idle_step.node and (x.state <> 'up' or
                             x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
         and (select not still(s.until) from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;
-comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true = there is something now';
+comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true '
+    '= there is something now';
