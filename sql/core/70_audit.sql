@@ -46,17 +46,19 @@ comment on view audit_log is 'The audit with its totals';
 create or replace function act_limits(queue text, node text, params jsonb, reason text) returns void
 language plpgsql immutable set search_path from current as $$
 begin
-    if length($4) > 1000 then
-        raise 'a reason has 1000 characters at most, not %', length($4) using errcode = 'QT007';
-    elsif length($1) > 200 then
-        raise 'the name of a queue has 1 to 200 characters, not %', length($1) using errcode = 'QT007';
-    elsif length($2) > 200 then
-        raise 'the name of a node has 1 to 200 characters, not %', length($2) using errcode = 'QT007';
-    elsif length($3::text) > 20000 then
-        raise 'what an action is asked for has 20000 characters at most, not %', length($3::text) using errcode = 'QT007';
+    if length(reason) > 1000 then
+        raise 'a reason has 1000 characters at most, not %', length(reason) using errcode = 'QT007';
+    elsif length(queue) > 200 then
+        raise 'the name of a queue has 1 to 200 characters, not %', length(queue) using errcode = 'QT007';
+    elsif length(node) > 200 then
+        raise 'the name of a node has 1 to 200 characters, not %', length(node) using errcode = 'QT007';
+    elsif length(params::text) > 20000 then
+        raise 'what an action is asked for has 20000 characters at most, not %', length(params::text)
+            using errcode = 'QT007';
     end if;
 end $$;
-comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 for an action whose texts are too long for the audit';
+comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 for an action whose texts are too long for '
+    'the audit';
 
 create or replace function act_goes_on(a audit, params jsonb, reason text) returns void
 language plpgsql stable set search_path from current as $$
@@ -66,15 +68,18 @@ begin
     if latest < clock_timestamp() - interval '1 hour' then
         raise 'action % ended at %: use a new uuid for another action', a.action, latest using errcode = 'QT007',
             hint = 'A batch that goes on with an action comes within an hour of the batch before it.';
-    elsif a.reason is distinct from $3 or a.params - '{ids,before}'::text[] is distinct from $2 - '{ids,before}'::text[] then
+    elsif a.reason is distinct from reason
+          or a.params - '{ids,before}'::text[] is distinct from params - '{ids,before}'::text[] then
         raise 'action % was begun with another reason or other values: use a new uuid for another action', a.action
             using errcode = 'QT007';
     end if;
 end $$;
-comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if a further batch is not what the action was begun for, or comes too late: '
-    'all batches of an action are for the same reason and with the same values, save for the jobs that each names';
+comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if a further batch is not what the action was '
+    'begun for, or comes too late: all batches of an action are for the same reason and with the same values, save for '
+    'the jobs that each names';
 
-create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb, reason text, expected bigint)
+create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb,
+    reason text, expected bigint)
 returns boolean
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
@@ -82,48 +87,54 @@ declare
     a     audit;
     fresh boolean;
 begin
-    if $1 is null or $2 is null or $2 < 1 then
+    if action is null or batch is null or batch < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;
-    perform act_limits($4, $5, $6, $7);
-    perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || $1, 0));
+    perform act_limits(queue, node, params, reason);
+    perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || action, 0));
     perform have_day(); -- many acts write to history
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)
-    values ($1, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), $3, $4, $5,
-            jsonb_strip_nulls($6), $7, $8)
+    values (action, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), verb, queue,
+            node,
+            jsonb_strip_nulls(params), reason, expected)
     on conflict do nothing;
     fresh := found;
-    select * into a from audit x where x.action = $1;
-    if (a.who, a.verb, a.queue, a.node) is distinct from (session_user::text, $3, $4, $5) then
-        raise 'action % is a "%" of %: use a new uuid for another action', $1,
+    select * into a from audit x where x.action = act_begin.action;
+    if (a.who, a.verb, a.queue, a.node) is distinct from (session_user::text, verb, queue, node) then
+        raise 'action % is a "%" of %: use a new uuid for another action', action,
             concat_ws(' ', a.verb, coalesce(a.node, a.queue)), a.who using errcode = 'QT007';
-    elsif exists (select from audit_batch b where b.action = $1 and b.batch = $2) then
+    elsif exists (select from audit_batch b where b.action = act_begin.action and b.batch = act_begin.batch) then
         return false;
     elsif not fresh then
-        perform act_goes_on(a, jsonb_strip_nulls($6), $7);
+        perform act_goes_on(a, jsonb_strip_nulls(params), reason);
     end if;
     return true;
 end $$;
-comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. Otherwise the action is in the audit now. '
-    'QT007 if its uuid is another''s action, one on another queue or node, or one that was over: nobody adds to what is in the audit';
+comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. '
+    'Otherwise the action is in the audit now. QT007 if its uuid is another''s action, one on another queue or node, '
+    'or one that was over: nobody adds to what is in the audit';
 
 create or replace function in_order(rows jsonb, ids uuid[]) returns jsonb
 language sql immutable set search_path from current as $$
     select jsonb_agg(r.job order by i.place)
-    from jsonb_array_elements($1) r (job)
-    join (select u.id, min(u.place) as place from unnest($2) with ordinality u (id, place) group by u.id) i
+    from jsonb_array_elements(rows) r (job)
+    join (select u.id, min(u.place) as place from unnest(in_order.ids) with ordinality u (id, place) group by u.id) i
         on i.id = (r.job ->> 'id')::uuid
 $$;
-comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order in which these were named: ids that were made within one '
-    'millisecond are in none';
+comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order in which these were '
+    'named: ids that were made within one millisecond are in none';
 
-create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null, cursor text default null) returns void
+create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null,
+    cursor text default null) returns void
 language sql set search_path from current as $$
     insert into audit_batch (action, batch, changed, skipped, rows, before, cursor)
-    select $1, $2, coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is not null), 0),
-           coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is null), 0), coalesce($3, '[]'), $4, $5
-    from jsonb_array_elements(coalesce($3, '[]')) r;
-    select pg_notify(slot_channel(0), '') where slot_waits(0) -- what can be claimed now, an idle worker looks for at once
+    select act_end.action, act_end.batch,
+           coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is not null), 0),
+           coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is null), 0),
+           coalesce(act_end.rows, '[]'), act_end.before, act_end.cursor
+    from jsonb_array_elements(coalesce(rows, '[]')) r;
+    -- what can be claimed now, an idle worker looks for at once
+    select pg_notify(slot_channel(0), '') where slot_waits(0)
 $$;
 comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch, and wakes who waits';
 
@@ -132,10 +143,10 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language sql stable set search_path from current as $$
     select r ->> 'id', r ->> 'state', r ->> 'why', b.cursor, coalesce((r ->> 'n')::bigint, 1)
     from audit_batch b cross join lateral jsonb_array_elements(b.rows) with ordinality v (r, o)
-    where b.action = $1 and b.batch = $2
+    where b.action = act_answer.action and b.batch = act_answer.batch
     union all
     select null, null, 'nothing in this batch', b.cursor, 0 from audit_batch b
-    where b.action = $1 and b.batch = $2 and b.rows = '[]' and b.cursor is not null
+    where b.action = act_answer.action and b.batch = act_answer.batch and b.rows = '[]' and b.cursor is not null
 $$;
 comment on function act_answer(uuid, int) is 'The stored answer of a batch';
 
@@ -149,5 +160,6 @@ end $$;
 comment on function check_expected(bigint, bigint) is 'Raises QT005 where the count has moved on since the preview';
 
 create or replace function wake_queue(queue text) returns void
-language sql set search_path from current as $$ insert into delta (queue, priority) values ($1, 5) $$;
-comment on function wake_queue(text) is 'Not for workers, as any name goes: tells the scheduler''s next step to look at a queue';
+language sql set search_path from current as $$ insert into delta (queue, priority) values (queue, 5) $$;
+comment on function wake_queue(text) is 'Not for workers, as any name goes: tells the scheduler''s next step to look '
+    'at a queue';
