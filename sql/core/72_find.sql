@@ -1,5 +1,6 @@
--- Acts on jobs by id or by predicate (cancel, discard, delete, priority, time): which jobs, what they would become, and how
--- a waiting job leaves the free lease that it stands in. One function says what becomes of a job, for preview and act alike.
+-- Acts on jobs by id or by predicate (cancel, discard, delete, priority, time): which jobs, what they would become, and
+-- how a waiting job leaves the free lease that it stands in. One function says what becomes of a job, for preview and
+-- act alike.
 
 create or replace function held() returns table (queue text, seq bigint)
 language sql stable set search_path from current as $$
@@ -7,114 +8,144 @@ language sql stable set search_path from current as $$
 $$;
 comment on function held() is 'The jobs that run: in claimed leases';
 
-create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint, wanted int,
+create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint,
+    wanted int,
     run_after timestamptz, at timestamptz)
 returns table (becomes text, why text)
 language sql stable as $$ -- no SET: so it can be inlined; only functions with a pinned path call it
     select case
-        when $1 = 'cancel' then case when $3 and not $4 then 'running' when not $3 and $2 <> 'failed' then 'cancelled' end
-        when $3 then null
-        when $1 = 'discard' then 'discarded'
-        when $1 = 'delete' then 'deleted'
-        when $1 = 'priority' then case when $5 <> $6 then 'at priority ' || $6 end
-        when $2 = 'failed' then null
-        when $8 is null then case when $2 in ('scheduled', 'retry') then 'ready' end
-        when $7 is distinct from $8 then case when $2 = 'retry' then 'retry' else 'scheduled' end end,
+        when verb = 'cancel' then case when runs and not asked then 'running' when not runs
+                                       and state <> 'failed' then 'cancelled' end
+        when runs then null
+        when verb = 'discard' then 'discarded'
+        when verb = 'delete' then 'deleted'
+        when verb = 'priority' then case when priority <> wanted then 'at priority ' || wanted end
+        when state = 'failed' then null
+        when at is null then case when state in ('scheduled', 'retry') then 'ready' end
+        when run_after is distinct from at then case when state = 'retry' then 'retry' else 'scheduled' end end,
     case
-        when $1 = 'cancel' and $3 then case when $4 then 'asked to end already' else 'asked to end' end
-        when $3 then 'running'
-        when $1 = 'cancel' and $2 = 'failed' then 'failed: discard or delete it'
-        when $1 in ('cancel', 'discard', 'delete') then null
-        when $1 = 'priority' then case when $5 = $6 then 'has it already' else 'was ' || $5 end
-        when $2 = 'failed' then 'failed: requeue it'
-        when $8 is null then case $2 when 'ready' then 'ready already' when 'blocked' then 'waits for its concurrency key' end
-        when $7 = $8 then 'has that time already' end
+        when verb = 'cancel' and runs then case when asked then 'asked to end already' else 'asked to end' end
+        when runs then 'running'
+        when verb = 'cancel' and state = 'failed' then 'failed: discard or delete it'
+        when verb in ('cancel', 'discard', 'delete') then null
+        when verb = 'priority' then case when priority = wanted then 'has it already' else 'was ' || priority end
+        when state = 'failed' then 'failed: requeue it'
+        when at is null then case state when 'ready' then 'ready already'
+                                  when 'blocked' then 'waits for its concurrency key' end
+        when run_after = at then 'has that time already' end
 $$;
 comment on function act_becomes(text, job_state, boolean, boolean, smallint, int, timestamptz, timestamptz) is
     'What an act makes of a job (NULL: leaves alone), and why; at NULL = now';
 
-create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text, before timestamptz,
+create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text,
+    before timestamptz,
     wanted int default null, at timestamptz default null)
 returns table (state text, n bigint, why text)
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set enable_sort = off
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set enable_sort = off
     set enable_mergejoin = off set plan_cache_mode = force_custom_plan as $$ -- a million rows make few groups
 #variable_conflict use_column
 begin
-    perform change_check($1, $8, $9);
-    if $2 is not null then
+    perform change_check(verb, wanted, at);
+    if ids is not null then
         return query
-        select b.becomes, count(*), case when q.id is null then case when exists (select from history h where h.id = i.id)
+        select b.becomes, count(*),
+               case when q.id is null then case when exists (select from history h where h.id = i.id)
                                             then 'finished' else 'no such job' end
-                                         when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text else b.why end
-        from (select distinct unnest($2) as id) i
+                                         when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text
+                                             else b.why end
+        from (select distinct unnest(act_preview.ids) as id) i
         left join lateral (select * from queue q where q.id = i.id offset 0) q on true
-        left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null
+        left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue
+                             and w.lock_key is not null
                            and q.seq = any(w.seqs) limit 1) r on true
-        left join lateral act_becomes($1, q.state, coalesce(r.runs, false), q.cancel_asked is not null, q.priority, $8, q.run_after, $9) b
+        left join lateral act_becomes(act_preview.verb, q.state, coalesce(r.runs, false), q.cancel_asked is not null,
+                                      q.priority, wanted, q.run_after, act_preview.at) b
             on q.id is not null
         group by 1, 3 order by 2 desc;
         return;
     end if;
     return query
-    with r as materialized (
+    with running_jobs as materialized (
         select * from held()
-    ), j as (
+    ), chosen_jobs as (
         select q.* from queue q
-        where q.state <> 'ready' and ($4 is null or q.state::text = any($4)) and ($3 is null or q.queue = $3)
-          and ($5 is null or q.kind = $5) and ($6 is null or error_matches(q.error, q.error_key, $6)) and ($7 is null or q.changed < $7)
+        where q.state <> 'ready' and (states is null or q.state::text = any(states))
+          and (act_preview.queue is null or q.queue = act_preview.queue)
+          and (act_preview.kind is null or q.kind = act_preview.kind)
+          and (act_preview.error is null or error_matches(q.error, q.error_key, act_preview.error))
+          and (act_preview.before is null or q.changed < act_preview.before)
         union all
         select q.* from queue q
-        where q.state = 'ready' and ($4 is null or $4 && '{ready,running}') and ($3 is null or q.queue = $3)
-          and ($5 is null or q.kind = $5) and ($6 is null or error_matches(q.error, q.error_key, $6)) and ($7 is null or q.changed < $7)
-    ), l as (
-        select j.*, r.seq is not null as runs from j left join r on j.state = 'ready' and r.queue = j.queue and r.seq = j.seq
+        where q.state = 'ready' and (states is null or states && '{ready,running}')
+          and (act_preview.queue is null or q.queue = act_preview.queue)
+          and (act_preview.kind is null or q.kind = act_preview.kind)
+          and (act_preview.error is null or error_matches(q.error, q.error_key, act_preview.error))
+          and (act_preview.before is null or q.changed < act_preview.before)
+    ), looked_at as (
+        select j.*, r.seq is not null as runs from chosen_jobs j left join running_jobs r on j.state = 'ready'
+            and r.queue = j.queue and r.seq = j.seq
     )
-    select b.becomes, count(*), case when b.becomes in ('discarded', 'deleted', 'cancelled') then l.state::text else b.why end
-    from l cross join lateral act_becomes($1, l.state, l.runs, l.cancel_asked is not null, l.priority, $8, l.run_after, $9) b
-    where l.state <> 'ready' or $4 is null or case when l.runs then 'running' else 'ready' end = any($4)
+    select b.becomes, count(*), case when b.becomes in ('discarded', 'deleted', 'cancelled') then l.state::text
+                                     else b.why end
+    from looked_at l cross join lateral act_becomes(act_preview.verb, l.state, l.runs, l.cancel_asked is not null,
+                                                    l.priority, wanted, l.run_after, act_preview.at) b
+    where l.state <> 'ready' or states is null or case when l.runs then 'running' else 'ready' end = any(states)
     group by 1, 3 order by 2 desc;
 end $$;
-comment on function act_preview(text, uuid[], text, text[], text, text, timestamptz, int, timestamptz) is 'What an act would do now to these jobs, or to all '
-    'that match: how many become what, how many are left alone and why. Changes nothing';
+comment on function act_preview(text, uuid[], text, text[], text, text, timestamptz, int, timestamptz) is
+    'What an act would do now to these jobs, or to all that match: how many become what, how many are left alone and '
+    'why. Changes nothing';
 
-create or replace function act_find(action uuid, queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
+create or replace function act_find(action uuid, queue text, states text[], kind text, error text, before timestamptz,
+    after text, "limit" int)
 returns table (id uuid, cursor text)
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
-    at jsonb := coalesce($7, '["o", "", 0]')::jsonb;
+    at jsonb := coalesce(after, '["o", "", 0]')::jsonb;
     n  int := 0;
 begin
     if at ->> 0 = 'o' then -- jobs that wait for something, or failed
         return query
         select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q
-        where q.state <> 'ready' and ($3 is null or q.state::text = any($3)) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
-          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4) and ($5 is null or error_matches(q.error, q.error_key, $5))
-          and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
-        order by q.queue, q.seq limit $8;
+        where q.state <> 'ready' and (states is null or q.state::text = any(states))
+          and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
+          and (act_find.queue is null or q.queue = act_find.queue) and (act_find.kind is null or q.kind = act_find.kind)
+          and (act_find.error is null or error_matches(q.error, q.error_key, act_find.error))
+          and (act_find.before is null or q.changed < act_find.before)
+          and q.last_action is distinct from act_find.action
+        order by q.queue, q.seq limit act_find."limit";
         get diagnostics n = row_count;
     end if;
-    if n < $8 and coalesce($3 && '{ready,running}', true) then
+    if n < "limit" and coalesce(states && '{ready,running}', true) then
         return query
-        with r as materialized (
+        with running_jobs as materialized (
             select * from held()
         )
         select q.id, jsonb_build_array('r', q.queue, q.seq, q.priority)::text from queue q
-        where q.state = 'ready' and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
-          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6) and q.last_action is distinct from $1
+        where q.state = 'ready' and (act_find.queue is null or q.queue = act_find.queue)
+          and (act_find.kind is null or q.kind = act_find.kind)
+          and (act_find.error is null or error_matches(q.error, q.error_key, act_find.error))
+          and (act_find.before is null or q.changed < act_find.before)
+          and q.last_action is distinct from act_find.action
           and (at ->> 0 = 'o' or (q.queue, q.priority, q.seq) > (at ->> 1, (at ->> 3)::smallint, (at ->> 2)::bigint))
-          and ($3 is null or case when exists (select from r where r.queue = q.queue and r.seq = q.seq) then 'running' else 'ready' end = any($3))
-        order by q.queue, q.priority, q.seq limit $8 - n;
+          and (states is null or case when exists (select from running_jobs r
+                                                   where r.queue = q.queue and r.seq = q.seq) then 'running'
+                                                       else 'ready' end = any(states))
+        order by q.queue, q.priority, q.seq limit act_find."limit" - n;
     end if;
 end $$;
-comment on function act_find(uuid, text, text[], text, text, timestamptz, text, int) is 'Unfinished jobs that a predicate names, in a fixed order from a '
-    'cursor on; not those that this action has changed already';
+comment on function act_find(uuid, text, text[], text, text, timestamptz, text, int) is 'Unfinished jobs that a '
+    'predicate names, in a fixed order from a cursor on; not those that this action has changed already';
 
 -- Of jobs to leases: the leases are read once, and each number looked for by halving. A join would look through all
 -- leases for each job, or through all jobs for each lease, as the planner believes.
 create or replace function ready_seqs(ids uuid[]) returns bigint[]
 language sql stable set search_path from current as $$
-    select array(select q.seq from (select q.seq, q.state from queue q where q.id = any($1) offset 0) q where q.state = 'ready' order by q.seq)
+    select array(select q.seq from (select q.seq, q.state from queue q where q.id = any(ready_seqs.ids) offset 0) q
+                 where q.state = 'ready' order by q.seq)
 $$;
 comment on function ready_seqs(uuid[]) is 'The numbers of those of these jobs that are ready, in order';
 
@@ -135,17 +166,20 @@ begin
         exit when fresh = '{}';
         seen := seen || fresh;
         begin
-            perform set_config('lock_timeout', '50ms', true); -- a claim or an answer of its own transaction is over by then
-            locked := locked || array(select w.lease from work_queue w where w.lease = any(fresh) order by w.lease for update);
+            -- a claim or an answer of its own transaction is over by then
+            perform set_config('lock_timeout', '50ms', true);
+            locked := locked || array(select w.lease from work_queue w
+                                      where w.lease = any(fresh) order by w.lease for update);
             perform set_config('lock_timeout', wait, true);
         exception when lock_not_available then
-            locked := locked || array(select w.lease from work_queue w where w.lease = any(fresh) order by w.lease for update skip locked);
+            locked := locked || array(select w.lease from work_queue w
+                                      where w.lease = any(fresh) order by w.lease for update skip locked);
         end;
     end loop;
     return locked;
 end $$;
-comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs, but those that somebody else keeps locked: in a transaction that stays '
-    'open, say. Under the scheduler lock';
+comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs, but those that somebody else keeps locked: '
+    'in a transaction that stays open, say. Under the scheduler lock';
 
 create or replace function uncut_jobs(ids uuid[], out runs uuid[], out busy uuid[])
 language plpgsql set search_path from current as $$
@@ -158,78 +192,98 @@ begin
     perform scheduler_lock(true);
     locked := lock_leases(ids);
     seqs := ready_seqs(ids);
-    with o as materialized (
+    with leased_jobs as materialized (
         select q.id, q.queue, q.priority, q.seq, w.lease, w.runs, w.lease = any(locked) as ours
         from (select l.lease, l.lock_key is not null as runs, s as seq from live l, unnest(l.seqs) s
               where seqs[width_bucket(s, seqs)] = s offset 0) w
         join (select * from queue q where q.id = any(ids) offset 0) q on q.seq = w.seq and q.state = 'ready'
-    ), w as materialized ( -- what stays in the free leases
-        select w.lease, array(select s from unnest(w.seqs) s where s not in (select o.seq from o where o.lease = w.lease) order by s) as seqs
-        from work_queue w where w.lease = any(array(select o.lease from o where o.ours and not o.runs))
-    ), wd as (
-        delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
-    ), wu as (
-        update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
+    ), shortened as materialized ( -- what stays in the free leases
+        select w.lease, array(select s from unnest(w.seqs) s
+                              where s not in (select o.seq from leased_jobs o where o.lease = w.lease)
+                              order by s) as seqs
+        from work_queue w where w.lease = any(array(select o.lease from leased_jobs o where o.ours and not o.runs))
+    ), leases_gone as (
+        delete from work_queue x using shortened w where x.lease = w.lease and w.seqs = '{}'
+    ), leases_cut as (
+        update work_queue x set seqs = w.seqs from shortened w where x.lease = w.lease and w.seqs <> '{}'
     )
-    select coalesce(array_agg(o.id) filter (where o.ours and o.runs), '{}'), coalesce(array_agg(o.id) filter (where not o.ours), '{}'),
-           jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'seq', o.seq)) filter (where o.ours and not o.runs)
-    into runs, busy, free from o;
+    select coalesce(array_agg(o.id) filter (where o.ours and o.runs), '{}'),
+           coalesce(array_agg(o.id) filter (where not o.ours), '{}'),
+           jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'seq', o.seq)) filter (where o.ours
+                   and not o.runs)
+    into runs, busy, free from leased_jobs o;
     if free is null then
         return;
     end if;
     -- whatever the caller makes of them: one that it leaves as it was is cut again
     perform move_cursor(array_agg(f.queue), array_agg(f.priority), array_agg(f.seq - 1), null)
     from jsonb_to_recordset(free) f (queue text, priority int, seq bigint);
-    perform bucket_forget(f.queue, array_agg(f.seq)), wake_queue(f.queue) from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
+    perform bucket_forget(f.queue, array_agg(f.seq)), wake_queue(f.queue)
+    from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
 end $$;
-comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in. runs: those in claimed leases, which are locked now and '
-    'stay; busy: those whose lease somebody else has locked, who claims it or answers for it';
+comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in. runs: those in '
+    'claimed leases, which are locked now and stay; busy: those whose lease somebody else has locked, who claims it or '
+    'answers for it';
 
 create or replace function lock_jobs(ids uuid[], but uuid[]) returns uuid[]
 language sql set search_path from current as $$
-    select array(select q.id from queue q where q.id = any(ids) and q.id <> all(but) order by q.id for update skip locked)
+    select array(select q.id from queue q where q.id = any(ids) and q.id <> all(but) order by q.id
+                 for update skip locked)
 $$;
-comment on function lock_jobs(uuid[], uuid[]) is 'Locks these jobs, but those that somebody else has locked: for the time of the scheduler lock. Which it locked';
+comment on function lock_jobs(uuid[], uuid[]) is 'Locks these jobs, but those that somebody else has locked: for the '
+    'time of the scheduler lock. Which it locked';
 
 create or replace function left_alone(state job_state, busy boolean) returns text
 language sql immutable set search_path from current as $$
-    select case when $2 then 'a worker is just claiming it or answering for it' when $1 = 'ready' then 'has just become ready'
+    select case when busy then 'a worker is just claiming it or answering for it'
+                when state = 'ready' then 'has just become ready'
                 else 'somebody is just changing it' end
 $$;
 comment on function left_alone(job_state, boolean) is 'Why an act left a job alone that it could not lock';
 
 create or replace function job_put(action uuid, jobs jsonb) returns setof uuid
 language sql set search_path from current as $$
-    with w as materialized (
-        select * from jsonb_to_recordset($2) as w (id uuid, state job_state, priority smallint, tries smallint, max_tries smallint,
+    with wanted as materialized (
+        select * from jsonb_to_recordset(jobs) as w (id uuid, state job_state, priority smallint, tries smallint,
+                                                     max_tries smallint,
                                                    run_after timestamptz, changed timestamptz)
-    ), o as materialized (
-        select q.id, q.priority, q.state, q.seq from queue q where q.id = any(array(select id from w))
-    ), s as materialized ( -- they keep their order; nobody holds a token of the new numbers
-        select id, nextval('job_seq') as seq from (select id from o order by seq) z
-    ), u as (
-        update queue q set seq = s.seq, priority = w.priority, tries = w.tries, max_tries = w.max_tries, run_after = w.run_after,
+    ), jobs_before as materialized (
+        select q.id, q.priority, q.state, q.seq from queue q where q.id = any(array(select id from wanted))
+    ), numbered as materialized ( -- they keep their order; nobody holds a token of the new numbers
+        select id, nextval('job_seq') as seq from (select id from jobs_before order by seq) z
+    ), put_jobs as (
+        update queue q set seq = s.seq, priority = w.priority, tries = w.tries, max_tries = w.max_tries,
+            run_after = w.run_after,
                changed = w.changed, last_action = action,
-               state = case when w.state = 'ready' and o.state <> 'ready' and q.concurrency_key is not null then 'blocked' else w.state end
-        from o join s using (id) join w using (id)
-        where q.id = any(array(select id from w)) and q.id = o.id
-        returning q.id, q.queue, q.priority, q.state, q.seq, q.run_after, q.error_key, o.priority as was_priority, o.state as was
-    ), d as (
-        insert into delta (queue, priority, error_key, ready, blocked, scheduled, retry, failed, min_seq, max_seq, min_after)
-        select queue, was_priority, null, -count(*) filter (where was = 'ready'), -count(*) filter (where was = 'blocked'),
-               -count(*) filter (where was = 'scheduled'), -count(*) filter (where was = 'retry'), -count(*) filter (where was = 'failed'),
+               state = case when w.state = 'ready' and o.state <> 'ready'
+                            and q.concurrency_key is not null then 'blocked' else w.state end
+        from jobs_before o join numbered s using (id) join wanted w using (id)
+        where q.id = any(array(select id from wanted)) and q.id = o.id
+        returning q.id, q.queue, q.priority, q.state, q.seq, q.run_after, q.error_key, o.priority as was_priority,
+        o.state as was
+    ), counted as (
+        insert into delta (queue, priority, error_key, ready, blocked, scheduled, retry, failed, min_seq, max_seq,
+                           min_after)
+        select queue, was_priority, null, -count(*) filter (where was = 'ready'),
+               -count(*) filter (where was = 'blocked'),
+               -count(*) filter (where was = 'scheduled'), -count(*) filter (where was = 'retry'),
+               -count(*) filter (where was = 'failed'),
                null::bigint, null::bigint, null::timestamptz
-        from u group by 1, 2
+        from put_jobs group by 1, 2
         union all
-        select queue, priority, null, count(*) filter (where state = 'ready'), count(*) filter (where state = 'blocked'),
-               count(*) filter (where state = 'scheduled'), count(*) filter (where state = 'retry'), count(*) filter (where state = 'failed'),
+        select queue, priority, null, count(*) filter (where state = 'ready'),
+               count(*) filter (where state = 'blocked'),
+               count(*) filter (where state = 'scheduled'), count(*) filter (where state = 'retry'),
+               count(*) filter (where state = 'failed'),
                min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'),
                min(run_after) filter (where state in ('scheduled', 'retry'))
-        from u group by 1, 2
+        from put_jobs group by 1, 2
         union all
-        select queue, 0, error_key, 0, 0, 0, 0, count(*) filter (where state = 'failed') - count(*) filter (where was = 'failed'), null, null, null
-        from u where error_key is not null and (state = 'failed') <> (was = 'failed') group by 1, error_key)
-    select id from u
+        select queue, 0, error_key, 0, 0, 0, 0,
+               count(*) filter (where state = 'failed') - count(*) filter (where was = 'failed'), null, null, null
+        from put_jobs where error_key is not null and (state = 'failed') <> (was = 'failed') group by 1, error_key)
+    select id from put_jobs
 $$;
-comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and count of tries ([{id, state, priority, tries, max_tries, '
-    'run_after, changed}]), and the books with them. The caller has locked them, and taken ready ones out of their leases';
+comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and count of tries ([{id, state, '
+    'priority, tries, max_tries, run_after, changed}]), and the books with them. The caller has locked them, and taken '
+    'ready ones out of their leases';
