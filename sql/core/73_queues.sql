@@ -5,7 +5,7 @@ language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     wait   text := current_setting('lock_timeout');
-    leases bigint[] := array(select l.lease from live l where l.queue = $1 and l.lock_key is null);
+    leases bigint[] := array(select l.lease from live l where l.queue = uncut.queue and l.lock_key is null);
     levels int[];
     taken  bigint[];
 begin
@@ -15,42 +15,51 @@ begin
             perform from work_queue w where w.lease = any(leases) and w.lock_key is null order by w.lease for update;
             perform set_config('lock_timeout', wait, true);
         exception when lock_not_available then
-            raise 'somebody is just claiming jobs of queue "%" in a transaction that stays open: nothing was changed, try again', $1
+            raise 'somebody is just claiming jobs of queue "%" in a transaction that stays open: nothing was changed, '
+                  'try again', uncut.queue
                 using errcode = '55P03', hint = 'A claim belongs in a transaction of its own.';
         end;
     end if;
-    with l as materialized (
-        select w.lease from work_queue w where w.lease = any(leases) and w.lock_key is null order by w.lease for update skip locked
-    ), d as (
-        delete from work_queue w using l where w.lease = l.lease returning w.priority, w.seqs
+    with locked_leases as materialized (
+        select w.lease from work_queue w where w.lease = any(leases) and w.lock_key is null order by w.lease
+        for update skip locked
+    ), uncut_leases as (
+        delete from work_queue w using locked_leases l where w.lease = l.lease returning w.priority, w.seqs
     )
-    select array_agg(d.priority::int), array_agg(u.seq) into levels, taken from d, unnest(d.seqs) u (seq);
+    select array_agg(d.priority::int), array_agg(u.seq) into levels, taken from uncut_leases d, unnest(d.seqs) u (seq);
     if taken is not null then
-        perform move_cursor(array_fill($1, array[cardinality(taken)]), levels, array(select s - 1 from unnest(taken) s), null);
-        perform bucket_forget($1, taken);
+        perform move_cursor(array_fill(uncut.queue, array[cardinality(taken)]), levels,
+                            array(select s - 1 from unnest(taken) s), null);
+        perform bucket_forget(uncut.queue, taken);
     end if;
     return coalesce(cardinality(taken), 0);
 end $$;
-comment on function uncut(text, boolean) is 'Takes back the free leases of a queue: the cursor goes back to before their jobs, so that order is kept. One that is '
-    'just being claimed is waited for (strict; 55P03 after 100 ms), else left alone: it runs. Under the scheduler lock';
+comment on function uncut(text, boolean) is 'Takes back the free leases of a queue: the cursor goes back to before '
+    'their jobs, so that order is kept. One that is just being claimed is waited for (strict; 55P03 after 100 ms), '
+    'else left alone: it runs. Under the scheduler lock';
 
 create or replace function unseen(queue text, kept text) returns text
 language sql stable set search_path from current as $$
-    select format('no job was ever seen in queue "%s"', $1) || coalesce(': ' || $2 || ' is kept for when one comes', '')
-    where not exists (select from cursor c where c.queue = $1) and not exists (select from queue q where q.queue = $1)
+    select format('no job was ever seen in queue "%s"', queue)
+    || coalesce(': ' || kept || ' is kept for when one comes', '')
+    where not exists (select from cursor c where c.queue = unseen.queue) and not exists (select from queue q
+            where q.queue = unseen.queue)
 $$;
-comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a slip); NULL = it exists';
+comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a '
+    'slip); NULL = it exists';
 
-create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint, why text)
+create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint,
+    why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
-    select case when c.paused_at is null and ($2 or slip is null) then 'paused' end, 1::bigint,
+    select case when c.paused_at is null and (force or slip is null) then 'paused' end, 1::bigint,
            case when c.paused_at is not null then concat('paused already, by ', c.paused_by, ': ' || c.pause_reason)
-                when $2 then slip else slip || '; --create pauses it for when one comes' end
-    from (select unseen($1, null) as slip) u left join queue_config c on c.queue = $1
-    where $1 is not null
+                when force then slip else slip || '; --create pauses it for when one comes' end
+    from (select unseen(pause_preview.queue, null) as slip) u left join queue_config c on c.queue = pause_preview.queue
+    where pause_preview.queue is not null
 $$;
-comment on function pause_preview(text, boolean) is 'What pause would do now; the name of a queue that was never seen is taken for a slip, unless force';
+comment on function pause_preview(text, boolean) is 'What pause would do now; the name of a queue that was never seen '
+    'is taken for a slip, unless force';
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -62,24 +71,26 @@ declare
     back bigint;
     was  jsonb;
 begin
-    if act_begin($1, 1, 'pause', $2, null, '{}', $3, null) then
-        perform from queue_config c where c.queue = $2 for update;
+    if act_begin(action, 1, 'pause', queue, null, '{}', reason, null) then
+        perform from queue_config c where c.queue = pause.queue for update;
         perform scheduler_lock(true);
-        insert into queue_config (queue) values ($2) on conflict do nothing;
-        update queue_config c set paused_at = now(), paused_by = session_user, pause_reason = $3 where c.queue = $2 and c.paused_at is null;
+        insert into queue_config (queue) values (queue) on conflict do nothing;
+        update queue_config c set paused_at = now(), paused_by = session_user, pause_reason = pause.reason
+        where c.queue = pause.queue and c.paused_at is null;
         if not found then
-            rows := jsonb_build_array(jsonb_build_object('id', $2, 'why', 'paused already'));
+            rows := jsonb_build_array(jsonb_build_object('id', queue, 'why', 'paused already'));
         else
-            back := uncut($2);
-            was := jsonb_build_object('queue', $2, 'since', now());
-            rows := jsonb_build_array(jsonb_build_object('id', $2, 'state', 'paused',
-                'why', coalesce(unseen($2, 'the pause'), format('%s jobs taken back', back))));
+            back := uncut(queue);
+            was := jsonb_build_object('queue', queue, 'since', now());
+            rows := jsonb_build_array(jsonb_build_object('id', queue, 'state', 'paused',
+                'why', coalesce(unseen(queue, 'the pause'), format('%s jobs taken back', back))));
         end if;
-        perform act_end($1, 1, rows, was);
+        perform act_end(action, 1, rows, was);
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function pause(uuid, text, text) is 'No job of the queue is handed out from here on; what runs is finished. Jobs that were ready in leases keep their place';
+comment on function pause(uuid, text, text) is 'No job of the queue is handed out from here on; what runs is finished. '
+    'Jobs that were ready in leases keep their place';
 
 create or replace function resume(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -89,31 +100,37 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     was jsonb;
 begin
-    if act_begin($1, 1, 'resume', $2, null, '{}', $3, null) then
-        select to_jsonb(c) into was from queue_config c where c.queue = $2 and c.paused_at is not null for update;
+    if act_begin(action, 1, 'resume', queue, null, '{}', reason, null) then
+        select to_jsonb(c) into was from queue_config c where c.queue = resume.queue and c.paused_at is not null
+        for update;
         if was is not null then
-            update queue_config c set paused_at = null, paused_by = null, pause_reason = null where c.queue = $2;
-            perform wake_queue($2);
+            update queue_config c set paused_at = null, paused_by = null, pause_reason = null
+            where c.queue = resume.queue;
+            perform wake_queue(queue);
         end if;
-        perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', case when was is not null then 'resumed' end,
-            'why', case when was is null then coalesce(unseen($2, null), 'not paused') end)), was);
+        perform act_end(action, 1,
+                        jsonb_build_array(jsonb_build_object('id', queue, 'state',
+                                                             case when was is not null then 'resumed' end,
+            'why', case when was is null then coalesce(unseen(queue, null), 'not paused') end)), was);
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
 comment on function resume(uuid, text, text) is 'Ends a pause';
 
 create or replace function rate_of(value text) returns numeric
 language sql immutable strict set search_path from current as $$
     select n::numeric / case unit when 'min' then 60 when 'm' then 60 when 'h' then 3600 when 'd' then 86400 else 1 end
-    from (select m[1] as n, m[2] as unit from regexp_match($1, '^ *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ *(s|min|m|h|d))? *$') m) z
+    from (select m[1] as n, m[2] as unit from regexp_match(rate_of.value, '^ *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ '
+                                                                          '*(s|min|m|h|d))? *$') m) z
 $$;
 comment on function rate_of(text) is 'Jobs a second, of 20, 20/s, 100/min, 5/h, 1/d; NULL = it is none of these';
 
 create or replace function duration_text(t interval) returns text
 language sql immutable strict set search_path from current as $$
-    select case when ms = 0 then '0s' when ms % 86400000 = 0 then ms / 86400000 || 'd' when ms % 3600000 = 0 then ms / 3600000 || 'h'
+    select case when ms = 0 then '0s' when ms % 86400000 = 0 then ms / 86400000 || 'd'
+                when ms % 3600000 = 0 then ms / 3600000 || 'h'
                 when ms % 60000 = 0 then ms / 60000 || 'm' when ms % 1000 = 0 then ms / 1000 || 's' else ms || 'ms' end
-    from (select round(extract(epoch from $1) * 1000)::bigint as ms) z
+    from (select round(extract(epoch from duration_text.t) * 1000)::bigint as ms) z
 $$;
 comment on function duration_text(interval) is 'In the largest unit that gives a whole number: 90s, 5m, 2h, 7d';
 
@@ -144,31 +161,37 @@ declare
     r record;
     v numeric;
 begin
-    select * into r from setting_rules() s where s.name = $1;
+    select * into r from setting_rules() s where s.name = setting_value.name;
     if r.name is null then
-        raise 'a queue has no setting "%"', left($1, 100) using errcode = 'QT007',
+        raise 'a queue has no setting "%"', left(name, 100) using errcode = 'QT007',
             hint = 'There are: ' || (select string_agg(s.name, ', ') from setting_rules() s);
-    elsif $2 is null or $2 = 'default' or $2 = 'none' and r.standard is null then
+    elsif value is null or value = 'default' or value = 'none' and r.standard is null then
         return r.standard;
     end if;
     begin
-        v := case r.kind when 'number' then case when $2 ~ '^[0-9]{1,9}$' then $2::numeric end when 'rate' then rate_of($2)
-                         when 'time' then extract(epoch from $2::interval)::numeric when 'flag' then $2::boolean::int::numeric
-                         else case when $2 in ('none', 'meta', 'full') then 0 end end;
+        v := case r.kind when 'number' then case when value ~ '^[0-9]{1,9}$' then value::numeric end
+                  when 'rate' then rate_of(value)
+                         when 'time' then extract(epoch from value::interval)::numeric
+                             when 'flag' then value::boolean::int::numeric
+                         else case when value in ('none', 'meta', 'full') then 0 end end;
     exception when others then
         v := null;
     end;
     if v is null or v not between r.low and r.high then
-        raise '% takes %, not "%"', $1, case r.kind
+        raise '% takes %, not "%"', name, case r.kind
                 when 'number' then format('a whole number from %s to %s', r.low, r.high)
                 when 'rate' then 'a number of jobs up to 1000000 a second, such as 20/s, 100/min or 5/h'
-                when 'time' then format('a time from %s to %s, such as 90s, 5m or 7d', duration_text(r.low * interval '1 s'),
+                when 'time' then format('a time from %s to %s, such as 90s, 5m or 7d',
+                                        duration_text(r.low * interval '1 s'),
                                         duration_text(r.high * interval '1 s'))
-                when 'flag' then 'true or false' else 'none, meta or full' end || ', or default', left($2, 100) using errcode = 'QT007';
+                when 'flag' then 'true or false' else 'none, meta or full' end || ', or default', left(value, 100)
+                using errcode = 'QT007';
     end if;
-    return case r.kind when 'rate' then v::text when 'flag' then (v = 1)::text when 'time' then (v || ' s')::interval::text else $2 end;
+    return case r.kind when 'rate' then v::text when 'flag' then (v = 1)::text
+                when 'time' then (v || ' s')::interval::text else value end;
 end $$;
-comment on function setting_value(text, text) is 'The value as the column takes it, "default" or NULL as the standard; QT007 says what is allowed';
+comment on function setting_value(text, text) is 'The value as the column takes it, "default" or NULL as the standard; '
+    'QT007 says what is allowed';
 
 create or replace function setting_shown(c queue_config)
 returns table (name text, value text)
@@ -180,13 +203,15 @@ language sql immutable set search_path from current as $$
                         when round(c.rate * 3600, 8) = round(c.rate * 3600) then round(c.rate * 3600)::text || '/h'
                         else trim_scale(round(c.rate, 9))::text || '/s' end
     from setting_rules() r
-    cross join lateral (select case r.name when 'paused' then (c.paused_at is not null)::text else to_jsonb(c) ->> r.name end as v) j
+    cross join lateral (select case r.name when 'paused' then (c.paused_at is not null)::text
+                                    else to_jsonb(c) ->> r.name end as v) j
 $$;
 comment on function setting_shown(queue_config) is 'The settings in words';
 
 create or replace function unset_queue() returns queue_config
 language sql immutable set search_path from current as $$
-    select jsonb_populate_record(null::queue_config, (select jsonb_object_agg(r.name, r.standard) from setting_rules() r where r.name <> 'paused'))
+    select jsonb_populate_record(null::queue_config, (select jsonb_object_agg(r.name, r.standard) from setting_rules() r
+                                                      where r.name <> 'paused'))
 $$;
 comment on function unset_queue() is 'The settings of a queue for which nothing is set';
 
@@ -197,14 +222,16 @@ language sql stable security definer set search_path from current set enable_seq
     select s.name, s.value, coalesce(r.standard, 'none'),
            r.note || case when s.name = 'paused' and c.paused_at is not null
                           then coalesce(', by ' || c.paused_by || coalesce(': ' || c.pause_reason, ''), '') else '' end
-    from (select * from queue_config q where q.queue = $1
+    from (select * from queue_config q where q.queue = queue_settings.queue
           union all
-          select (unset_queue()).* where not exists (select from queue_config q where q.queue = $1) and unseen($1, null) is null) c
+          select (unset_queue()).* where not exists (select from queue_config q where q.queue = queue_settings.queue)
+            and unseen(queue_settings.queue, null) is null) c
     cross join lateral setting_shown(c) with ordinality s (name, value, o)
     join setting_rules() r on r.name = s.name
     order by s.o
 $$;
-comment on function queue_settings(text) is 'What is set for a queue, one row a setting; none where it was never seen nor set';
+comment on function queue_settings(text) is 'What is set for a queue, one row a setting; none where it was never seen '
+    'nor set';
 
 create or replace function set_queue_preview(queue text, settings jsonb)
 returns table (state text, n bigint, why text)
@@ -215,18 +242,19 @@ declare
     was  queue_config;
     will queue_config;
     diff text;
-    seen jsonb := $2 -> 'was';
+    seen jsonb := settings -> 'was';
 begin
-    if $1 is null or $2 is null then
+    if queue is null or settings is null then
         return;
-    elsif not (length($1) between 1 and 200 and jsonb_typeof($2) = 'object') then
+    elsif not (length(queue) between 1 and 200 and jsonb_typeof(settings) = 'object') then
         raise 'a queue has a name of 1 to 200 characters, its settings are a JSON object' using errcode = 'QT007';
     end if;
-    select * into was from queue_config c where c.queue = $1;
+    select * into was from queue_config c where c.queue = set_queue_preview.queue;
     if not found then
         was := unset_queue();
     end if;
-    will := jsonb_populate_record(was, (select jsonb_object_agg(k, setting_value(k, v)) from jsonb_each_text($2 - 'was') s (k, v)));
+    will := jsonb_populate_record(was, (select jsonb_object_agg(k, setting_value(k, v))
+                                        from jsonb_each_text(settings - 'was') s (k, v)));
     select string_agg(format('%s is %s now', a.name, a.value), '; ' order by a.o) into diff
     from setting_shown(was) with ordinality a (name, value, o) where seen ->> a.name <> a.value;
     if diff is not null then
@@ -235,17 +263,20 @@ begin
         return next;
         return;
     end if;
-    if $2 ? 'paused' then
-        will.paused_at := case when setting_value('paused', $2 ->> 'paused')::boolean then coalesce(was.paused_at, now()) end;
+    if settings ? 'paused' then
+        will.paused_at := case when setting_value('paused', settings ->> 'paused')::boolean then coalesce(was.paused_at,
+                now()) end;
     end if;
     select string_agg(format('%s %s, was %s', b.name, b.value, a.value), '; ' order by b.o) into diff
-    from setting_shown(will) with ordinality b (name, value, o) join setting_shown(was) a on a.name = b.name and a.value <> b.value;
+    from setting_shown(will) with ordinality b (name, value, o) join setting_shown(was) a on a.name = b.name
+        and a.value <> b.value;
     state := case when diff is not null then 'set' end;
     n := 1;
-    why := concat_ws('; ', coalesce(diff, 'it is so already'), unseen($1, 'this'));
+    why := concat_ws('; ', coalesce(diff, 'it is so already'), unseen(queue, 'this'));
     return next;
 end $$;
-comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; QT007 where a setting is unknown or out of range';
+comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; QT007 where a setting is unknown '
+    'or out of range';
 
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -257,38 +288,47 @@ declare
     p   record;
     was jsonb;
 begin
-    perform set_queue_preview(coalesce($2, ''), coalesce($3, 'null')); -- raises where there is no such setting
-    if act_begin($1, 1, 'set', $2, null, $3 - 'was', $4, null) then
-        perform from queue_config c where c.queue = $2 for update;
+    perform set_queue_preview(coalesce(queue, ''), coalesce(settings, 'null')); -- raises where there is no such setting
+    if act_begin(action, 1, 'set', queue, null, settings - 'was', reason, null) then
+        perform from queue_config c where c.queue = set_queue.queue for update;
         perform scheduler_lock(true);
-        select * into p from set_queue_preview($2, $3);
+        select * into p from set_queue_preview(queue, settings);
         if p.state is null then
-            perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'why', p.why)));
-            return query select * from act_answer($1, 1);
+            perform act_end(action, 1, jsonb_build_array(jsonb_build_object('id', queue, 'why', p.why)));
+            return query select * from act_answer(action, 1);
             return;
         end if;
-        select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text($3 - 'was') x (k, v);
-        insert into queue_config (queue) values ($2) on conflict do nothing;
-        select to_jsonb(c) into was from queue_config c where c.queue = $2 for update;
-        perform bucket_settle($2);
-        perform uncut($2);
+        select jsonb_object_agg(k, setting_value(k, v)) into s from jsonb_each_text(settings - 'was') x (k, v);
+        insert into queue_config (queue) values (queue) on conflict do nothing;
+        select to_jsonb(c) into was from queue_config c where c.queue = set_queue.queue for update;
+        perform bucket_settle(queue);
+        perform uncut(queue);
         update queue_config c set
-            weight = x.weight, max_running = x.max_running, rate = x.rate, burst = x.burst, max_per_key = x.max_per_key, chunk = x.chunk,
-            lease_timeout = x.lease_timeout, run_timeout = x.run_timeout, max_tries = x.max_tries, backoff_base = x.backoff_base,
+            weight = x.weight, max_running = x.max_running, rate = x.rate, burst = x.burst, max_per_key = x.max_per_key,
+            chunk = x.chunk,
+            lease_timeout = x.lease_timeout, run_timeout = x.run_timeout, max_tries = x.max_tries,
+            backoff_base = x.backoff_base,
             backoff_max = x.backoff_max, retention = x.retention, history = x.history,
-            paused_at = case s ->> 'paused' when 'true' then coalesce(c.paused_at, now()) when 'false' then null else c.paused_at end,
-            paused_by = case s ->> 'paused' when 'true' then coalesce(c.paused_by, session_user) when 'false' then null else c.paused_by end,
-            pause_reason = case s ->> 'paused' when 'true' then coalesce($4, c.pause_reason) when 'false' then null else c.pause_reason end
-        from (select v.* from queue_config o cross join lateral jsonb_populate_record(o, s) v where o.queue = $2) x
-        where c.queue = $2;
-        delete from bucket b where b.queue = $2 and not exists (select from queue_config c where c.queue = $2 and c.rate is not null);
-        perform wake_queue($2);
-        perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', p.state, 'why', p.why)), was);
+            paused_at = case s ->> 'paused' when 'true' then coalesce(c.paused_at, now()) when 'false' then null
+                             else c.paused_at end,
+            paused_by = case s ->> 'paused' when 'true' then coalesce(c.paused_by, session_user) when 'false' then null
+                             else c.paused_by end,
+            pause_reason = case s ->> 'paused' when 'true' then coalesce(set_queue.reason, c.pause_reason)
+                                when 'false' then null else c.pause_reason end
+        from (select v.* from queue_config o cross join lateral jsonb_populate_record(o, s) v
+              where o.queue = set_queue.queue) x
+        where c.queue = set_queue.queue;
+        delete from bucket b where b.queue = set_queue.queue and not exists (select from queue_config c
+                where c.queue = set_queue.queue and c.rate is not null);
+        perform wake_queue(queue);
+        perform act_end(action, 1, jsonb_build_array(jsonb_build_object('id', queue, 'state', p.state, 'why', p.why)),
+                        was);
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), e.g. {"max_running": 4, "rate": "100/min"}; '
-    'null or "default" = as if never set. {"was": {"max_running": "none"}} beside it: only where that still stands. What is cut but not claimed is cut anew';
+comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), '
+    'e.g. {"max_running": 4, "rate": "100/min"}; null or "default" = as if never set. {"was": {"max_running": "none"}} '
+    'beside it: only where that still stands. What is cut but not claimed is cut anew';
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -296,12 +336,16 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
-    if act_begin($1, 1, 'drain', null, $2, '{}', $3, null) then
-        update node x set state = 'draining' where x.lock_key = $2 and x.state = 'up';
-        perform act_end($1, 1, jsonb_build_array(case when found then jsonb_build_object('id', $2, 'state', 'draining')
-            else jsonb_build_object('id', $2, 'why', case when exists (select from node x where x.lock_key = $2)
-                                                     then 'draining already' else 'no such node is registered' end) end));
+    if act_begin(action, 1, 'drain', null, node, '{}', reason, null) then
+        update node x set state = 'draining' where x.lock_key = drain_node.node and x.state = 'up';
+        perform act_end(action, 1,
+                        jsonb_build_array(case when found then jsonb_build_object('id', node, 'state', 'draining')
+            else jsonb_build_object('id', node, 'why',
+                                    case when exists (select from node x where x.lock_key = drain_node.node)
+                                                     then 'draining already' else 'no such node is registered' end)
+                                                     end));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function drain_node(uuid, text, text) is 'The node takes no more jobs and ends when its own are done; it learns so with its next heartbeat';
+comment on function drain_node(uuid, text, text) is 'The node takes no more jobs and ends when its own are done; it '
+    'learns so with its next heartbeat';
