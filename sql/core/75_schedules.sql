@@ -1,13 +1,15 @@
--- Acts on schedules: set (add or change), pause, resume, run now, remove. Each stands in the audit under "schedule ..." with
--- the schedule's name, and with what it was before.
+-- Acts on schedules: set (add or change), pause, resume, run now, remove. Each stands in the audit under "schedule ..."
+-- with the schedule's name, and with what it was before.
 
-create or replace function schedule_begin(action uuid, verb text, name text, settings jsonb, reason text) returns boolean
+create or replace function schedule_begin(action uuid, verb text, name text, settings jsonb, reason text)
+    returns boolean
 language plpgsql set search_path from current as $$
 declare
-    fresh boolean := act_begin($1, 1, $2, null, null, coalesce($4, '{}') || jsonb_build_object('schedule', $3), $5, null);
+    fresh boolean := act_begin(action, 1, verb, null, null, coalesce(settings, '{}') || jsonb_build_object('schedule',
+            name), reason, null);
 begin
-    if (select a.params ->> 'schedule' from audit a where a.action = $1) is distinct from $3 then
-        raise 'action % is another schedule''s: use a new uuid for another action', $1 using errcode = 'QT007';
+    if (select a.params ->> 'schedule' from audit a where a.action = schedule_begin.action) is distinct from name then
+        raise 'action % is another schedule''s: use a new uuid for another action', action using errcode = 'QT007';
     end if;
     return fresh;
 end $$;
@@ -15,7 +17,8 @@ comment on function schedule_begin(uuid, text, text, jsonb, text) is 'act_begin 
 
 create or replace function schedule_was(s schedule) returns jsonb
 language sql stable set search_path from current as $$
-    select case when s.name is not null then to_jsonb(s) || jsonb_build_object('payload', s.payload::text) end -- to the letter
+    -- to the letter
+    select case when s.name is not null then to_jsonb(s) || jsonb_build_object('payload', s.payload::text) end
 $$;
 comment on function schedule_was(schedule) is 'A schedule as the audit keeps it: its payload as text';
 
@@ -24,37 +27,42 @@ language plpgsql stable set search_path from current as $$
 #variable_conflict use_column
 declare
     allowed text[] := '{cron,tz,queue,kind,priority,payload_type,unique,max_tries,catch_up,comment}';
-    o       jsonb := coalesce($2, '{}');
+    o       jsonb := coalesce(settings, '{}');
     wrong   text;
-    s       schedule := $4;
+    s       schedule := was;
 begin
     select string_agg(k, ', ') into wrong from jsonb_object_keys(o) k where k <> all(allowed || '{payload}');
     if wrong is not null then
-        raise 'a schedule has no setting %', left(wrong, 200) using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
+        raise 'a schedule has no setting %', left(wrong, 200)
+            using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
     end if;
-    s.name := $1;
+    s.name := name;
     s.cron := coalesce(o ->> 'cron', s.cron);
     s.tz := case when o ? 'tz' or s.tz is null then cron_zone(coalesce(o ->> 'tz', 'UTC')) else s.tz end;
     s.queue := coalesce(o ->> 'queue', s.queue);
     s.kind := case when o ? 'kind' then coalesce(o ->> 'kind', '') else coalesce(s.kind, '') end;
-    s.priority := case when o ? 'priority' then coalesce((o ->> 'priority')::smallint, 5) else coalesce(s.priority, 5) end;
-    s.only_one := case when o ? 'unique' then coalesce((o ->> 'unique')::boolean, false) else coalesce(s.only_one, false) end;
+    s.priority := case when o ? 'priority' then coalesce((o ->> 'priority')::smallint, 5)
+                       else coalesce(s.priority, 5) end;
+    s.only_one := case when o ? 'unique' then coalesce((o ->> 'unique')::boolean, false)
+                       else coalesce(s.only_one, false) end;
     s.max_tries := case when o ? 'max_tries' then (o ->> 'max_tries')::smallint else s.max_tries end;
-    s.catch_up := case when o ? 'catch_up' then coalesce(o ->> 'catch_up', 'latest') else coalesce(s.catch_up, 'latest') end;
+    s.catch_up := case when o ? 'catch_up' then coalesce(o ->> 'catch_up', 'latest')
+                       else coalesce(s.catch_up, 'latest') end;
     s.comment := case when o ? 'comment' then o ->> 'comment' else s.comment end;
-    if $3 is not null or o ? 'payload' or o ? 'payload_type' then
-        perform check_size(octet_length($3));
+    if payload is not null or o ? 'payload' or o ? 'payload_type' then
+        perform check_size(octet_length(payload));
         s.payload_type := o ->> 'payload_type';
         begin
-            s.payload := case when s.payload_type is null then $3::json end;
+            s.payload := case when s.payload_type is null then payload::json end;
         exception when invalid_text_representation then
-            raise 'payload: %: "%"', sqlerrm, left($3, 60) using errcode = 'QT007', hint = 'with a payload type it is a text of that type';
+            raise 'payload: %: "%"', sqlerrm, left(payload, 60)
+                using errcode = 'QT007', hint = 'with a payload type it is a text of that type';
         end;
-        s.body := case when s.payload_type is not null then convert_to(coalesce($3, ''), 'UTF8') end;
+        s.body := case when s.payload_type is not null then convert_to(coalesce(payload, ''), 'UTF8') end;
     end if;
-    if coalesce($1, '') = '' or s.cron is null or s.queue is null then
+    if coalesce(name, '') = '' or s.cron is null or s.queue is null then
         raise 'a new schedule needs a name, a cron line and a queue' using errcode = 'QT007';
-    elsif length($1) > 200 or length(s.queue) not between 1 and 200 or length(s.kind) > 200 then
+    elsif length(name) > 200 or length(s.queue) not between 1 and 200 or length(s.kind) > 200 then
         raise 'name, queue and kind have 200 characters at most' using errcode = 'QT007';
     elsif length(s.cron) > 1000 or length(s.comment) > 1000 or length(s.payload_type) > 200 then
         raise 'a cron line and a comment have 1000 characters at most, a payload type 200' using errcode = 'QT007';
@@ -63,37 +71,45 @@ begin
     elsif s.catch_up not in ('none', 'latest', 'all') then
         raise 'catch_up is none, latest or all, not "%"', left(s.catch_up, 100) using errcode = 'QT007';
     elsif s.only_one and s.catch_up = 'all' then
-        raise 'unique and catch_up all exclude each other: of the missed runs one could wait only' using errcode = 'QT007';
+        raise 'unique and catch_up all exclude each other: of the missed runs one could wait only'
+            using errcode = 'QT007';
     end if;
-    s.next_run := cron_next(s.cron, s.tz, case when s.last_run < now() + interval '3 h' then greatest(s.last_run, now()) else now() end);
+    s.next_run := cron_next(s.cron, s.tz, case when s.last_run < now() + interval '3 h' then greatest(s.last_run, now())
+                                               else now() end);
     return s;
 exception when invalid_text_representation or numeric_value_out_of_range then
     raise '%', sqlerrm using errcode = 'QT007';
 end $$;
-comment on function schedule_check(text, jsonb, text, schedule) is 'A schedule as it would be after settings; QT007 says what is wrong with them. Its next '
-    'time is after the last one: a clock that was set back does not repeat it';
+comment on function schedule_check(text, jsonb, text, schedule) is 'A schedule as it would be after settings; QT007 '
+    'says what is wrong with them. Its next time is after the last one: a clock that was set back does not repeat it';
 
 create or replace function schedule_words(s schedule) returns text
 language sql stable set search_path from current as $$
-    select 'next ' || string_agg(to_char(t at time zone s.tz, case when s.cron ~* '@every' then 'Dy YYYY-MM-DD HH24:MI:SS' else 'Dy YYYY-MM-DD HH24:MI' end), ', ' order by t)
+    select 'next ' || string_agg(to_char(t at time zone s.tz,
+                                         case when s.cron ~* '@every' then 'Dy YYYY-MM-DD HH24:MI:SS'
+                                              else 'Dy YYYY-MM-DD HH24:MI' end), ', ' order by t)
            || ' ' || s.tz
-    from (with recursive n (i, t) as (select 1, s.next_run union all select i + 1, cron_next(s.cron, s.tz, t) from n where i < 3)
-          select t from n) z
+    from (with recursive next_runs (i, t) as (select 1, s.next_run union all select i + 1, cron_next(s.cron, s.tz, t)
+                                              from next_runs where i < 3)
+          select t from next_runs) z
 $$;
 comment on function schedule_words(schedule) is 'The next three times of a schedule, for people';
 
-create or replace function schedule_preview(name text, settings jsonb, payload text) returns table (state text, why text, n bigint)
+create or replace function schedule_preview(name text, settings jsonb, payload text) returns table (state text,
+    why text, n bigint)
 language plpgsql stable security definer set search_path from current as $$
 #variable_conflict use_column
 declare
     was schedule;
 begin
-    select * into was from schedule s where s.name = $1;
-    return query select case when was.name is null then 'added' else 'changed' end, schedule_words(schedule_check($1, $2, $3, was)), 1::bigint;
+    select * into was from schedule s where s.name = schedule_preview.name;
+    return query select case when was.name is null then 'added' else 'changed' end,
+                        schedule_words(schedule_check(name, settings, payload, was)), 1::bigint;
 end $$;
 comment on function schedule_preview(text, jsonb, text) is 'What schedule_set would do; raises what it would raise';
 
-create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null, reason text default null)
+create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null,
+    reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
@@ -102,25 +118,28 @@ declare
     was schedule;
     s   schedule;
 begin
-    if schedule_begin($1, 'schedule set', $2, $3, $5) then
-        perform from schedule x where x.name = $2 for update;
+    if schedule_begin(action, 'schedule set', name, settings, reason) then
+        perform from schedule x where x.name = schedule_set.name for update;
         perform scheduler_lock(true); -- two that add the same
-        select * into was from schedule x where x.name = $2 for update;
-        s := schedule_check($2, $3, $4, was);
+        select * into was from schedule x where x.name = schedule_set.name for update;
+        s := schedule_check(name, settings, payload, was);
         s.created := coalesce(was.created, now());
         s.changed := now();
         s.next_run := case when s.paused_at is null then s.next_run end;
         s.error := null;
         s.error_at := null;
-        delete from schedule x where x.name = $2;
+        delete from schedule x where x.name = schedule_set.name;
         insert into schedule select s.*;
-        perform act_end($1, 1, jsonb_build_array(jsonb_build_object('id', $2, 'state', case when was.name is null then 'added' else 'changed' end,
+        perform act_end(action, 1,
+                        jsonb_build_array(jsonb_build_object('id', name, 'state',
+                                                             case when was.name is null then 'added' else 'changed' end,
             'why', case when s.paused_at is null then schedule_words(s) else 'paused' end)), schedule_was(was));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_set(uuid, text, jsonb, text, text) is 'Adds or changes a schedule: cron, tz, queue, kind, priority, payload_type, unique, max_tries, '
-    'catch_up, comment; what is not named stays. The payload is JSON, or with payload_type a text of that type';
+comment on function schedule_set(uuid, text, jsonb, text, text) is 'Adds or changes a schedule: cron, tz, queue, kind, '
+    'priority, payload_type, unique, max_tries, catch_up, comment; what is not named stays. The payload is JSON, or '
+    'with payload_type a text of that type';
 
 create or replace function schedule_pause(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -130,14 +149,18 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     s schedule;
 begin
-    if schedule_begin($1, 'schedule pause', $2, null, $3) then
-        select * into s from schedule x where x.name = $2 for update;
-        update schedule x set paused_at = now(), paused_by = session_user, pause_reason = $3, next_run = null
-        where x.name = $2 and x.paused_at is null;
-        perform act_end($1, 1, jsonb_build_array(case when found then jsonb_build_object('id', $2, 'state', 'paused')
-            else jsonb_build_object('id', $2, 'why', case when s.name is null then 'not found' else 'paused already' end) end), schedule_was(s));
+    if schedule_begin(action, 'schedule pause', name, null, reason) then
+        select * into s from schedule x where x.name = schedule_pause.name for update;
+        update schedule x set paused_at = now(), paused_by = session_user, pause_reason = schedule_pause.reason,
+            next_run = null
+        where x.name = schedule_pause.name and x.paused_at is null;
+        perform act_end(action, 1,
+                        jsonb_build_array(case when found then jsonb_build_object('id', name, 'state', 'paused')
+            else jsonb_build_object('id', name, 'why',
+                                    case when s.name is null then 'not found' else 'paused already' end) end),
+                                    schedule_was(s));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
 comment on function schedule_pause(uuid, text, text) is 'No runs from here on; jobs that are there stay';
 
@@ -151,21 +174,24 @@ declare
     s   schedule;
     row jsonb;
 begin
-    if schedule_begin($1, 'schedule resume', $2, null, $3) then
-        select * into was from schedule x where x.name = $2 for update;
+    if schedule_begin(action, 'schedule resume', name, null, reason) then
+        select * into was from schedule x where x.name = schedule_resume.name for update;
         if was.name is null or was.next_run is not null then
-            row := jsonb_build_object('id', $2, 'why', case when was.name is null then 'not found' else 'not paused' end);
+            row := jsonb_build_object('id', name, 'why',
+                                      case when was.name is null then 'not found' else 'not paused' end);
         else
-            s := schedule_check($2, '{}', null, was);
-            update schedule x set paused_at = null, paused_by = null, pause_reason = null, next_run = s.next_run, error = null, error_at = null
-            where x.name = $2;
-            row := jsonb_build_object('id', $2, 'state', 'resumed', 'why', schedule_words(s));
+            s := schedule_check(name, '{}', null, was);
+            update schedule x set paused_at = null, paused_by = null, pause_reason = null, next_run = s.next_run,
+                error = null, error_at = null
+            where x.name = schedule_resume.name;
+            row := jsonb_build_object('id', name, 'state', 'resumed', 'why', schedule_words(s));
         end if;
-        perform act_end($1, 1, jsonb_build_array(row), schedule_was(was));
+        perform act_end(action, 1, jsonb_build_array(row), schedule_was(was));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_resume(uuid, text, text) is 'Runs again, from now on: the times of the pause are not made up for';
+comment on function schedule_resume(uuid, text, text) is 'Runs again, from now on: the times of the pause are not made '
+    'up for';
 
 create or replace function schedule_run(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -177,16 +203,18 @@ declare
     p record;
     o jsonb := jsonb_build_object('id', name, 'why', 'not found');
 begin
-    if schedule_begin($1, 'schedule run', $2, null, $3) then
-        select * into s from schedule x where x.name = $2 for update;
+    if schedule_begin(action, 'schedule run', schedule_run.name, null, reason) then
+        select * into s from schedule x where x.name = schedule_run.name for update;
         if s.name is not null then
             select * into p from cron_push(s, clock_timestamp());
-            o := case when p.pushed then jsonb_build_object('id', $2, 'state', 'run', 'why', 'job ' || p.job)
-                 else jsonb_build_object('id', $2, 'why', coalesce(p.error, 'it had a run at this very time')) end;
+            o := case when p.pushed then jsonb_build_object('id', schedule_run.name, 'state', 'run', 'why',
+                                                            'job ' || p.job)
+                 else jsonb_build_object('id', schedule_run.name, 'why',
+                                         coalesce(p.error, 'it had a run at this very time')) end;
         end if;
-        perform act_end($1, 1, jsonb_build_array(o));
+        perform act_end(action, 1, jsonb_build_array(o));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
 comment on function schedule_run(uuid, text, text) is 'Pushes a job of a schedule now; its own times stay as they are';
 
@@ -198,39 +226,48 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     was schedule;
 begin
-    if schedule_begin($1, 'schedule remove', $2, null, $3) then
-        delete from schedule x where x.name = $2 returning * into was;
-        delete from cron_run r where r.schedule = $2;
-        perform act_end($1, 1, jsonb_build_array(case when was.name is not null then jsonb_build_object('id', $2, 'state', 'removed')
-            else jsonb_build_object('id', $2, 'why', 'not found') end), schedule_was(was));
+    if schedule_begin(action, 'schedule remove', name, null, reason) then
+        delete from schedule x where x.name = schedule_remove.name returning * into was;
+        delete from cron_run r where r.schedule = schedule_remove.name;
+        perform act_end(action, 1,
+                        jsonb_build_array(case when was.name is not null then jsonb_build_object('id', name, 'state',
+                                'removed')
+            else jsonb_build_object('id', name, 'why', 'not found') end), schedule_was(was));
     end if;
-    return query select * from act_answer($1, 1);
+    return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_remove(uuid, text, text) is 'Takes a schedule away; its jobs stay, and the audit keeps what it was';
+comment on function schedule_remove(uuid, text, text) is 'Takes a schedule away; its jobs stay, and the audit keeps '
+    'what it was';
 
 create or replace function cron_outcome(job uuid, due timestamptz) returns text
 language sql stable set search_path from current as $$
-    select case when $2 is null then null when $1 is null then 'not pushed' else coalesce(
-        (select case when exists (select from live w where w.lock_key is not null and w.queue = q.queue and q.seq = any(w.seqs)) then 'running'
-                     else q.state::text end from queue q where q.id = $1),
-        (select h.state::text from history h where h.id = $1 and h.finished >= $2 - interval '1 h' limit 1), 'gone') end
+    select case when due is null then null when job is null then 'not pushed' else coalesce(
+        (select case when exists (select from live w where w.lock_key is not null and w.queue = q.queue
+                                    and q.seq = any(w.seqs)) then 'running'
+                     else q.state::text end from queue q where q.id = cron_outcome.job),
+        (select h.state::text from history h where h.id = cron_outcome.job
+           and h.finished >= cron_outcome.due - interval '1 h' limit 1), 'gone') end
 $$;
-comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, "not pushed", or "gone" where no history is kept';
+comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, "not pushed", or '
+    '"gone" where no history is kept';
 
 create or replace function cron_result(job uuid, due timestamptz, out outcome text, out took interval, out error text)
 language sql stable set search_path from current as $$
-    select case when $2 is null then null when $1 is null then 'not pushed' else coalesce(r.outcome, 'gone') end, r.took, r.error
+    select case when cron_result.due is null then null when cron_result.job is null then 'not pushed'
+                else coalesce(r.outcome, 'gone') end, r.took, r.error
     from (select) o left join lateral (
-        select coalesce(w.state, q.state::text) as outcome, coalesce(w.took, a.took) as took, case when q.state = 'failed' then q.error end as error
+        select coalesce(w.state, q.state::text) as outcome, coalesce(w.took, a.took) as took,
+               case when q.state = 'failed' then q.error end as error
         from queue q
         left join lateral (select 'running' as state, clock_timestamp() - l.started as took from live l
                            where l.lock_key is not null and l.queue = q.queue and q.seq = any(l.seqs) limit 1) w on true
         left join lateral (select t.ended - t.started as took from attempt t where q.state = 'failed' and t.job = q.id
                            order by t.number desc limit 1) a on true
-        where q.id = $1
+        where q.id = cron_result.job
         union all
         select h.state::text, h.finished - h.started, case when h.state <> 'completed' then h.error end
-        from history h where h.id = $1 and h.finished >= $2 - interval '1 h'
+        from history h where h.id = cron_result.job and h.finished >= cron_result.due - interval '1 h'
         limit 1) r on true
 $$;
-comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome as cron_outcome has it, how long its job ran, and why it failed';
+comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome as cron_outcome has it, how long '
+    'its job ran, and why it failed';
