@@ -1,35 +1,44 @@
--- The audit is kept until its owner purges it: an operator could otherwise erase what he did. The purge is in the audit, too.
+-- The audit is kept until its owner purges it: an operator could otherwise erase what he did. The purge is in the
+-- audit, too.
 
-create or replace function purge_audit_preview(before timestamptz) returns table (actions bigint, batches bigint, oldest timestamptz)
+create or replace function purge_audit_preview(before timestamptz) returns table (actions bigint, batches bigint,
+    oldest timestamptz)
 language sql stable security definer set search_path from current as $$
-    select count(*), coalesce(sum(l.batches), 0)::bigint, min(l.at) from audit_log l where l.at < $1
+    select count(*), coalesce(sum(l.batches), 0)::bigint, min(l.at) from audit_log l
+    where l.at < purge_audit_preview.before
 $$;
 comment on function purge_audit_preview(timestamptz) is 'How many actions purge_audit would forget now';
 
-create or replace function purge_audit(action uuid, batch int, before timestamptz, "limit" int default 1000, reason text default null)
+create or replace function purge_audit(action uuid, batch int, before timestamptz, "limit" int default 1000,
+    reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
-    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_hashjoin = off
+    set enable_mergejoin = off
     set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     gone bigint;
 begin
-    if $3 is null or $3 > now() - interval '1 day' then
-        raise 'the audit of the last day cannot be purged: what is asked a second time is answered from it' using errcode = 'QT007';
+    if before is null or before > now() - interval '1 day' then
+        raise 'the audit of the last day cannot be purged: what is asked a second time is answered from it'
+            using errcode = 'QT007';
     end if;
-    if act_begin($1, $2, 'purge audit', null, null, jsonb_build_object('before', $3), $5, null) then
-        with v as materialized (
-            select a.action from audit a where a.at < $3 order by a.at limit coalesce($4, 1000) for update skip locked
-        ), b as (
-            delete from audit_batch b using v where b.action = v.action
-        ), d as (
-            delete from audit a using v where a.action = v.action returning a.action)
-        select count(*) into gone from d;
-        perform act_end($1, $2, case when gone > 0 then jsonb_build_array(jsonb_build_object('id', 'audit', 'state', 'purged', 'n', gone)) end, null,
-                        case when gone >= coalesce($4, 1000) then 'more' end);
+    if act_begin(action, batch, 'purge audit', null, null, jsonb_build_object('before', before), reason, null) then
+        with outdated as materialized (
+            select a.action from audit a where a.at < purge_audit.before order by a.at
+            limit coalesce(purge_audit."limit", 1000) for update skip locked
+        ), batches as (
+            delete from audit_batch b using outdated v where b.action = v.action
+        ), deleted as (
+            delete from audit a using outdated v where a.action = v.action returning a.action)
+        select count(*) into gone from deleted;
+        perform act_end(action, batch,
+                        case when gone > 0 then jsonb_build_array(jsonb_build_object('id', 'audit', 'state', 'purged',
+                                'n', gone)) end, null,
+                        case when gone >= coalesce("limit", 1000) then 'more' end);
     end if;
-    return query select * from act_answer($1, $2);
+    return query select * from act_answer(action, batch);
 end $$;
-comment on function purge_audit(uuid, int, timestamptz, int, text) is 'Forgets actions older than a time, a day at least, limit of them a call, '
-    'as long as the answer has a cursor; the purge itself is an action';
+comment on function purge_audit(uuid, int, timestamptz, int, text) is 'Forgets actions older than a time, a day at '
+    'least, limit of them a call, as long as the answer has a cursor; the purge itself is an action';
