@@ -18,7 +18,8 @@ begin
                        select from queue j
                        where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
                          and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq limit 1) j
-                   where w.queue || '' = has_waiting.queue and w.lease + 0 >= coalesce(place.low, 0) and w.lock_key is null)
+                   where w.queue || '' = has_waiting.queue and w.lease + 0 >= coalesce(place.low, 0)
+                     and w.lock_key is null)
         or exists (select from generate_series(0, 9) p -- not cut yet
                    cross join lateral (
                        select from queue j
@@ -32,19 +33,22 @@ begin
                      and d.xid < pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
                      and (d.ready > 0 or d.min_seq is not null));
 end $$;
-comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running: looks for one, whatever the counters say';
+comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running: looks for one, '
+    'whatever the counters say';
 
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     with counted as materialized (
         select o.queue, o.ready from overview() o left join queue_config q on q.queue = o.queue
-        where (queues is null or o.queue = any(queues)) and q.paused_at is null and q.max_running is distinct from 0 and o.ready > 0
+        where (queues is null or o.queue = any(queues)) and q.paused_at is null and q.max_running is distinct from 0
+          and o.ready > 0
     )
-    select case when exists (select from counted c where has_waiting(c.queue)) then (select sum(c.ready) from counted c) else 0 end::bigint
+    select case when exists (select from counted c where has_waiting(c.queue)) then (select sum(c.ready) from counted c)
+                else 0 end::bigint
 $$;
-comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, by the counters; 0 where none can be found. '
-    'Queues that hand out nothing (paused, limit 0) aside';
+comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, by the '
+    'counters; 0 where none can be found. Queues that hand out nothing (paused, limit 0) aside';
 
 create or replace function keep_only(node text, session uuid, leases bigint[]) returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -56,8 +60,9 @@ declare
 begin
     select array_agg(lease) into mine from (
         select w.lease from work_queue w
-        where w.lease = any(array(select l.lease from live l where l.lock_key = $1)) and w.lock_key = $1 and w.lease <> all($3)
-          and exists (select from node x where x.lock_key = $1 and x.session = $2)
+        where w.lease = any(array(select l.lease from live l where l.lock_key = keep_only.node))
+          and w.lock_key = keep_only.node and w.lease <> all(keep_only.leases)
+          and exists (select from node x where x.lock_key = keep_only.node and x.session = keep_only.session)
         order by w.lease for update of w) z;
     if mine is null then
         return 0;
@@ -66,8 +71,8 @@ begin
     select count(*) into n from take_back(mine, false, false, null);
     return n;
 end $$;
-comment on function keep_only(text, uuid, bigint[]) is 'A worker knows these leases only (a claim''s answer was lost): the others of its '
-    'node go back in line, without counting as a try. Says how many jobs';
+comment on function keep_only(text, uuid, bigint[]) is 'A worker knows these leases only (a claim''s answer was lost): '
+    'the others of its node go back in line, without counting as a try. Says how many jobs';
 
 create or replace function scheduler_stop(holder text) returns boolean
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -78,10 +83,10 @@ declare
 begin
     perform scheduler_lock(true);
     select * into last from scheduler order by term desc limit 1;
-    if last.holder <> $1 or last.until <= clock_timestamp() then
+    if last.holder <> holder or last.until <= clock_timestamp() then
         return false;
     end if;
-    insert into scheduler (holder, until) values ($1, clock_timestamp());
+    insert into scheduler (holder, until) values (holder, clock_timestamp());
     delete from scheduler where term = last.term and term > 0;
     return true;
 end $$;
