@@ -17,6 +17,7 @@ BEGIN
     EXECUTE format('ALTER TABLE %I.queue RENAME TO queue_before_queuetop', src);
     EXECUTE format('ALTER TABLE %I.work_queue RENAME TO work_queue_before_queuetop', src);
     EXECUTE format('COMMENT ON TABLE %I.queue_before_queuetop IS %L', src,
-                   format('Adopted by queuetop at %s into schema %s: its jobs stand there. Nothing reads this table any more', now(),
+                   format('Adopted by queuetop at %s into schema %s: its jobs stand there. Nothing reads this table '
+                          'any more', now(),
                           current_setting('queuetop.adopt_into')));
 END $$

@@ -1,4 +1,5 @@
--- Takes both plain tables for itself: from here on the old programs wait. install_begin says how long it waits for them.
+-- Takes both plain tables for itself: from here on the old programs wait. install_begin says how long it waits for
+-- them.
 DO $$
 DECLARE
     src text := current_setting('queuetop.adopt_from');

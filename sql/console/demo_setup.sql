@@ -24,7 +24,8 @@ BEGIN
         ('heartbeat', '{"cron": "@every 10s", "queue": "audit.ship", "kind": "heartbeat", "unique": true,'
                       ' "comment": "each ten seconds, unless one waits"}', '{"from": "cron"}'),
         ('nightly', '{"cron": "30 2 * * *", "tz": "Europe/Berlin", "queue": "report.daily", "kind": "sales",'
-                    ' "catch_up": "all", "comment": "by the clock of Berlin"}', '{"report": "sales"}')) v (name, settings, payload)
+                    ' "catch_up": "all", "comment": "by the clock of Berlin"}',
+                    '{"report": "sales"}')) v (name, settings, payload)
     LOOP
         PERFORM schedule_set(gen_random_uuid(), s.name, s.settings::jsonb, s.payload, 'demo');
     END LOOP;

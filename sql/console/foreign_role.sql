@@ -7,19 +7,23 @@ select case when has_schema_privilege(n.oid, 'usage') and t.unread is null
             else '' end as role,
        has_schema_privilege(n.oid, 'usage') and t.unread is null and t.writes and not pg_is_in_recovery() as can_act,
        case when not has_schema_privilege(n.oid, 'usage')
-            then format('user %s may not look into schema %s: grant usage on schema %I', session_user, n.nspname, n.nspname)
+            then format('user %s may not look into schema %s: grant usage on schema %I', session_user, n.nspname,
+                        n.nspname)
             when t.unread is not null
             then format('user %s may not read table %s: grant select on it', session_user, t.unread)
             when pg_is_in_recovery() then 'this server is a standby: it takes no changes'
-            when not t.writes then format('user %s may only look: changing needs the right to update %s', session_user, t.some)
+            when not t.writes then format('user %s may only look: changing needs the right to update %s', session_user,
+                                          t.some)
        end as why,
        case when t.hidden is not null
-            then format('row security of table %s applies to user %s: jobs may be there that are not shown', t.hidden, session_user)
+            then format('row security of table %s applies to user %s: jobs may be there that are not shown', t.hidden,
+                        session_user)
        end as warning,
        pg_has_role('pg_signal_backend', 'member') as signals
 from pg_namespace n
 cross join lateral (
-    select coalesce(bool_or(has_table_privilege(c.oid, 'update') or has_table_privilege(c.oid, 'delete')), true) as writes,
+    select coalesce(bool_or(has_table_privilege(c.oid, 'update') or has_table_privilege(c.oid, 'delete')), true)
+    as writes,
            min(c.relname::text) filter (where not has_table_privilege(c.oid, 'select')
                                         and not has_any_column_privilege(c.oid, 'select')) as unread,
            min(c.relname::text) filter (where c.relrowsecurity and row_security_active(c.oid)) as hidden,
@@ -27,5 +31,6 @@ cross join lateral (
     from pg_class c
     where c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
       and exists (select from unnest($1::text[]) name
-                  where c.relname like replace(replace(replace({prefix_lit} || name, E'\\', E'\\\\'), '_', E'\\_'), '*', '%'))) t
+                  where c.relname like replace(replace(replace({prefix_lit} || name, E'\\', E'\\\\'), '_', E'\\_'), '*',
+                                               '%'))) t
 where n.nspname = {schema_lit}

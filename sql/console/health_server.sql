@@ -2,20 +2,25 @@
 -- (rates are differences of two answers), replication, transaction ids, and what this login can see. Times in ms
 -- since 1970, NULL where it is not told.
 with a as materialized (
-    select pid, backend_type, state, wait_event_type, query_start, usesysid, datname = current_database() as here from pg_stat_activity
+    select pid, backend_type, state, wait_event_type, query_start, usesysid, datname = current_database() as here
+    from pg_stat_activity
 ), act as (
-    select (count(*) filter (where usesysid is not null and coalesce(backend_type, 'client backend') = 'client backend'))::int as connections,
-           (count(*) filter (where here and backend_type = 'client backend' and state = 'active' and pid <> pg_backend_pid()))::int as active,
+    select (count(*) filter (where usesysid is not null
+                             and coalesce(backend_type, 'client backend') = 'client backend'))::int as connections,
+           (count(*) filter (where here and backend_type = 'client backend' and state = 'active'
+                             and pid <> pg_backend_pid()))::int as active,
            (count(*) filter (where here and state like 'idle in transaction%'))::int as idle_in_txn,
            (count(*) filter (where here and wait_event_type = 'Lock'))::int as blocked,
            (count(*) filter (where backend_type = 'autovacuum worker'))::int as workers,
            (count(*) filter (where backend_type is null and usesysid is not null))::int as hidden,
-           min(query_start) filter (where here and backend_type = 'client backend' and state = 'active' and pid <> pg_backend_pid()) as longest
+           min(query_start) filter (where here and backend_type = 'client backend' and state = 'active'
+                                    and pid <> pg_backend_pid()) as longest
     from a
 ), lsn as (
     select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end as at
 ), rep as (
-    select count(*) filter (where r.state is distinct from 'backup')::int as standbys, bool_or(r.state is null) as veiled, (extract(epoch from max(replay_lag)) * 1000)::bigint as lag_ms,
+    select count(*) filter (where r.state is distinct from 'backup')::int as standbys,
+           bool_or(r.state is null) as veiled, (extract(epoch from max(replay_lag)) * 1000)::bigint as lag_ms,
            max(l.at - r.replay_lsn)::bigint as lag_bytes
     from lsn l, pg_stat_replication r
 ), xids as (

@@ -7,18 +7,22 @@ with w as (
 ), t as materialized (
     select w.act, (w.s ->> 'pid')::int as pid,
            case when a.pid is null then format('pid %s has ended already', w.s ->> 'pid')
-                when a.pid in (pg_backend_pid(), (w.s ->> 'own')::int) then format('pid %s is a connection of this program', a.pid)
+                when a.pid in (pg_backend_pid(),
+                               (w.s ->> 'own')::int) then format('pid %s is a connection of this program', a.pid)
                 when a.backend_start is distinct from (w.s ->> 'start')::timestamptz
                     then format('pid %s is another session by now', a.pid)
-                when w.act = 'cancel' and (a.state is distinct from 'active' or a.query_start is distinct from (w.s ->> 'query')::timestamptz)
+                when w.act = 'cancel' and (a.state is distinct from 'active'
+                                           or a.query_start is distinct from (w.s ->> 'query')::timestamptz)
                     then format('the statement of pid %s is over', a.pid)
-                when a.xact_start is distinct from (w.s ->> 'xact')::timestamptz then format('the transaction of pid %s is over', a.pid)
+                when a.xact_start is distinct from (w.s ->> 'xact')::timestamptz then
+                format('the transaction of pid %s is over', a.pid)
                 when w.act = 'terminate' and a.state = 'active' and w.s ->> 'state' <> 'active'
                     then format('pid %s goes on: it runs a statement by now', a.pid) end as why
     from w left join pg_stat_activity a on a.pid = (w.s ->> 'pid')::int
 ), d as materialized (
     select t.*, case when t.why is null and $2::int is not null
-                     then case t.act when 'cancel' then pg_cancel_backend(t.pid) when 'terminate' then pg_terminate_backend(t.pid) end
+                     then case t.act when 'cancel' then pg_cancel_backend(t.pid)
+                               when 'terminate' then pg_terminate_backend(t.pid) end
                      else t.why is null end as done
     from t
 )

@@ -1,7 +1,8 @@
--- Who is likely to hold what a batch waited for: of the other sessions that have changed or locked rows of this schema's
--- tables, the one whose transaction has been open the longest.
+-- Who is likely to hold what a batch waited for: of the other sessions that have changed or locked rows of this
+-- schema's tables, the one whose transaction has been open the longest.
 select 'waits' as state, 1::bigint as n,
-       format('pid %s (%s) has had a transaction open for %s s%s', a.pid, concat_ws(', ', a.usename, nullif(a.application_name, '')),
+       format('pid %s (%s) has had a transaction open for %s s%s', a.pid,
+              concat_ws(', ', a.usename, nullif(a.application_name, '')),
               extract(epoch from clock_timestamp() - a.xact_start)::int,
               case when a.state like 'idle%' then ' and does nothing' else '' end) as why
 from pg_stat_activity a

@@ -1,5 +1,5 @@
--- Who holds locks on the relations of the schemas $1 and $2 (and who installs): the oldest transaction first. is_long: for
--- longer than a second, so that it makes no sense to wait for the lock: others would queue behind us.
+-- Who holds locks on the relations of the schemas $1 and $2 (and who installs): the oldest transaction first. is_long:
+-- for longer than a second, so that it makes no sense to wait for the lock: others would queue behind us.
 with held as (
     select l.pid, l.virtualtransaction, pg_catalog.min(c.relname) as relation
     from pg_catalog.pg_locks l
@@ -12,17 +12,20 @@ with held as (
     group by l.pid, l.virtualtransaction
 ), holder as (
     select a.xact_start as since,
-           pg_catalog.format('pid %s (%s, %s for %s s): %s', h.pid, pg_catalog.concat_ws(', ', a.usename, nullif(a.application_name, '')),
+           pg_catalog.format('pid %s (%s, %s for %s s): %s', h.pid,
+                             pg_catalog.concat_ws(', ', a.usename, nullif(a.application_name, '')),
                   coalesce(a.state, a.backend_type, 'unknown'),
                   coalesce(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start)::int::text, '?'),
                   pg_catalog.regexp_replace(pg_catalog.left(a.query, 120), '\s+', ' ', 'g')) as line
     from held h left join pg_catalog.pg_stat_activity a on a.pid = h.pid
     where h.pid is not null
     union all
-    select p.prepared, pg_catalog.format('prepared transaction %s (%s), for %s s: commit prepared or rollback prepared ends it', pg_catalog.quote_literal(p.gid),
+    select p.prepared, pg_catalog.format('prepared transaction %s (%s), for %s s: commit prepared or rollback prepared '
+                                         'ends it', pg_catalog.quote_literal(p.gid),
                   p.owner, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - p.prepared)::int)
     from held h
-    join pg_catalog.pg_locks t on t.virtualtransaction = h.virtualtransaction and t.locktype = 'transactionid' and t.pid is null
+    join pg_catalog.pg_locks t on t.virtualtransaction = h.virtualtransaction and t.locktype = 'transactionid'
+        and t.pid is null
     join pg_catalog.pg_prepared_xacts p on p.transaction = t.transactionid
     where h.pid is null
 )

@@ -11,6 +11,7 @@ select current_setting('server_version') as server_version,
        pg_is_in_recovery() as in_recovery,
        current_setting('default_transaction_read_only')::boolean as read_only,
        (select rolsuper from pg_roles where rolname = session_user) as is_superuser,
-       case when $1::boolean and has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid, 'execute')
+       case when $1::boolean and has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid,
+                                                        'execute')
             then query_to_xml('select system_identifier from pg_catalog.pg_control_system()', false, true, '')::text end
            || '/' || (select oid from pg_database where datname = current_database()) as identity

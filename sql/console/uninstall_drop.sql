@@ -1,4 +1,5 @@
--- Drops the queue's schema (setting queuetop.schema), and where queuetop.drop_roles says so the roles that nothing else needs.
+-- Drops the queue's schema (setting queuetop.schema), and where queuetop.drop_roles says so the roles that nothing else
+-- needs.
 DO $$
 DECLARE
     s    text := current_setting('queuetop.schema');
@@ -7,7 +8,8 @@ BEGIN
     PERFORM set_config('client_min_messages', 'warning', true); -- not each table
     EXECUTE format('DROP SCHEMA %I CASCADE', s);
     PERFORM set_config('client_min_messages', 'notice', true);
-    FOREACH role IN ARRAY ARRAY[current_setting('queuetop.viewer'), current_setting('queuetop.worker'), current_setting('queuetop.operator')] LOOP
+    FOREACH role IN ARRAY ARRAY[current_setting('queuetop.viewer'), current_setting('queuetop.worker'),
+                                current_setting('queuetop.operator')] LOOP
         IF to_regrole(quote_ident(role)) IS NULL THEN
             CONTINUE;
         ELSIF current_setting('queuetop.drop_roles') <> 'true' THEN

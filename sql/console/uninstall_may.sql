@@ -7,7 +7,8 @@ BEGIN
     IF owner IS NULL THEN
         RAISE 'there is no schema %', quote_ident(s) USING errcode = '3F000';
     ELSIF NOT pg_has_role(owner, 'USAGE') THEN
-        RAISE 'schema % belongs to %, and % is not a member of that role', quote_ident(s), owner::regrole, quote_ident(current_user)
+        RAISE 'schema % belongs to %, and % is not a member of that role', quote_ident(s), owner::regrole,
+            quote_ident(current_user)
             USING errcode = '42501';
     END IF;
 END $$
