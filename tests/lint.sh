@@ -16,6 +16,8 @@ mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/ru
 mapfile -t text < <({ git ls-files -co --exclude-standard 2>/dev/null || find Makefile README.md ui model sql tests -type f; } |
     sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
 all=("${code[@]}" "${tests[@]}")
+mapfile -t sql < <(find sql tests -name '*.sql' | sort)
+mapfile -t engine < <(find sql/core sql/console sql/client -name '*.sql' | sort)
 
 # both read lines of the form file:line:text
 say() { # what to do, exceptions as a regex of files
@@ -99,6 +101,34 @@ grep -nE 'printf[a-z_]* *\(.*"[^"]*\<(SELECT|INSERT|UPDATE|DELETE|CALL|SET|WHERE
 grep -nE '"(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|LISTEN) ' "${code[@]}" |
     say 'SQL lives in sql/, one statement a file'
 grep -InF -e "$PWD/" -e "/ro""ot/" "${text[@]}" | say 'a path of the build machine'
+
+# --- comments and tables -----------------------------------------------------------------------------------
+grep -nE '/\* --- ' "${all[@]}" | grep -vE '/\* --- .*-- \*/$|/\* --- .* --- \*/$' | say 'a banner stands on one line'
+awk 'FNR == 1 { depth = 0 }
+    /^#if/ { depth++ }
+    depth == 0 && ended == FILENAME && NF { print FILENAME ":" FNR ":"; ended = "" }
+    /^#endif/ && --depth == 0 { ended = FILENAME }' "${all[@]}" | grep '\.h:' |
+    say 'behind the include guard: move it before the last #endif'
+# a table of COUNT rows, one for each word of an enum: the rows name their places
+awk '/\[[A-Z][A-Z_]*(_COUNT|_TOTAL|_N|_NONE)\] = \{$/ { table = FILENAME ":" FNR; next }
+    table != "" && !/^ *(\/\*|\*)/ { if ($0 !~ /^ *\[/) print table ":"; table = "" }' "${code[@]}" |
+    say 'name the place of each row: [ENUM_WORD] = {...}'
+# a page that is named is in the tree: below the root, beside the file, or under tests/bench
+grep -noE '[A-Za-z0-9_./-]+\.md\>' "${all[@]}" "${sql[@]}" |
+    while IFS=: read -r f n page; do
+        [ -e "$page" ] || [ -e "${f%/*}/$page" ] || [ -e "tests/bench/$page" ] || [ "$page" = s/README.md ] || echo "$f:$n:"
+    done | say 'this page is not in the tree: say it here'
+word='DECISIO''NS|PERFORMA''NCE|seeds/0''0[0-9]'
+grep -nwE "$word" "${all[@]}" "${sql[@]}" | say 'this page is not in the tree: say it here'
+
+# --- sql -------------------------------------------------------------------------------------------------
+# Not yet: files and functions that are older than these rules. Both lists only get shorter.
+later='^sql/(core/(00_|10_|20_|40_|41_|42_|43_|44_|48_|71_|74_|78_change|79_|80_|82_)[a-z_]*|client/schedule)[.]sql:'
+long='push_many cut_front cut cut_hard fold_now take_back schedule cut_limited expire take_new
+claim_or_wait roll_minutes complete_rest complete_one complete_leases fail requeue_preview remove_jobs'
+long=${long//$'\n'/ }
+awk -v long="$long" -f "${0%/*}/lint_sql.awk" "${engine[@]}" |
+    grep -vE "$later" >>"$tmp/found"
 
 # --- sizes -----------------------------------------------------------------------------------------------
 for f in "${code[@]}"; do
@@ -192,3 +222,4 @@ if [ "$n" -gt 0 ]; then
     exit 1
 fi
 echo "lint: clean"
+[ -n "${L:-}${PLANTED:-}" ] || PLANTED=1 "${0%/*}/lint_test.sh"
