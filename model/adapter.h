@@ -124,8 +124,8 @@ const char *adapter_complaint(const struct adapter *a, int i);
 bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 
-/* --- which one a database has -------------------------------------------------------------------
- * Every candidate's DETECT is asked in one round trip; the answers make the choice. */
+/* --- which one a database has ----------------------------------------------------------------- */
+/* Every candidate's DETECT is asked in one round trip; the answers make the choice. */
 /* The statements, in out[ADAPTERS_MAX]; gives how many. again: also those that failed before. */
 #define ADAPTERS_MAX 64
 int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
