@@ -34,8 +34,8 @@ TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 # --- what there is -----------------------------------------------------------------------------
 SQL     = $(sort $(wildcard sql/*/*.sql sql/core/migrate/*.sql))
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
-MODEL   = $(call obj,$(wildcard model/*.c)) $(BUILD)/obj/gen/sql.o
-UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c)))
+MODEL   = $(call obj,$(wildcard model/*/*.c)) $(BUILD)/obj/gen/sql.o
+UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c ui/*/*.c)))
 LEVELS  = unit sql e2e fault
 MAINS   = $(foreach l,$(LEVELS),$(wildcard tests/$l/test_*.c)) $(wildcard tests/bench/bench_*.c)
 HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/example.c,$(wildcard tests/*.c \
@@ -118,8 +118,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h
 $(BUILD)/obj/gen/sql.o: $(BUILD)/gen/sql.c $(BUILD)/flags $(BUILD)/gen/sql.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALLC) -c -o $@ $<
-$(BUILD)/libqueuetop.a: $(MODEL) model
-$(BUILD)/libui.a: $(UI) ui
+$(BUILD)/libqueuetop.a: $(MODEL) $(wildcard model/*)
+$(BUILD)/libui.a: $(UI) ui $(wildcard ui/*)
 $(BUILD)/libtest.a: $(HELPERS) tests
 $(BUILD)/%.a:
 	$(Q)rm -f $@; ar rcs $@ $(filter %.o,$^)
@@ -154,15 +154,15 @@ soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random ki
 lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
-	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
-	printf '%s\n' model/*.c ui/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
+	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
+	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
 bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console (tests/bench/run.sh)
 	QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
 	tests/engines.sh
 
 FUZZC   = clang $(CSTD) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c)) \
+FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c ui/*/*.c)) \
           $(BUILD)/gen/sql.c)
 $(BUILD)/fuzz/%.o: %.c | $(BUILD)/gen/sql.h
 	@mkdir -p $(@D)
@@ -192,7 +192,7 @@ deps deps-check deps-dev deps-engines:
 	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
-	install -D -m 644 model/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h
+	install -D -m 644 model/worker/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	ld -r -o $(BUILD)/library.o --whole-archive $(BUILD)/libqueuetop.a
 	objcopy --wildcard --keep-global-symbol='queuetop_*' $(BUILD)/library.o

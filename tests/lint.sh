@@ -61,17 +61,34 @@ FNR == 1 { in_comment = 0 }
 
 # --- layers ------------------------------------------------------------------------------------------
 grep -nE '#include *[<"](n?curses[a-z]*|panel|term)\.h' "${code[@]}" |
-    grep -v '"ui/term\.h"' | say 'curses is known to ui/term.c only' '^ui/term[.]c$'
+    grep -v '"ui/term/term\.h"' | say 'curses is known to ui/term/term.c only' '^ui/term/term[.]c$'
 grep -nE '#include *[<"]libpq' "${code[@]}" |
-    say 'libpq is known to model/db_private.h and model/rows.c only: go through db.h' '^model/(db_private[.]h|db[.]c|rows[.]c)$'
-grep -nE '#include *"model/[a-z_]*_(private|parts)\.h"' "${code[@]}" | awk -F: '{
+    say 'libpq is known to db_private.h and rows.c of model/db only: go through db.h' '^model/db/(db_private[.]h|db[.]c|rows[.]c)$'
+grep -nE '#include *"(model|ui)/[a-z_/]*_(private|parts)\.h"' "${code[@]}" | awk -F: '{
         family = $3; sub(/_(private|parts)\.h"$/, "", family); sub(/^.*"/, "", family)
-        if (index($1, family) != 1) print
+        room = family; sub(/[^\/]*$/, "", room)
+        if (index($1, family) != 1 && !(room ~ /^ui/ && index($1, room) == 1)) print
     }' | say 'a header of another file family: use its public one'
-grep -nE '#include *"(ui/|\.\./)' "${code[@]}" | grep '^model/' | say 'model never includes ui'
+# A room includes itself and the rooms that its README names ("May use: model/base, model/db."); only
+# ui/main.c stands in none.
+for f in model/*.[ch] ui/*.[ch]; do
+    [ -f "$f" ] && [ "$f" != ui/main.c ] && echo "$f:1: stands in no room: put it into one of $(dirname "$f")/*/" >>"$tmp/found"
+done
+for d in model/*/ ui/*/; do
+    d=${d%/}
+    [ "$d" = ui/dist ] && continue
+    if ! may=$(tr '\n' ' ' <"$d/README.md" 2>/dev/null | grep -oE 'May use: [^.]*[.]'); then
+        echo "$d/README.md:1: a room's README.md says \"May use: ROOM, ROOM.\", or nothing" >>"$tmp/found"
+        continue
+    fi
+    [ "$(wc -l <"$d/README.md")" -le 25 ] || echo "$d/README.md:25: at most 25 lines" >>"$tmp/found"
+    may=$(tr -d ' .' <<<"${may#May use: }" | tr ',' '|')
+    grep -HnoE '#include *"[^"]*"' "$d"/*.[ch] | grep -vE "\"(gen/|($d|$may)/[^/]*\"\$)" |
+        say "$d may not use this room: see $d/README.md"
+done
 grep -nE '#include *"tests/' "${code[@]}" | say 'the product never includes tests'
-grep -nE '#include *"[^/"]*"' "${all[@]}" | say 'name the folder: "model/x.h", "ui/x.h", "tests/x.h"'
-grep -nE '^ *#(if|ifdef|ifndef|elif) ' "${code[@]}" | grep '\.c:' | say 'no #if in .c files' '^ui/term[.]c$'
+grep -nE '#include *"[^/"]*"' "${all[@]}" | say 'name the folder: "model/base/x.h", "tests/x.h"'
+grep -nE '^ *#(if|ifdef|ifndef|elif) ' "${code[@]}" | grep '\.c:' | say 'no #if in .c files' '^ui/term/term[.]c$'
 for f in "${code[@]}"; do
     h=${f%.c}.h
     [[ $f == *.c && -f $h ]] && grep -n '^#include' "$f" | head -1 | grep -v "\"$h\"" |
@@ -84,14 +101,14 @@ calls 'banned: use snprintf, memcpy, strtoll with an end check, posix_spawn' \
 calls 'nothing sleeps: wait for an event with a deadline' 'u?sleep|nanosleep|clock_nanosleep|thrd_sleep' '' "${all[@]}"
 calls 'blocks: use the PQsend family through db.h' \
     'PQ(exec|execParams|execPrepared|prepare|connectdb|connectdbParams|setdb|setdbLogin|reset|fn)' \
-    '^model/db_lend[.]c:' "${code[@]}"
+    '^model/db/db_lend[.]c:' "${code[@]}"
 calls 'values are parameters; only an adapter {schema} is quoted' 'PQescape[A-Za-z]*' \
-    '^model/(sections|db)[.]c:' "${code[@]}"
+    '^model/(adapter/sections|db/db)[.]c:' "${code[@]}"
 calls 'blocks: only in a job for the helper thread, named *_work' 'PQcancel|getaddrinfo|gethostbyname' \
-    '^model/db[a-z_]*[.]c:([a-z_]*_work|is_numeric)$' "${code[@]}"
-calls 'the only threads are those of model/offload.c and of the callbacks' 'pthread_create|thrd_create' \
-    '^model/(offload|worker_call)[.]c:' "${code[@]}"
-calls 'one poll(), in model/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/loop[.]c:' "${code[@]}"
+    '^model/db/db[a-z_]*[.]c:([a-z_]*_work|is_numeric)$' "${code[@]}"
+calls 'the only threads are those of model/base/offload.c and of the callbacks' 'pthread_create|thrd_create' \
+    '^model/(base/offload|worker/worker_call)[.]c:' "${code[@]}"
+calls 'one poll(), in model/base/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/base/loop[.]c:' "${code[@]}"
 word='TO''DO|FIX''ME|XX''X|HA''CK'
 grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'
 grep -InE '^ *# *if 0' "${all[@]}" | say 'delete rather than disable'
@@ -180,18 +197,22 @@ links 'model must link without curses and ui' model -Wl,--whole-archive "$BUILD/
     -Wl,--no-whole-archive -lpq -luuid -lzstd -lpthread
 pure=()
 for n in grid rect fmt chart style key column kind list list_columns list_draw list_marks prompt ask progress; do
-    pure+=("$BUILD/obj/ui/$n.o")
+    pure+=("$BUILD"/obj/ui/*/"$n.o")
 done
 links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lzstd -lpthread -lm
 
 # a function that no other file names; the library's own are called by programs
 nm -A --defined-only "$BUILD"/libqueuetop.a "$BUILD"/libui.a |
-    awk -v bare="$tmp/bare" '
+    awk -v bare="$tmp/bare" -v code="${code[*]}" '
     BEGIN {
+        for (n = split(code, word, " "); n > 0; n--) {
+            file = word[n]; sub(/.*[/]/, "", file)
+            path[file] = word[n]
+        }
         while ((getline line < bare) > 0) {
             n = split(line, part, ":"); file = part[1]
             s = line; sub(/^[^:]*:[^:]*:[^:]*:/, "", s)
-            if (file ~ /[.]h$/ && file != "model/queuetop.h") continue
+            if (file ~ /[.]h$/ && file != "model/worker/queuetop.h") continue
             for (n = split(s, word, /[^A-Za-z0-9_]+/); n > 0; n--) {
                 if (!((word[n], file) in seen)) files[word[n]]++
                 seen[word[n], file] = 1
@@ -199,8 +220,8 @@ nm -A --defined-only "$BUILD"/libqueuetop.a "$BUILD"/libui.a |
         }
     }
     NF > 2 && $(NF - 1) == "T" && $NF !~ /^_/ && files[$NF] == 1 {
-        split($1, part, ":"); file = (part[1] ~ /libui/ ? "ui/" : "model/") part[2]; sub(/o$/, "c", file)
-        print file ":1: " $NF "(): only this file calls it: make it static, take it out of the header"
+        split($1, part, ":"); file = part[2]; sub(/o$/, "c", file)
+        print path[file] ":1: " $NF "(): only this file calls it: make it static, take it out of the header"
     }' >>"$tmp/found"
 
 # --- layout --------------------------------------------------------------------------------------------------

@@ -6,21 +6,26 @@ set -u
 lint=$(cd "${0%/*}" && pwd)/lint.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{model,ui,tests,.ci,sql/core,sql/console,sql/client}
+mkdir -p "$tree"/{model/base,model/db,ui,tests,.ci,sql/core,sql/console,sql/client}
 cp .clang-format "$tree" 2>/dev/null
 BUILD=$(cd "$BUILD" && pwd)
 cd "$tree" || exit 1
 touch Makefile README.md
+printf 'May use: %s.\n' nothing >model/base/README.md
+printf '%030d\n' {1..30} >model/db/README.md # no list of rooms
+echo 'int homeless;' >model/homeless.c
 
-cat >model/planted.h <<'EOF'
-#ifndef MODEL_PLANTED_H
-#define MODEL_PLANTED_H
+cat >model/base/planted.h <<'EOF'
+#ifndef MODEL_BASE_PLANTED_H
+#define MODEL_BASE_PLANTED_H
 enum planted { PLANTED_A, PLANTED_B, PLANTED_COUNT };
 #endif
 extern const char *const planted_names[PLANTED_COUNT];
 EOF
-cat >model/planted.c <<'EOF'
-#include "model/planted.h"
+cat >model/base/planted.c <<'EOF'
+#include "model/base/planted.h"
+
+#include "model/db/db.h"
 
 /* --- broken
  * ---- */
@@ -65,10 +70,13 @@ expect() { # file, what lint says about it
     echo "tests/lint_test.sh:1: lint does not find in $1: $2"
     missed=1
 }
-expect model/planted.h 'behind the include guard'
-expect model/planted.c 'banner'
-expect model/planted.c 'not in the tree'
-expect model/planted.c 'name the place of each row'
+expect model/base/planted.h 'behind the include guard'
+expect model/base/planted.c 'may not use this room'
+expect model/db/README.md 'May use'
+expect model/homeless.c 'stands in no room'
+expect model/base/planted.c 'banner'
+expect model/base/planted.c 'not in the tree'
+expect model/base/planted.c 'name the place of each row'
 expect sql/core/planted.sql 'columns: at most 120'
 expect sql/core/planted.sql 'numbered.*write the parameter'
 expect sql/core/planted.sql 'lettered.*CTE a'

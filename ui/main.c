@@ -1,12 +1,12 @@
 /*
- * The program: the command line (ui/cli.c) does it all. The console is the verb without a name.
+ * The program: the command line (ui/cli/cli.c) does it all. The console is the verb without a name.
  */
 #include <fcntl.h>
 #include <locale.h>
 #include <unistd.h>
 
-#include "model/secure.h"
-#include "ui/cli.h"
+#include "model/base/secure.h"
+#include "ui/cli/cli.h"
 
 /*
  * A standard file that the caller closed would be the next one opened, the server's socket say, and

@@ -5,8 +5,8 @@
 -- touches: *
 -- id-type: uuid
 -- note: The format, by this example. Header lines, then sections; a section is ONE statement. `-- params:` names
--- note: its parameters in the order of $1, $2, ... from the vocabulary of model/params.h; a value that was not
--- note: given is NULL. Columns are matched by name with model/record.h; more columns may follow. Times are
+-- note: its parameters in the order of $1, $2, ... from the vocabulary of model/adapter/params.h; a value that was not
+-- note: given is NULL. Columns are matched by name with model/adapter/record.h; more columns may follow. Times are
 -- note: milliseconds since 1970 (*_ms). Watcher sections only read and are cheap at any size. {schema} is the
 -- note: quoted schema, {schema_lit} the same as a literal. A capability is a section that is there. What acts
 -- note: answers one row a job: id, state (NULL = left alone, why), cursor (NULL = nothing follows), n.

@@ -1,5 +1,5 @@
 -- Whose code could run when the statements of an adapter read or change its tables in schema $1: one row for each owner
--- of such an object, and one for each role that may create objects there. model/trust.h has the rule.
+-- of such an object, and one for each role that may create objects there. model/adapter/trust.h has the rule.
 -- The objects are found by their OIDs in the catalogs, from the names that the adapter's text uses:
 --   $2 tables and types, $3 patterns of more tables (like), $4 functions, $5 true = all functions, types and operators
 --   of the schema. That is so too when one of $4 is there: the body of a function may find any of them.

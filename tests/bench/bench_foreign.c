@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/e2e/engine.h"
 #include "tests/server.h"
 #include "tests/sql/other.h"

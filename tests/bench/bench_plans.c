@@ -24,9 +24,9 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/err.h"
-#include "model/mem.h"
-#include "model/sections.h"
+#include "model/adapter/sections.h"
+#include "model/base/err.h"
+#include "model/base/mem.h"
 #include "tests/sql/core.h"
 
 enum { DEAD = 100000, SOME = 1500, LINEAR = 30, STATES = 4, MODES = 2, CALLS = 400, ARGS = 32 };

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "gen/sql.h"
-#include "model/clock.h"
+#include "model/base/clock.h"
 #include "tests/sql/install.h"
 
 enum { EACH_US = 5000, MOST = 40000, PUSHERS = 2, BAR_US = 100000, JOBS = 20000, GIVES_UP_S = 8 };

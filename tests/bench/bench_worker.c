@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/queuetop.h"
+#include "model/worker/queuetop.h"
 
 static double
 seconds(clockid_t clock)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/clock.h"
+#include "model/base/clock.h"
 
 static struct {
     PGconn *conn;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/clock.h"
-#include "model/mem.h"
+#include "model/base/clock.h"
+#include "model/base/mem.h"
 #include "tests/harness.h"
 #include "tests/server.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/clock.h"
+#include "model/base/clock.h"
 
 enum { SECOND = 960, OPENING = 5 * SECOND, REFRESHES = 3, PACE_MS = 500 };
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "tests/term.h"
-#include "ui/demo_jobs.h"
+#include "ui/demo/demo_jobs.h"
 
 enum { WAIT_MS = 120000, LOOK_MS = 40, PIDS_MAX = 200 };
 

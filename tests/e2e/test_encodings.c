@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/text.h"
+#include "model/base/text.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 #include "tests/term.h"

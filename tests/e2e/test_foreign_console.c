@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/harness.h"
 #include "tests/proc.h"
 #include "tests/server.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/command.h"
+#include "ui/console/command.h"
 
 enum { SEEN_MAX = 200 };
 

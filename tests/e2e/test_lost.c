@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/proc.h"
 
 static int64_t

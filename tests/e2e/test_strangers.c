@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/harness.h"
 #include "tests/proc.h"
 #include "tests/server.h"

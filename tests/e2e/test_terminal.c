@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/loop.h"
+#include "model/base/loop.h"
 #include "tests/term.h"
-#include "ui/term.h"
+#include "ui/term/term.h"
 
 /* --- the program ------------------------------------------------------------------------------ */
 

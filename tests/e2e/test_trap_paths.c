@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/queuetop.h"
+#include "model/worker/queuetop.h"
 #include "tests/bouncer.h"
 #include "tests/proc.h"
 

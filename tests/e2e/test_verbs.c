@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/sql/core.h"
 #include "tests/term.h"

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/clock.h"
-#include "model/mem.h"
+#include "model/base/clock.h"
+#include "model/base/mem.h"
 #include "tests/server.h"
 
 enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 60000 };

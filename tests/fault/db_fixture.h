@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/db.h"
-#include "model/loop.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
 
 struct fixture {
     struct loop *loop;

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 
 struct relay {
     char dir[200]; /* for host=; "127.0.0.1" of a slow one */

@@ -1,6 +1,7 @@
 /*
- * Functions as jobs (model/queuetop.h): in the loop, in threads, finished later; what they say is
- * what the database keeps; what was claimed ahead goes back when the jobs turn out to be long.
+ * Functions as jobs (model/worker/queuetop.h): in the loop, in threads, finished later; what they
+ * say is what the database keeps; what was claimed ahead goes back when the jobs turn out to be
+ * long.
  */
 #include "tests/harness.h"
 
@@ -13,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "model/queuetop.h"
+#include "model/worker/queuetop.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/clock.h"
-#include "model/db.h"
-#include "model/log.h"
-#include "model/loop.h"
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 

@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/clock.h"
-#include "model/db.h"
-#include "model/log.h"
-#include "model/loop.h"
-#include "model/mem.h"
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/loop.h"
+#include "model/base/mem.h"
+#include "model/db/db.h"
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/clock.h"
-#include "model/log.h"
+#include "model/base/clock.h"
+#include "model/base/log.h"
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/clock.h"
+#include "model/base/clock.h"
 #include "tests/fault/relay.h"
 #include "tests/proc.h"
 #include "tests/server.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/filter.h"
-#include "model/mem.h"
+#include "model/adapter/filter.h"
+#include "model/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

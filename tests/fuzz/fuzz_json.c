@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "model/text.h"
+#include "model/base/text.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <locale.h>
 #include <string.h>
 
-#include "model/text.h"
-#include "ui/prompt.h"
-#include "ui/term_key.h"
+#include "model/base/text.h"
+#include "ui/term/term_key.h"
+#include "ui/widget/prompt.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

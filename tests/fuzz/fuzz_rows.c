@@ -8,8 +8,8 @@
 
 #include <libpq-fe.h>
 
-#include "model/mem.h"
-#include "model/rows.h"
+#include "model/base/mem.h"
+#include "model/db/rows.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

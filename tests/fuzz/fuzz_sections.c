@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/mem.h"
-#include "model/sections.h"
-#include "model/text.h"
+#include "model/adapter/sections.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

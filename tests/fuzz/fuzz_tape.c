@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "model/tape_parts.h"
-#include "model/tape_state.h"
+#include "model/tape/tape_parts.h"
+#include "model/tape/tape_state.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

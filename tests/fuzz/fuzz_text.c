@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "model/text.h"
-#include "ui/grid.h"
+#include "model/base/text.h"
+#include "ui/term/grid.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 
 /* The first ends what hangs: how long a statement takes follows the machine. */
 enum { HANG_MS = 60000, LOCK_MS = 500 };

@@ -1,14 +1,14 @@
 /*
- * A section asked as the console asks it: in a transaction with the settings of model/db_pipeline.c
- * and those of the adapter, its values as text without types. What is done with the answer, and how
- * the transaction ends, is the caller's.
+ * A section asked as the console asks it: in a transaction with the settings of
+ * model/db/db_pipeline.c and those of the adapter, its values as text without types. What is done
+ * with the answer, and how the transaction ends, is the caller's.
  */
 #ifndef TESTS_SQL_ASK_H
 #define TESTS_SQL_ASK_H
 
 #include <stdarg.h>
 
-#include "model/adapter.h"
+#include "model/adapter/adapter.h"
 #include "tests/harness.h"
 #include "tests/server.h"
 

@@ -8,7 +8,7 @@
 #ifndef TESTS_SQL_FOREIGN_H
 #define TESTS_SQL_FOREIGN_H
 
-#include "model/adapter.h"
+#include "model/adapter/adapter.h"
 #include "tests/harness.h"
 #include "tests/server.h"
 

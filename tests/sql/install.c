@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "model/db.h"
+#include "model/db/db.h"
 
 struct fixture *
 install_open(const char *database)

@@ -5,10 +5,10 @@
 #ifndef TESTS_SQL_INSTALL_H
 #define TESTS_SQL_INSTALL_H
 
-#include "model/err.h"
-#include "model/install.h"
-#include "model/loop.h"
-#include "model/mem.h"
+#include "model/base/err.h"
+#include "model/base/loop.h"
+#include "model/base/mem.h"
+#include "model/install/install.h"
 #include "tests/server.h"
 
 struct fixture {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/db.h"
-#include "model/mem.h"
+#include "model/base/mem.h"
+#include "model/db/db.h"
 #include "tests/sql/ask.h"
 
 enum { KEPT = 16 };

@@ -4,7 +4,7 @@
 #ifndef TESTS_SQL_OTHER_H
 #define TESTS_SQL_OTHER_H
 
-#include "model/adapter.h"
+#include "model/adapter/adapter.h"
 #include "tests/harness.h"
 #include "tests/server.h"
 

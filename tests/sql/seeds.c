@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/sql/ask.h"
 
 /* %1$s is what comes with the call: a number, a node, an id; %2$s a token. */

@@ -6,7 +6,7 @@
 #ifndef TESTS_SQL_SEEDS_H
 #define TESTS_SQL_SEEDS_H
 
-#include "model/adapter.h"
+#include "model/adapter/adapter.h"
 #include "tests/harness.h"
 #include "tests/server.h"
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/adapter.h"
-#include "model/adapter_check.h"
-#include "model/mem.h"
-#include "model/sections.h"
+#include "model/adapter/adapter.h"
+#include "model/adapter/adapter_check.h"
+#include "model/adapter/sections.h"
+#include "model/base/mem.h"
 #include "tests/sql/core.h"
 
 enum { FIXTURES_MAX = 64, PLACES = 4 };

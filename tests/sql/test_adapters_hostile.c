@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/sql/foreign.h"
 
 enum { ROUNDS = 6 };

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/action.h"
-#include "model/mem.h"
+#include "model/action/action.h"
+#include "model/base/mem.h"
 #include "tests/sql/ask.h"
 #include "tests/sql/core.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/sections.h"
+#include "model/adapter/sections.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 

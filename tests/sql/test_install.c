@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/log.h"
+#include "model/base/log.h"
 #include "tests/sql/install.h"
 
 static void

@@ -1,17 +1,17 @@
 /*
  * The adapter contract: every section of native.sql against a really installed schema, by the
- * column tables of model/record.h: each column that is not optional comes, with a type that fits.
- * On an empty schema, with data, with a name that must be quoted, and as a bare viewer. Then what
- * the jobs section finds, in which order, and that no way of asking scans the table of jobs at many
- * rows.
+ * column tables of model/adapter/record.h: each column that is not optional comes, with a type that
+ * fits. On an empty schema, with data, with a name that must be quoted, and as a bare viewer. Then
+ * what the jobs section finds, in which order, and that no way of asking scans the table of jobs at
+ * many rows.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/adapter.h"
-#include "model/filter.h"
-#include "model/mem.h"
+#include "model/adapter/adapter.h"
+#include "model/adapter/filter.h"
+#include "model/base/mem.h"
 #include "tests/sql/core.h"
 
 static struct adapter *

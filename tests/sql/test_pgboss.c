@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/mem.h"
+#include "model/base/mem.h"
 #include "tests/sql/other.h"
 
 enum { ROWS = 80000, LARGE = 16384 * 8192 };

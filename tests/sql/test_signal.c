@@ -2,13 +2,13 @@
  * signal_backend: a statement is cancelled, a session ended, if it still is what was shown; with a
  * line in the audit, once, and with the rights of the caller alone.
  */
-#include "model/console_sql.h"
+#include "model/base/console_sql.h"
 #include "tests/sql/core.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "model/adapter.h"
+#include "model/adapter/adapter.h"
 
 #define ACT(n) "'00000000-0000-0000-0000-00000000000" #n "'"
 

@@ -3,7 +3,7 @@
  * push notifies in vain or nobody can wait, and that is all: nothing hangs, nothing is refused, and
  * database health names the session.
  */
-#include "model/console_sql.h"
+#include "model/base/console_sql.h"
 #include "tests/sql/core.h"
 
 #include <stdio.h>

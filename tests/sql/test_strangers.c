@@ -1,11 +1,11 @@
 /*
- * Whose code runs in a session of ours (model/trust.h): every adapter, as a superuser, against what
- * a role without any right on the queue can put in its way. A trap is a function of mallory that
- * leaves a file behind when somebody calls it: in a view or a foreign table instead of the table,
- * in a type, a policy, a default, a trigger, a partition's place, as a function and as an operator
- * of the schema. No trap may spring, whatever is asked, until the user trusts mallory; most systems
- * are not even opened. Then what comes later: who may create objects in the schema of an opened
- * system.
+ * Whose code runs in a session of ours (model/adapter/trust.h): every adapter, as a superuser,
+ * against what a role without any right on the queue can put in its way. A trap is a function of
+ * mallory that leaves a file behind when somebody calls it: in a view or a foreign table instead of
+ * the table, in a type, a policy, a default, a trigger, a partition's place, as a function and as
+ * an operator of the schema. No trap may spring, whatever is asked, until the user trusts mallory;
+ * most systems are not even opened. Then what comes later: who may create objects in the schema of
+ * an opened system.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "gen/sql.h"
-#include "model/adapter.h"
-#include "model/adapter_check.h"
-#include "model/mem.h"
+#include "model/adapter/adapter.h"
+#include "model/adapter/adapter_check.h"
+#include "model/base/mem.h"
 #include "tests/sql/core.h"
 
 enum { PLACES = 4 };

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gen/sql.h"
-#include "model/log.h"
+#include "model/base/log.h"
 #include "tests/proc.h"
 #include "tests/sql/install.h"
 

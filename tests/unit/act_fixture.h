@@ -7,8 +7,8 @@
 
 #include "tests/harness.h"
 
-#include "model/action.h"
-#include "model/clock.h"
+#include "model/action/action.h"
+#include "model/base/clock.h"
 #include "tests/unit/fake_db.h"
 
 struct fixture {

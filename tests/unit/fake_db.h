@@ -1,7 +1,7 @@
 /*
  * A struct db that is a script: the test sees what was asked and gives the answers, in its own
- * time. This header DEFINES the functions of model/db.h that stores and actions call, so a program
- * that includes it links without the real ones.
+ * time. This header DEFINES the functions of model/db/db.h that stores and actions call, so a
+ * program that includes it links without the real ones.
  */
 #ifndef TESTS_UNIT_FAKE_DB_H
 #define TESTS_UNIT_FAKE_DB_H
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/db.h"
-#include "model/mem.h"
+#include "model/base/mem.h"
+#include "model/db/db.h"
 #include "tests/harness.h"
 
 enum { FAKE_CALLS = 200, FAKE_STMTS = 40, FAKE_PARAMS = 32 };

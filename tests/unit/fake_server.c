@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "model/clock.h"
+#include "model/base/clock.h"
 
 enum { PORT = 5432, SSL_REQUEST = 80877103, GSS_REQUEST = 80877104, CANCEL_REQUEST = 80877102 };
 

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "model/loop.h"
-#include "model/mem.h"
+#include "model/base/loop.h"
+#include "model/base/mem.h"
 
 enum { FAKE_ANSWERS = 16 };
 

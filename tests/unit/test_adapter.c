@@ -2,16 +2,16 @@
  * Adapters: the built-in ones are whole, bad files are refused with their place, parameters stand
  * in the order that the file names them.
  */
-#include "model/console_sql.h"
+#include "model/base/console_sql.h"
 #include "tests/harness.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/sql.h"
-#include "model/action.h"
-#include "model/adapter.h"
-#include "model/mem.h"
+#include "model/action/action.h"
+#include "model/adapter/adapter.h"
+#include "model/base/mem.h"
 
 #define HEAD "-- adapter: x\n-- title: X\n-- format: 2\n-- schema: public\n"
 #define NEEDED                                                                          \

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/clock.h"
-#include "model/err.h"
-#include "model/log.h"
-#include "model/mem.h"
-#include "model/secure.h"
+#include "model/base/clock.h"
+#include "model/base/err.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+#include "model/base/secure.h"
 
 static void
 errors_are_filled(void **state)

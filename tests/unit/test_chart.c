@@ -4,7 +4,7 @@
 #include <locale.h>
 #include <math.h>
 
-#include "ui/chart.h"
+#include "ui/term/chart.h"
 
 #define GAP ((double)NAN)
 

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/child.h"
-#include "model/clock.h"
-#include "model/mem.h"
-#include "model/worker_parts.h"
+#include "model/base/child.h"
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/worker/worker_parts.h"
 
 enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 60000 };
 

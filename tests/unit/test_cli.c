@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/array.h"
-#include "model/mem.h"
-#include "model/queue.h"
-#include "ui/cli.h"
+#include "model/base/array.h"
+#include "model/base/mem.h"
+#include "model/worker/queue.h"
+#include "ui/cli/cli.h"
 
 enum { WORDS = 16 };
 

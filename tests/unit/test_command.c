@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "ui/command.h"
-#include "ui/view.h"
+#include "ui/console/command.h"
+#include "ui/console/view.h"
 
 static void
 keys_are_unique(void **state)

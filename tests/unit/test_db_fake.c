@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/clock.h"
-#include "model/db.h"
-#include "model/install.h"
-#include "model/log.h"
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/db/db.h"
+#include "model/install/install.h"
 #include "tests/unit/fake_server.h"
 
 enum { DEADLINE_MS = 60000 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/filter.h"
+#include "model/adapter/filter.h"
 
 struct given {
     const char *text;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/rows.h"
-#include "model/text.h"
-#include "ui/fmt.h"
+#include "model/base/text.h"
+#include "model/db/rows.h"
+#include "ui/term/fmt.h"
 
 #define is(call, want) assert_string_equal((call).s, want)
 #define SEC 1000LL

@@ -4,7 +4,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "ui/grid.h"
+#include "ui/term/grid.h"
 
 static void
 expect(const struct grid *g, const char *want)

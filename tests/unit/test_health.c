@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/health.h"
+#include "model/store/health.h"
 
 #define MINUTE (60 * 1000LL)
 enum { NOW = 1000000000 };

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "model/history.h"
-#include "model/rows.h"
+#include "model/db/rows.h"
+#include "model/store/history.h"
 
 static void
 add(struct history *h, const char *queue, int64_t at_ms, int64_t done)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/term_key.h"
+#include "ui/term/term_key.h"
 
 static void
 test_words(void **state)

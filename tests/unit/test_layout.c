@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/chart.h"
-#include "ui/list.h"
-#include "ui/prompt.h"
+#include "ui/term/chart.h"
+#include "ui/widget/list.h"
+#include "ui/widget/prompt.h"
 
 struct row {
     const char *id, *text, *state;

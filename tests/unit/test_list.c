@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/rows.h"
-#include "ui/list.h"
+#include "model/db/rows.h"
+#include "ui/widget/list.h"
 
 struct job {
     const char *id, *queue, *state;

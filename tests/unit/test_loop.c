@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/clock.h"
-#include "model/loop.h"
-#include "model/offload.h"
+#include "model/base/clock.h"
+#include "model/base/loop.h"
+#include "model/base/offload.h"
 
 /* What happened, one letter each, and the tools that callbacks need. */
 struct story {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/rows.h"
-#include "ui/prompt.h"
+#include "model/db/rows.h"
+#include "ui/widget/prompt.h"
 
 static struct key
 key(const char *word)

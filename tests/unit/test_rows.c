@@ -12,7 +12,7 @@
 
 #include <libpq-fe.h>
 
-#include "model/rows.h"
+#include "model/db/rows.h"
 
 struct thing {
     const char *name;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/sections.h"
+#include "model/adapter/sections.h"
 
 static const char file[] =
     "-- adapter: native\n"

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/settings.h"
-#include "ui/term_key.h"
+#include "ui/config/settings.h"
+#include "ui/term/term_key.h"
 
 struct target {
     bool utc, mouse, production;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/life.h"
+#include "ui/facts/life.h"
 
 enum { NOW = 10000000 };
 

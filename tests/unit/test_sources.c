@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/clock.h"
-#include "model/sources.h"
+#include "model/base/clock.h"
+#include "model/source/sources.h"
 #include "tests/unit/fake_db.h"
 
 #define SERVER "server_version user database now_ms backend_pid in_recovery read_only is_superuser"

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/clock.h"
-#include "model/store.h"
+#include "model/base/clock.h"
+#include "model/store/store.h"
 #include "tests/unit/fake_db.h"
 
 struct fixture {

@@ -10,8 +10,8 @@
 
 #include "tests/unit/fake_db.h"
 
-#include "model/tape.h"
-#include "model/tape_state.h"
+#include "model/tape/tape.h"
+#include "model/tape/tape_state.h"
 
 static char file[200];
 

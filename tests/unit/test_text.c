@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/diff.h"
-#include "model/text.h"
+#include "model/base/diff.h"
+#include "model/base/text.h"
 
 static void
 check(enum text_mode mode, int max, const char *in, size_t len, const char *want)

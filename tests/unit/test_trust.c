@@ -2,13 +2,13 @@
  * Whom the user trusts, in words: names, answers kept from run to run, and for whom they hold. That
  * nobody else's code runs is tested on a server (tests/e2e/test_strangers.c).
  */
-#include "model/trust.h"
+#include "model/adapter/trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/rows.h"
+#include "model/db/rows.h"
 #include "tests/harness.h"
 
 static const char *const columns[] = {"role",  "name", "known",       "creates",   "object",

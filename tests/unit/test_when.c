@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ui/when.h"
+#include "ui/term/when.h"
 
 static const int64_t now = 1763712000000; /* 2025-11-21 08:00:00 UTC */
 

@@ -1,0 +1,490 @@
+/*
+ * From the wish to the batches. The uuid is made once; a batch is asked again with the same number
+ * until its answer is there, so neither a lost answer nor a lock that was in the way can make it
+ * count twice.
+ */
+#include "model/action/action.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/action/action_parts.h"
+#include "model/base/clock.h"
+#include "model/base/console_sql.h"
+
+enum {
+    TRIES_MOST = 6,      /* of a batch that met a lock or a deadlock */
+    FIRST_WAIT_MS = 200, /* doubled */
+    LOST_WAIT_MS = 500,
+    RECONNECT_MS = 5000,
+    PURGE_MOST = 5000, /* rows of a batch: more, and workers feel each commit */
+    PURGE_LEAST = 200,
+    QUICK_US = 200000,
+    SLOW_US = 1000000,
+    NOTABLE_US = 300000
+};
+
+static void ask_batch(void *ctx);
+
+void
+action_touch(struct action *a)
+{
+    a->generation++;
+}
+
+static void
+free_now(struct action *a)
+{
+    for (int i = 0; i < a->nids; i++)
+        free(a->ids[i]);
+    free(a->ids);
+    params_done(&a->params);
+    params_done(&a->search);
+    tally_clear(&a->effects);
+    tally_clear(&a->outcome);
+    rowset_free(&a->nodes);
+    free(a->about);
+    free(a->busy);
+    free(a->notes);
+    free(a->waits);
+    free(a->what);
+    free(a->where);
+    free(a->sql);
+    free(a->summary);
+    free(a->challenge);
+    free(a);
+}
+
+void
+action_free(struct action *a)
+{
+    if (!a)
+        return;
+    if (a->timer)
+        loop_cancel(a->loop, a->timer);
+    a->timer = 0;
+    if (a->calls > 0 && a->state == ACTION_PREVIEWING)
+        db_cancel(a->db); /* nobody waits for it, and the next act would */
+    if (a->calls > 0)
+        a->orphan = true;
+    else
+        free_now(a);
+}
+
+void
+action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn)
+{
+    struct db_call own = *call;
+
+    a->calls++;
+    adapter_settings(a->adapter, true, &own);
+    db_ask(a->db, &own, wait_ms, fn, a);
+}
+
+bool
+action_answered(struct action *a)
+{
+    a->calls--;
+    if (a->orphan && a->calls == 0) {
+        free_now(a);
+        return false;
+    }
+    return !a->orphan && a->state != ACTION_STOPPED;
+}
+
+void
+action_end(struct action *a, enum action_state state, const struct err *e)
+{
+    a->state = state;
+    if (e)
+        a->error = *e;
+    action_make_summary(a);
+    action_touch(a);
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static void
+again_in(struct action *a, int64_t ms)
+{
+    a->timer = loop_at(a->loop, clock_ms() + ms, ask_batch, a);
+}
+
+/* Locks, deadlocks and time limits pass; what else the server says will not change. */
+static bool
+may_pass(const struct err *e)
+{
+    return e->kind == ERR_TIMEOUT || !strcmp(e->sqlstate, "40P01") || !strcmp(e->sqlstate, "40001");
+}
+
+/* Without a record on the server nothing tells a second run from the first. */
+static bool
+may_ask_again(const struct action *a)
+{
+    return a->audited || !a->in_doubt || a->act != ACT_CRON_RUN;
+}
+
+static void
+lost(struct action *a, const struct db_reply *reply)
+{
+    int64_t now = clock_ms();
+
+    a->in_doubt |= reply->in_doubt;
+    if (!a->lost_ms)
+        a->lost_ms = now;
+    a->error = reply->err;
+    if (a->stop || !may_ask_again(a) || (a->give_up_ms && now - a->lost_ms >= a->give_up_ms)) {
+        action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, NULL);
+        return;
+    }
+    a->state = ACTION_WAITING;
+    again_in(a, LOST_WAIT_MS);
+    action_touch(a);
+}
+
+static void
+holder_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    struct rowset rows = {0};
+
+    if (!action_answered(a))
+        return;
+    bool ok = e.kind == ERR_NONE && record_decode(&record_effect, db_take(reply, 0), &rows, &e);
+    if (ok && rows.n > 0 && a->waits) {
+        free(a->waits);
+        a->waits = xasprintf("waits for a lock: %s", ((const struct effect_row *)rows.rows)->why);
+        action_touch(a);
+    }
+    rowset_free(&rows);
+}
+
+/* A lock is in the way: what the operator can do about it is to know whose. */
+static void
+ask_holder(struct action *a)
+{
+    struct db_param schema = {.value = adapter_schema(a->adapter)};
+    struct db_stmt stmt = {.sql = console_sql("holders"), .params = &schema, .nparams = 1};
+
+    if (!a->waits || a->tries == 1) {
+        free(a->waits);
+        a->waits = xstrdup("waits for a lock");
+    }
+    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, RECONNECT_MS,
+               holder_came);
+}
+
+/* One row that can't change makes the whole statement fail: fewer at a time, down to the one that
+ * is in the way; that one is left alone. */
+static bool
+narrowed(struct action *a, const struct err *e)
+{
+    if (a->audited || !a->ids || strcmp(e->sqlstate, "23505") != 0)
+        return false;
+    a->tries = 0;
+    a->in_doubt = false; /* the batch whose answer was lost can't have been done either */
+    if (a->chunk > 1) {
+        a->clash = true;
+        a->narrow = a->chunk / 2;
+    } else {
+        action_add_duplicate(a, e);
+        a->at++;
+        a->narrow = 1;
+    }
+    return true;
+}
+
+static void
+next_batch(struct action *a, bool more, int64_t pause_ms)
+{
+    if (a->state == ACTION_PREVIEWING && !more) {
+        action_tried(a);
+    } else if (!more || a->stop) {
+        action_end(a, more ? ACTION_STOPPED : ACTION_DONE, NULL);
+    } else {
+        a->batch++;
+        again_in(a, pause_ms);
+        action_touch(a);
+    }
+}
+
+static void
+batch_failed(struct action *a, const struct db_reply *reply)
+{
+    const struct err *e = &reply->err;
+    bool trying = a->state == ACTION_PREVIEWING;
+
+    if (e->kind == ERR_CONN && !trying) {
+        lost(a, reply);
+    } else if (may_pass(e) && ++a->tries < TRIES_MOST && !a->stop) {
+        again_in(a, (int64_t)FIRST_WAIT_MS << a->tries);
+        if (!strcmp(e->sqlstate, "55P03"))
+            ask_holder(a);
+        action_touch(a);
+    } else if (narrowed(a, e)) {
+        next_batch(a, a->at < a->nids, 0);
+    } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->batch == 1) {
+        action_end(a, ACTION_REFUSED, e);
+    } else {
+        action_end(a, ACTION_FAILED, e);
+    }
+}
+
+/* Where no cursor leads on: a full batch means that there may be more. */
+static bool
+was_full(const struct action *a, const struct rowset *rows)
+{
+    const struct change_row *row = rows->rows;
+    int changed = 0;
+
+    if (a->audited || !adapter_takes(a->adapter, a->section, PARAM_LIMIT))
+        return false;
+    for (int i = 0; i < rows->n; i++)
+        changed += *row[i].state != 0;
+    return changed > 0 && rows->n >= a->batch_size && a->state != ACTION_PREVIEWING;
+}
+
+/* The next batch starts where this one ended; false = there is none. */
+static bool
+move_on(struct action *a, const struct rowset *rows)
+{
+    const struct change_row *last =
+        rows->n ? (const struct change_row *)rows->rows + rows->n - 1 : NULL;
+    const char *cursor = a->params.value[PARAM_CURSOR];
+
+    if (a->ids) {
+        a->at += a->chunk;
+        a->narrow = a->narrow * 2 >= a->batch_size ? 0 : a->narrow * 2;
+        return a->at < a->nids;
+    }
+    if (act_parts[a->act].once || !last)
+        return false;
+    if (!*last->cursor)
+        return was_full(a, rows);
+    if (cursor && !strcmp(cursor, last->cursor) && tally_sum(&a->outcome, true) == 0)
+        return false; /* an adapter that does not move would be asked for ever */
+    params_set(&a->params, PARAM_CURSOR, last->cursor);
+    return true;
+}
+
+/* A purge begins small, so that it is seen to move at once, and takes more at a time while that is
+ * quick: nobody waits long for its locks, and it can be stopped soon. */
+static void
+pace(struct action *a, int64_t took_us)
+{
+    bool counted = a->batch == 1; /* which took its time */
+
+    if (a->act != ACT_PURGE || !a->audited || counted)
+        return;
+    if (took_us < QUICK_US)
+        a->batch_size = a->batch_size * 2 < PURGE_MOST ? a->batch_size * 2 : PURGE_MOST;
+    else if (took_us > SLOW_US)
+        a->batch_size = a->batch_size / 2 > PURGE_LEAST ? a->batch_size / 2 : PURGE_LEAST;
+    params_set_int(&a->params, PARAM_LIMIT, a->batch_size);
+}
+
+static void
+batch_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    struct rowset rows;
+
+    if (!action_answered(a))
+        return;
+    if (a->state == ACTION_WAITING)
+        a->state = ACTION_RUNNING;
+    if (e.kind != ERR_NONE) {
+        batch_failed(a, reply);
+        return;
+    }
+    if (!record_decode(&record_change, db_take(reply, 0), &rows, &e)) {
+        action_end(a, ACTION_FAILED, &e);
+        return;
+    }
+    action_count_rows(a, &rows);
+    bool more = move_on(a, &rows);
+    rowset_free(&rows);
+    free(a->waits);
+    a->waits = NULL;
+    if (reply->took_us > a->slowest_us)
+        a->slowest_us = reply->took_us;
+    pace(a, reply->took_us);
+    a->tries = 0;
+    a->lost_ms = 0;
+    a->in_doubt = false;
+    a->error = (struct err){0};
+    /* deleting makes work for vacuum and replicas: as long a pause as the batch took */
+    next_batch(a, more, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
+}
+
+bool
+action_has_moved(struct action *a)
+{
+    struct err e = {0};
+
+    if (a->serial == adapter_serial(a->adapter))
+        return false;
+    fail(&e, ERR_REFUSED, "another queue is there now than the one that was asked");
+    action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, &e);
+    return true;
+}
+
+static void
+ask_batch(void *ctx)
+{
+    struct action *a = ctx;
+    struct db_param storage[ADAPTER_PARAMS];
+    bool trying = a->state == ACTION_PREVIEWING;
+
+    a->timer = 0;
+    if (action_has_moved(a))
+        return;
+    if (a->stop && !a->in_doubt && a->tries == 0) {
+        action_end(a, ACTION_STOPPED, NULL);
+        return;
+    }
+    if (a->ids) {
+        int most = a->narrow ? a->narrow : a->batch_size;
+        a->chunk = a->nids - a->at < most ? a->nids - a->at : most;
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids + a->at, a->chunk);
+    }
+    params_set_int(&a->params, PARAM_BATCH, a->batch);
+    struct db_stmt stmt = adapter_bind(a->adapter, a->section, &a->params, storage);
+    if (trying)
+        action_is_busy(a, "trying it, to be rolled back", a->at, a->nids);
+    struct db_call call = {.stmts = &stmt, .n = 1, .dry = trying};
+    if (a->batch == 1 && a->params.value[PARAM_EXPECTED])
+        call.statement_timeout_ms = ACTION_COUNT_MS;
+    action_ask(a, &call, RECONNECT_MS, batch_came);
+    action_touch(a);
+}
+
+void
+action_try(struct action *a)
+{
+    a->batch = 1;
+    ask_batch(a);
+}
+
+bool
+action_can_hold_count(const struct action *a)
+{
+    bool is_one_batch = !a->ids || a->nids <= a->batch_size;
+
+    return is_one_batch && adapter_takes(a->adapter, a->section, PARAM_EXPECTED);
+}
+
+/* The first batch compares the count before it changes anything: for as long as the preview took
+ * there is nothing else to see. */
+static void
+say_recount(struct action *a)
+{
+    if (!a->params.value[PARAM_EXPECTED] || a->preview_us < NOTABLE_US)
+        return;
+    a->waits = xasprintf("counts once more that it is still so many: about %lld s",
+                         (long long)((a->preview_us + 999999) / 1000000));
+}
+
+void
+action_start(struct action *a, bool force)
+{
+    assert(a->state == ACTION_READY);
+    if (!action_can_hold_count(a)) /* the preview has compared it */
+        params_set(&a->params, PARAM_EXPECTED, NULL);
+    if (force)
+        params_set_bool(&a->params, PARAM_FORCE, true);
+    a->started_ms = clock_ms();
+    if (a->ids && a->nids == 0) {
+        action_end(a, ACTION_DONE, NULL);
+        return;
+    }
+    a->state = ACTION_RUNNING;
+    a->batch = 1;
+    say_recount(a);
+    ask_batch(a);
+}
+
+void
+action_hold_count(struct action *a)
+{
+    if (action_can_hold_count(a))
+        params_set_int(&a->params, PARAM_EXPECTED, tally_sum(&a->effects, true));
+}
+
+static void
+forget_timer(struct action *a)
+{
+    if (a->timer)
+        loop_cancel(a->loop, a->timer);
+    a->timer = 0;
+}
+
+void
+action_stop(struct action *a)
+{
+    a->stop = true;
+    if (a->state == ACTION_PREVIEWING || a->state == ACTION_READY) {
+        forget_timer(a);
+        action_end(a, ACTION_STOPPED, NULL);
+    } else if (a->state == ACTION_WAITING && a->timer) {
+        forget_timer(a);
+        action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_STOPPED, NULL);
+    }
+    action_touch(a);
+}
+
+/* --- what it is ------------------------------------------------------------------------------- */
+
+uint64_t
+action_generation(const struct action *a)
+{
+    return a->generation;
+}
+
+enum action_state
+action_state(const struct action *a)
+{
+    return a->state;
+}
+
+const struct err *
+action_error(const struct action *a)
+{
+    return &a->error;
+}
+
+const char *
+action_id(const struct action *a)
+{
+    return a->id;
+}
+
+enum act
+action_act(const struct action *a)
+{
+    return a->act;
+}
+
+struct progress
+action_progress(const struct action *a)
+{
+    struct progress p = {.changed = tally_sum(&a->outcome, true),
+                         .skipped = tally_sum(&a->outcome, false),
+                         .total = tally_sum(&a->effects, true) + tally_sum(&a->effects, false),
+                         .batches = a->batch,
+                         .rate = (double)NAN,
+                         .left_ms = -1,
+                         .slowest_us = a->slowest_us};
+    int64_t ms = a->started_ms ? clock_ms() - a->started_ms : 0, done = p.changed + p.skipped;
+
+    if (done > 0 && ms > 0) {
+        p.rate = (double)done * 1000.0 / (double)ms;
+        if (p.total >= done)
+            p.left_ms = (int64_t)((double)(p.total - done) / p.rate * 1000.0);
+    }
+    return p;
+}

@@ -1,0 +1,208 @@
+/* One administrative action, from the wish to the counted outcome:
+ *   intent -> PREVIEWING -> READY (effects, count, what to confirm) -> RUNNING -> DONE
+ * Each batch is its own short transaction. An answer that was lost is asked again with the same
+ * (action, batch): the server then repeats its words and changes nothing twice. The console and the
+ * command line say the same sentences, because they come from here. No callbacks: the owner watches
+ * action_generation after each turn of the loop.
+ *
+ * A foreign queue knows no (action, batch), keeps no record and has no previews: there the preview
+ * is the act itself, rolled back; an id that does not come back was left alone by the guard of its
+ * statement; and a batch that is asked again is harmless by the same guard. */
+#ifndef MODEL_ACTION_ACTION_H
+#define MODEL_ACTION_ACTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/adapter/adapter.h"
+#include "model/adapter/filter.h"
+#include "model/adapter/params.h"
+#include "model/adapter/record.h"
+#include "model/base/loop.h"
+#include "model/base/mem.h"
+#include "model/db/db.h"
+
+enum act {
+    ACT_REQUEUE,
+    ACT_RELEASE,
+    ACT_EXTEND,
+    ACT_PURGE,
+    ACT_CANCEL,
+    ACT_DISCARD,
+    ACT_DELETE,
+    ACT_PRIORITY,
+    ACT_TIME,
+    ACT_REDRIVE, /* from the dead letters back */
+    ACT_UNDO,
+    ACT_EDIT, /* another payload, and requeue */
+    ACT_PUSH, /* by hand */
+    ACT_PAUSE,
+    ACT_RESUME,
+    ACT_DRAIN,
+    ACT_TERMINATE, /* the database sessions of a node */
+    ACT_QUEUE_SET,
+    ACT_CRON_SET,
+    ACT_CRON_PAUSE,
+    ACT_CRON_RESUME,
+    ACT_CRON_RUN,
+    ACT_CRON_REMOVE,
+    ACT_BACKEND_CANCEL,
+    ACT_BACKEND_END,
+    ACT_COUNT
+};
+
+struct act_info {      /* the words for an act */
+    const char *name;  /* "requeue" */
+    const char *title; /* "Requeue jobs" */
+    const char *doing; /* "Requeueing" */
+    const char *noun;  /* what is counted: "job" */
+    const char *undo;  /* how it can be taken back, or that it can't */
+    bool harmless;     /* false = it can't be taken back at all: must be typed */
+};
+extern const struct act_info act_infos[ACT_COUNT];
+
+struct intent { /* all borrowed for the call of action_new */
+    enum act act;
+    const char *const *ids; /* full ids; NULL = the predicate */
+    int nids;
+    const struct params
+        *where; /* predicate: queue, states, kind, error, words, ... (a filter's terms) */
+    const char *queue, *node; /* pause, resume, purge; release, extend, drain */
+    const char *schedule;     /* cron acts: its name */
+    const char *settings;     /* queue, cron set, push: a JSON object; edit: {"version"} */
+    const char *payload;      /* edit, push; cron set: NULL = leave it */
+    const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
+    const char *about;        /* lines for the question, beside the preview; "! " = a warning */
+    bool typed;               /* must be typed, whatever the ladder says */
+    int64_t by_ms;            /* extend; requeue: spread over it; time: from now, 0 = now */
+    int64_t at_ms;            /* time: due then; 0 = by_ms counts */
+    const char *priority;     /* a number that act_priority_fits */
+    const char *of;           /* undo: the action */
+    int64_t older_than_ms;    /* purge */
+    bool all_leases;          /* release: also leases that have not expired */
+    bool fail;                /* release: to failed instead of back */
+    bool no_count;            /* release: the lost try does not count */
+    bool force;               /* release: although the node looks alive */
+    bool reset;               /* requeue: tries start over */
+    int64_t expected;         /* refuse when the preview counts another number; -1 = any */
+    const char *reason;       /* NULL = none */
+    int give_up_ms;           /* lost connection: how long to ask again; 0 = until action_stop */
+    int batch_size;           /* 0 = 500 ids or 1000 rows; a purge takes more while that is quick */
+};
+
+enum action_state {
+    ACTION_PREVIEWING,
+    ACTION_READY, /* previewed; waits for action_start or action_free */
+    ACTION_RUNNING,
+    ACTION_WAITING, /* running, but the connection is lost: asks again when it is back */
+    ACTION_DONE,    /* all batches done; some rows may have been skipped */
+    ACTION_STOPPED, /* stopped after a batch: what is done stays done */
+    ACTION_REFUSED, /* a guard said no, nothing changed (action_error) */
+    ACTION_FAILED,  /* preview or a batch failed (action_error); earlier batches stay done */
+    ACTION_DOUBTFUL /* given up while an answer was missing: the audit knows (action_id) */
+};
+
+enum confirm {                  /* the ladder: action_confirm */
+               CONFIRM_NOTHING, /* nothing would change: there is nothing to confirm */
+               CONFIRM_KEY,     /* one reversible row: y */
+               CONFIRM_DIALOG,  /* 2 to 99 reversible rows: default is no */
+               CONFIRM_TYPE     /* 100 or more, irreversible, production, or alive: type
+                                   action_challenge */
+};
+
+struct progress {
+    int64_t changed, skipped; /* so far */
+    int64_t total;            /* from the preview */
+    int batches;
+    double rate;        /* rows a second; NAN while unknown */
+    int64_t left_ms;    /* estimate; -1 = unknown */
+    int64_t slowest_us; /* batch */
+};
+
+struct action;
+/* What can be said differently in the question: the same wish with another uuid, previewed anew.
+ * The old action is not touched. */
+struct act_options {
+    int64_t spread_ms; /* requeue: 0 = at once */
+    bool reset;        /* requeue */
+    const char *reason;
+};
+struct act_options action_options(const struct action *a);
+struct action *action_again(const struct action *a, const struct act_options *o);
+bool action_has_reason(const struct action *a);
+
+/* Asks for the preview at once, on the actor. The db and the adapter are borrowed. */
+struct action *action_new(struct loop *l, struct db *actor, const struct adapter *a,
+                          const struct intent *intent);
+/* Before the actor is freed. A batch that is under way is answered into the void. */
+void action_free(struct action *a);
+
+uint64_t action_generation(const struct action *a);
+enum action_state action_state(const struct action *a);
+const struct err *action_error(const struct action *a);
+const char *action_id(const struct action *a); /* the uuid in the audit */
+enum act action_act(const struct action *a);
+
+/* The preview: from READY on. */
+int64_t action_count(const struct action *a); /* rows that would change, exact */
+int64_t action_skips(const struct action *a);
+const struct effect_row *action_effects(const struct action *a, int *n);
+const struct node_row *
+action_evidence(const struct action *a);           /* release, drain: the node; or NULL */
+bool action_looks_alive(const struct action *a);   /* release: the node seems to live */
+int64_t action_counted_ms(const struct action *a); /* the server's clock at the preview */
+/* Release: leases are taken that have not expired. */
+bool action_takes_held(const struct action *a);
+/* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */
+const char *action_title(const struct action *a);
+const char *action_what(const struct action *a);
+const char *action_where(const struct action *a);
+const char *action_undo(const struct action *a);
+const char *action_about(const struct action *a); /* of the intent, "" = nothing */
+/* What must be known of this act here: dangers, whether it is official; lines, "! " = a warning. */
+const char *action_notes(const struct action *a);
+const char *action_busy(const struct action *a); /* what a preview is doing, for those who wait */
+const char *action_sql(const struct action *a);
+enum confirm action_confirm(const struct action *a, bool production);
+const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
+
+/* Whether the server can check the count as it changes the rows. Not where ids go in several
+ * batches, or the act takes no count: then each row is named, and looked at for itself. */
+bool action_can_hold_count(const struct action *a);
+/* Where it can: the first batch is refused when the count is not the preview's any more. */
+void action_hold_count(struct action *a);
+/* Begins the batches. From the console the typed challenge of a live node sets force. */
+void action_start(struct action *a, bool force);
+void
+action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
+struct progress action_progress(const struct action *a);
+/* Why the batch under way waits: a lock, and who seems to hold it, or the count that is compared
+ * before the first; NULL = it does not. */
+const char *action_waits(const struct action *a);
+/* Skipped rows by reason, and changed rows by state; grows while it runs. */
+const struct effect_row *action_outcome(const struct action *a, int *n);
+/* One sentence: "402 jobs requeued, 3 skipped: 2 running, 1 not found". */
+const char *action_summary(const struct action *a);
+/* The server keeps a record of it; else action_record says who did what for ours. */
+bool action_audited(const struct action *a);
+void action_record(const struct action *a, struct buf *out);
+/* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (the table is in
+ * queuetop(1)). */
+int action_exit_code(const struct action *a);
+
+/* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */
+const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
+/* Its preview is the act itself, rolled back. */
+bool act_is_tried(enum act act, const struct adapter *a);
+/* How an act is to be marked there: not the system's own way; dangerous, with its sentence (NULL =
+ * it is not); what its guard leaves alone (NULL = nothing is said). */
+struct act_mark {
+    bool unofficial;
+    const char *danger, *guard;
+};
+struct act_mark act_mark(enum act act, bool by_ids, const struct adapter *a);
+/* Whether the text is a priority there. */
+bool act_priority_fits(const struct adapter *a, const char *text, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

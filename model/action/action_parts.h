@@ -1,0 +1,110 @@
+/* The inside of an action, for its own files only: action_wish.c (from the intent to a section and
+ * its parameters), action_preview.c (what would happen), action.c (batches), action_trial.c (what
+ * came of them where the server keeps no record), action_text.c and action_note.c (the words),
+ * action_tally.c (counts by outcome). */
+#ifndef MODEL_ACTION_ACTION_PARTS_H
+#define MODEL_ACTION_ACTION_PARTS_H
+
+#include "model/action/action.h"
+#include "model/base/mem.h"
+
+/* Counting millions takes its time, also on a server in trouble; Esc ends it. */
+enum { ACTION_COUNT_MS = 120000 };
+
+struct act_parts { /* how an act is done with an adapter; SEC_COUNT = not at all */
+    enum section_id by_ids, by_where, preview;
+    const char *becomes; /* the state where there is no preview section */
+    enum param target;   /* what names the one thing that is changed then; else PARAM_TOTAL */
+    bool once;           /* all in one batch */
+};
+extern const struct act_parts act_parts[ACT_COUNT];
+
+struct tally { /* rows by (state, why); the strings are its own */
+    struct effect_row *rows;
+    char **texts; /* state and why of a row, one after the other */
+    int n, cap;
+};
+void tally_add(struct tally *t, const char *state, const char *why, int64_t n);
+void tally_clear(struct tally *t);
+/* Sum of the rows that changed (state is not empty), or of the others. */
+int64_t tally_sum(const struct tally *t, bool changed);
+
+struct action {
+    struct loop *loop;
+    struct db *db;
+    const struct adapter *adapter;
+    int serial; /* of the adapter at the preview */
+    enum act act;
+    struct params params; /* of the preview and of every batch */
+    char id[40];
+    char **ids; /* NULL = by predicate */
+    int nids, cap;
+    bool gather; /* the predicate is more than the section takes: ids are looked up first */
+    struct params search; /* for that */
+    enum section_id section;
+    bool audited; /* the server keeps a record, and knows a batch that is asked again */
+    int64_t expected;
+    int give_up_ms, batch_size;
+    bool all_leases, typed;
+    bool no_node; /* nobody is called so, and nothing is his */
+    char *about;  /* NULL = nothing */
+    int64_t older_than_ms;
+    int64_t spread_ms;
+    bool has_time; /* time: the intent says when */
+    int64_t in_ms; /* else so long after the preview; 0 = at once */
+
+    enum action_state state;
+    uint64_t generation;
+    struct err error;
+    bool orphan;    /* freed while a call was out: its answer frees the memory */
+    int calls;      /* that are out */
+    int timer;      /* 0 = none */
+    int64_t now_ms; /* the server's clock at the preview */
+
+    struct tally effects;
+    struct rowset nodes; /* evidence */
+    const struct node_row *evidence;
+    char *what, *where, *notes, *sql, *summary, *challenge;
+    char *busy; /* what the preview is doing; NULL = counting */
+
+    int batch, at, tries; /* batch under way, first id of it, how often it was asked */
+    int chunk;            /* ids in it */
+    int narrow;           /* ids at most in the next one, after a duplicate; 0 = batch_size */
+    bool clash;           /* jobs among them have the unique key of another */
+    bool was_lost;        /* an answer, and the batch was asked again */
+    bool stop, in_doubt;
+    char *waits; /* who is in the way of a batch, or why it takes long; NULL = nothing */
+    struct tally outcome;
+    int64_t started_ms, lost_ms, slowest_us;
+    int64_t preview_us; /* how long the count took */
+};
+
+void action_touch(struct action *a);
+/* Asks a call whose answer comes to fn; counts it. */
+void action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn);
+/* The adapter has become another since the preview, after a new connection: that ends the action.
+ */
+bool action_has_moved(struct action *a);
+/* First thing in an answer: false = the action is gone, leave at once. */
+bool action_answered(struct action *a);
+void action_end(struct action *a, enum action_state state, const struct err *e);
+
+void action_preview(struct action *a);
+void action_sort_ids(struct action *a);
+/* Where there is no preview section: the batches themselves, each rolled back. */
+void action_try(struct action *a);
+void action_tried(struct action *a);     /* the last of them was answered */
+void action_previewed(struct action *a); /* the effects are known */
+/* The preview goes on: words for those who wait, and how far it is (of = 0: no end is known). */
+void action_is_busy(struct action *a, const char *what, int n, int of);
+/* What a batch answered, into effects or outcome; ids that did not come back are left alone. */
+void action_count_rows(struct action *a, const struct rowset *rows);
+/* The one id of the batch is left alone: its unique key is taken. */
+void action_add_duplicate(struct action *a, const struct err *e);
+char *action_make_notes(const struct action *a);
+/* A note of the section in use, NULL = none. */
+const char *action_note(const struct action *a, const char *key);
+void action_make_texts(struct action *a);
+void action_make_summary(struct action *a);
+
+#endif

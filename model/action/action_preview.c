@@ -1,0 +1,280 @@
+/*
+ * What would happen. First the server's clock, which freezes the predicate; then, when a filter
+ * says more than the acting section can take, the ids that match, page by page; then the preview
+ * section, with the evidence about a node beside it; where there is none, the act itself in
+ * transactions that are rolled back. Nothing stays written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/action/action_parts.h"
+#include "model/base/console_sql.h"
+
+/* A filter of a foreign queue may match more: its acts know no predicate at all. */
+enum {
+    GATHER_MOST = 10000,
+    GATHER_FOREIGN = 100000,
+    GATHER_PAGE = 2000,
+    GATHER_SCAN = 100000,
+    CONNECT_MS = 10000
+};
+
+static void ask_page(struct action *a);
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+static void
+find_evidence(struct action *a)
+{
+    const struct node_row *rows = a->nodes.rows;
+    const char *node = a->params.value[PARAM_NODE];
+
+    for (int i = 0; node && i < a->nodes.n; i++)
+        if (!strcmp(rows[i].node, node))
+            a->evidence = &rows[i];
+}
+
+static bool
+wants_evidence(const struct action *a)
+{
+    return a->params.value[PARAM_NODE] && adapter_has(a->adapter, SEC_NODES);
+}
+
+void
+action_previewed(struct action *a)
+{
+    int64_t n = tally_sum(&a->effects, true);
+    struct err e = {0};
+
+    a->no_node = n == 0 && wants_evidence(a) && !a->evidence;
+    action_make_texts(a);
+    if (a->expected >= 0 && a->expected != n) {
+        fail(&e, ERR_REFUSED, "expected %lld, would change %lld: nothing was changed",
+             (long long)a->expected, (long long)n);
+        action_end(a, ACTION_REFUSED, &e);
+        return;
+    }
+    a->state = ACTION_READY;
+    action_make_summary(a);
+    action_touch(a);
+}
+
+/* An act without a preview section changes one thing, or the ids that it was given. */
+static void
+assume_effects(struct action *a)
+{
+    const struct act_parts *parts = &act_parts[a->act];
+
+    if (!a->audited && wants_evidence(a) && !a->evidence)
+        return; /* there is no such node */
+    if (!a->ids || a->nids > 0)
+        tally_add(&a->effects, parts->becomes, "", a->ids ? a->nids : 1);
+}
+
+/* Nothing to go by: what the statement itself would change is what it will change. */
+static bool
+wants_trial(const struct action *a)
+{
+    return !a->audited && !action_note(a, "dry") && !(a->ids && a->nids == 0);
+}
+
+/* The rest of the preview, where no section answers for it. */
+static void
+preview_without(struct action *a)
+{
+    if (wants_trial(a)) {
+        action_try(a);
+        return;
+    }
+    assume_effects(a);
+    action_previewed(a);
+}
+
+static bool
+read_effects(struct action *a, struct result *r, struct err *e)
+{
+    struct rowset rows;
+
+    if (!record_decode(&record_effect, r, &rows, e))
+        return false;
+    const struct effect_row *row = rows.rows;
+    for (int i = 0; i < rows.n; i++)
+        if (row[i].n > 0)
+            tally_add(&a->effects, row[i].state, row[i].why, row[i].n);
+    rowset_free(&rows);
+    return true;
+}
+
+static bool
+has_preview(const struct action *a)
+{
+    enum section_id s = act_parts[a->act].preview;
+
+    return s != SEC_COUNT && adapter_has(a->adapter, s) &&
+           (!a->ids || adapter_takes(a->adapter, s, PARAM_IDS));
+}
+
+static void
+previewed(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    int i = 0;
+
+    if (!action_answered(a))
+        return;
+    a->preview_us = reply->took_us;
+    bool ok = e.kind == ERR_NONE;
+    if (ok && has_preview(a))
+        ok = read_effects(a, db_take(reply, i++), &e);
+    if (ok && wants_evidence(a)) {
+        ok = record_decode(&record_node, db_take(reply, i), &a->nodes, &e);
+        find_evidence(a);
+    }
+    if (!ok)
+        action_end(a, ACTION_FAILED, &e);
+    else if (has_preview(a))
+        action_previewed(a);
+    else
+        preview_without(a);
+}
+
+static void
+ask_preview(struct action *a)
+{
+    struct db_param storage[2][ADAPTER_PARAMS];
+    struct db_stmt stmts[2];
+    int n = 0;
+
+    if (a->ids)
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, a->nids);
+    if (has_preview(a)) {
+        stmts[n] = adapter_bind(a->adapter, act_parts[a->act].preview, &a->params, storage[n]);
+        n++;
+    }
+    if (wants_evidence(a)) {
+        stmts[n] = adapter_bind(a->adapter, SEC_NODES, NULL, storage[n]);
+        n++;
+    }
+    if (n == 0) {
+        preview_without(a);
+        return;
+    }
+    struct db_call call = {
+        .stmts = stmts, .n = n, .dry = true, .statement_timeout_ms = ACTION_COUNT_MS};
+    action_ask(a, &call, CONNECT_MS, previewed);
+}
+
+/* --- ids that match --------------------------------------------------------------------------- */
+
+static void
+add_id(struct action *a, const char *id)
+{
+    if (a->nids == a->cap) {
+        a->cap = a->cap ? a->cap * 2 : 64;
+        a->ids = xreallocarray(a->ids, (size_t)a->cap, sizeof *a->ids);
+    }
+    a->ids[a->nids++] = xstrdup(id);
+}
+
+static void
+refuse_so_many(struct action *a)
+{
+    struct err e = {0};
+
+    if (a->audited)
+        fail(&e, ERR_REFUSED,
+             "more than %d jobs match; narrow the filter, or use only queue: state: "
+             "kind: error:, which know no limit",
+             GATHER_MOST);
+    else
+        fail(&e, ERR_REFUSED, "more than %d jobs match, and %s takes them by id only: narrow it",
+             GATHER_FOREIGN, adapter_title(a->adapter));
+    action_end(a, ACTION_REFUSED, &e);
+}
+
+static void
+page_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    struct rowset rows;
+
+    if (!action_answered(a))
+        return;
+    if (e.kind != ERR_NONE || !record_decode(&record_job, db_take(reply, 0), &rows, &e)) {
+        action_end(a, ACTION_FAILED, &e);
+        return;
+    }
+    const struct job_row *row = rows.rows;
+    bool more = rows.n >= GATHER_PAGE || (rows.n && !*row[rows.n - 1].id);
+    for (int i = 0; i < rows.n; i++)
+        if (*row[i].id)
+            add_id(a, row[i].id);
+    if (more)
+        params_set(&a->search, PARAM_CURSOR, row[rows.n - 1].cursor);
+    rowset_free(&rows);
+    if (a->nids > (a->audited ? GATHER_MOST : GATHER_FOREIGN)) {
+        refuse_so_many(a);
+    } else if (more) {
+        ask_page(a);
+    } else {
+        if (!a->audited)
+            action_sort_ids(a);
+        ask_preview(a);
+    }
+}
+
+static void
+ask_page(struct action *a)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+
+    if (action_has_moved(a))
+        return;
+    params_set_int(&a->search, PARAM_LIMIT, GATHER_PAGE);
+    params_set_int(&a->search, PARAM_N, GATHER_SCAN);
+    struct db_stmt stmt = adapter_bind(a->adapter, SEC_JOBS, &a->search, storage);
+    action_is_busy(a, "looking for the jobs that match", a->nids, 0);
+    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, page_came);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static void
+clock_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+    struct err e = reply->err;
+    struct rowset rows = {0};
+
+    if (!action_answered(a))
+        return;
+    if (e.kind != ERR_NONE || !record_decode(&record_spent, db_take(reply, 0), &rows, &e) ||
+        rows.n != 1) {
+        rowset_free(&rows);
+        action_end(a, ACTION_FAILED, &e);
+        return;
+    }
+    a->now_ms = ((const struct spent_row *)rows.rows)->now_ms;
+    rowset_free(&rows);
+    params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
+    if (a->act == ACT_TIME && !a->has_time) /* now_ms is rounded up, and "now" must be over */
+        params_set_time(&a->params, PARAM_AT, a->now_ms + (a->in_ms ? a->in_ms : -1));
+    if (a->gather) {
+        a->ids = xcalloc(1, sizeof *a->ids);
+        a->cap = 1;
+        ask_page(a);
+    } else {
+        ask_preview(a);
+    }
+}
+
+void
+action_preview(struct action *a)
+{
+    struct db_stmt stmt = {.sql = console_sql("spent")};
+
+    a->serial = adapter_serial(a->adapter);
+    action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, clock_came);
+}

@@ -1,0 +1,209 @@
+/*
+ * The wish: what an intent says becomes the section that does it, its parameters, and the ids or
+ * the predicate. What the section can't take is refused here, before anything is asked.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <uuid/uuid.h>
+
+#include "model/action/action_parts.h"
+#include "model/adapter/terms.h"
+
+enum { BATCH_IDS = 500, BATCH_ROWS = 1000 };
+
+static void
+take_predicate(struct action *a, const struct intent *in)
+{
+    static const char *const failed[] = {"failed"}, *const finished[] = {"completed", "cancelled"},
+                             *const running[] = {"running"};
+    const struct act_parts *parts = &act_parts[a->act];
+
+    if (in->where)
+        params_copy(&a->params, in->where);
+    if (in->queue)
+        params_set(&a->params, PARAM_QUEUE, in->queue);
+    bool any = !a->params.value[PARAM_STATES];
+    if (a->act == ACT_REQUEUE && any)
+        params_set_list(&a->params, PARAM_STATES, failed, 1);
+    if (a->act == ACT_PURGE && any)
+        params_set_list(&a->params, PARAM_STATES, finished, 2);
+    if (a->act == ACT_RELEASE && any && in->where)
+        params_set_list(&a->params, PARAM_STATES, running, 1);
+    a->section = parts->by_where;
+    bool fits = a->section != SEC_COUNT && adapter_has(a->adapter, a->section) &&
+                !terms_lacking(a->adapter, a->section, &a->params);
+    if (in->where && !fits) {
+        params_copy(&a->search, &a->params);
+        a->gather = true;
+        a->section = parts->by_ids;
+    }
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void
+take_ids(struct action *a, const struct intent *in)
+{
+    a->section = act_parts[a->act].by_ids;
+    a->ids = xcalloc((size_t)in->nids + 1, sizeof *a->ids);
+    for (; a->nids < in->nids; a->nids++)
+        a->ids[a->nids] = xstrdup(in->ids[a->nids]);
+}
+
+/* Where rows are told by counting those that came back, an id counts once. */
+void
+action_sort_ids(struct action *a)
+{
+    int n = 0;
+
+    if (a->nids > 0)
+        qsort(a->ids, (size_t)a->nids, sizeof *a->ids, by_text);
+    for (int i = 0; i < a->nids; i++) {
+        if (n > 0 && !strcmp(a->ids[n - 1], a->ids[i]))
+            free(a->ids[i]);
+        else
+            a->ids[n++] = a->ids[i];
+    }
+    a->nids = n;
+}
+
+static void
+take_options(struct action *a, const struct intent *in)
+{
+    struct params *p = &a->params;
+
+    if (in->node)
+        params_set(p, PARAM_NODE, in->node);
+    params_set(p, PARAM_SCHEDULE, in->schedule);
+    params_set(p, PARAM_N, in->pid);
+    params_set(p, PARAM_SETTINGS, in->settings);
+    params_set(p, PARAM_PAYLOAD, in->payload);
+    params_set(p, PARAM_OF, in->of);
+    if (a->act == ACT_PRIORITY)
+        params_set(p, PARAM_N, in->priority);
+    if (a->act == ACT_TIME && in->at_ms)
+        params_set_time(p, PARAM_AT, in->at_ms);
+    else if (in->by_ms && a->act != ACT_TIME)
+        params_set_interval(p, PARAM_BY, in->by_ms);
+    if (a->act == ACT_RELEASE) {
+        params_set_bool(p, PARAM_EXPIRED_ONLY, !in->all_leases);
+        params_set_bool(p, PARAM_FAIL, in->fail);
+        params_set_bool(p, PARAM_COUNT, !in->no_count);
+        params_set_bool(p, PARAM_FORCE, in->force);
+    }
+    if (a->act == ACT_PAUSE)
+        params_set_bool(p, PARAM_FORCE, in->force);
+    params_set_bool(p, PARAM_RESET, in->reset);
+    params_set(p, PARAM_ACTION, a->id);
+    params_set(p, PARAM_REASON, in->reason);
+    params_set_int(p, PARAM_LIMIT, a->batch_size);
+    if (in->expected >= 0)
+        params_set_int(p, PARAM_EXPECTED, in->expected);
+}
+
+static struct action *
+from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
+            const struct intent *in)
+{
+    struct action *a = xcalloc(1, sizeof *a);
+    uuid_t id;
+
+    a->loop = l;
+    a->db = actor;
+    a->adapter = adapter;
+    a->act = in->act;
+    a->expected = in->expected;
+    a->give_up_ms = in->give_up_ms;
+    a->all_leases = in->all_leases;
+    a->typed = in->typed;
+    a->about = in->about ? xstrdup(in->about) : NULL;
+    a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
+    a->has_time = in->act == ACT_TIME && in->at_ms != 0;
+    a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
+    a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
+    a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
+    uuid_generate_random(id);
+    uuid_unparse_lower(id, a->id);
+    if (in->ids)
+        take_ids(a, in);
+    else
+        take_predicate(a, in);
+    a->audited = a->section != SEC_COUNT && adapter_takes(adapter, a->section, PARAM_ACTION);
+    if (a->gather && !a->audited && !in->batch_size)
+        a->batch_size = BATCH_IDS;
+    take_options(a, in);
+    a->summary = xstrdup("");
+    return a;
+}
+
+/* What is wished for but no parameter of the section, as "can't ..."; NULL = nothing. */
+static const char *
+option_lacking(const struct action *a, const struct intent *in)
+{
+    const struct adapter *ad = a->adapter;
+
+    if (in->reset && !adapter_takes(ad, a->section, PARAM_RESET))
+        return "start the tries of a job over";
+    if (a->spread_ms && !adapter_takes(ad, a->section, PARAM_BY))
+        return "spread a requeue over a time";
+    if (in->fail && !adapter_takes(ad, a->section, PARAM_FAIL))
+        return "end the jobs as failed";
+    if (in->no_count && !adapter_takes(ad, a->section, PARAM_COUNT))
+        return "leave the lost try uncounted";
+    return NULL;
+}
+
+/* The section that would do it: the wished way, or the only one that there is. */
+static enum section_id
+missing_section(const struct action *a)
+{
+    const struct act_parts *parts = &act_parts[a->act];
+
+    return a->section != SEC_COUNT      ? a->section
+           : parts->by_ids != SEC_COUNT ? parts->by_ids
+                                        : parts->by_where;
+}
+
+/* False: it can't be done this way, *e says why. */
+static bool
+can_be_done(struct action *a, const struct intent *in, struct err *e)
+{
+    const struct adapter *ad = a->adapter;
+
+    if (a->section != SEC_COUNT && adapter_note(ad, a->section, "requires") &&
+        adapter_lacks(ad, a->section))
+        return fail(e, ERR_REFUSED, "%s: %s", adapter_title(ad), adapter_lacks(ad, a->section));
+    if (a->section == SEC_COUNT || !adapter_has(ad, a->section))
+        return fail(e, ERR_REFUSED, "%s can't %s this way: its adapter %s has no section %s",
+                    adapter_title(ad), act_infos[a->act].name, adapter_name(ad),
+                    section_kinds[missing_section(a)].name);
+    const char *lacks = option_lacking(a, in);
+    if (lacks)
+        return fail(e, ERR_REFUSED, "%s can't %s", adapter_title(ad), lacks);
+    lacks = a->gather ? terms_lacking(ad, SEC_JOBS, &a->search) : NULL;
+    if (lacks)
+        return fail(e, ERR_REFUSED, "%s can't filter by %s", adapter_title(ad), lacks);
+    return a->act != ACT_PRIORITY || act_priority_fits(ad, in->priority, e);
+}
+
+struct action *
+action_new(struct loop *l, struct db *actor, const struct adapter *adapter, const struct intent *in)
+{
+    struct action *a = from_intent(l, actor, adapter, in);
+    struct err e = {0};
+
+    if (!can_be_done(a, in, &e)) {
+        action_end(a, ACTION_REFUSED, &e);
+        return a;
+    }
+    if (!a->audited && a->ids)
+        action_sort_ids(a);
+    if (a->act == ACT_RELEASE && !a->ids && !adapter_takes(adapter, a->section, PARAM_EXPIRED_ONLY))
+        a->all_leases = true;
+    action_preview(a);
+    return a;
+}

@@ -1,0 +1,221 @@
+/* An adapter: the annotated .sql file that teaches the console one queue system. The console's C
+ * knows these sections and their columns (model/adapter/record.h), never a table. What sections a
+ * file has is what the console can do there. The format: sql/adapters/native.sql opens with it.
+ *
+ * A statement is bound to one schema. `detect` finds the schemas; adapter_use chooses one. */
+#ifndef MODEL_ADAPTER_ADAPTER_H
+#define MODEL_ADAPTER_ADAPTER_H
+
+#include <stdbool.h>
+
+#include "model/adapter/params.h"
+#include "model/adapter/record.h"
+#include "model/adapter/trust.h"
+#include "model/base/err.h"
+#include "model/db/db.h"
+
+enum section_id {
+    SEC_DETECT,
+    SEC_VERSION,
+    SEC_ROLE,
+    SEC_QUEUES,
+    SEC_COUNTS,
+    SEC_COUNTS_FINAL, /* finished jobs that are kept; slow, asked rarely */
+    SEC_RATES,
+    SEC_TIMES,
+    SEC_MINUTES,
+    SEC_LIFE, /* whether a worker and a scheduler are alive */
+    SEC_JOBS,
+    SEC_JOBS_BACK,
+    SEC_JOB,
+    SEC_ATTEMPTS,
+    SEC_NODES,
+    SEC_LEASES,
+    SEC_GROUPS,
+    SEC_GROUPS_BY,
+    SEC_FAIL_TIMES,
+    SEC_AUDIT,
+    SEC_SCHEDULES,
+    SEC_CRON_RUNS,
+    SEC_CRON_NEXT,
+    SEC_QUEUE_SETTINGS,
+    SEC_HEALTH_SERVER,
+    SEC_HEALTH_SESSIONS,
+    SEC_HEALTH_VACUUMS,
+    SEC_HEALTH_TABLES,
+    SEC_REQUEUE,
+    SEC_REQUEUE_WHERE,
+    SEC_RESCUE,  /* one running job whose worker is gone: given back, by its id */
+    SEC_REDRIVE, /* from a queue of dead letters back to where it came from */
+    SEC_RELEASE_WHERE,
+    SEC_TERMINATE, /* ends the sessions of a node */
+    SEC_EXTEND,
+    SEC_EXTEND_WHERE,
+    SEC_PURGE,
+    SEC_PAUSE,
+    SEC_RESUME,
+    SEC_CANCEL,
+    SEC_CANCEL_WHERE,
+    SEC_DISCARD,
+    SEC_DISCARD_WHERE,
+    SEC_DELETE,
+    SEC_DELETE_WHERE,
+    SEC_PRIORITY,
+    SEC_PRIORITY_WHERE,
+    SEC_TIME,
+    SEC_TIME_WHERE,
+    SEC_UNDO,
+    SEC_EDIT,
+    SEC_PUSH,
+    SEC_DRAIN,
+    SEC_QUEUE_SET,
+    SEC_CRON_SET,
+    SEC_CRON_PAUSE,
+    SEC_CRON_RESUME,
+    SEC_CRON_RUN,
+    SEC_CRON_REMOVE,
+    SEC_BACKEND_SIGNAL,
+    SEC_REQUEUE_PREVIEW,
+    SEC_RELEASE_PREVIEW,
+    SEC_EXTEND_PREVIEW,
+    SEC_PURGE_PREVIEW,
+    SEC_CANCEL_PREVIEW,
+    SEC_DISCARD_PREVIEW,
+    SEC_DELETE_PREVIEW,
+    SEC_PRIORITY_PREVIEW,
+    SEC_TIME_PREVIEW,
+    SEC_UNDO_PREVIEW,
+    SEC_EDIT_PREVIEW,
+    SEC_PUSH_PREVIEW,
+    SEC_PAUSE_PREVIEW,
+    SEC_CRON_SET_PREVIEW,
+    SEC_QUEUE_SET_PREVIEW,
+    SEC_COUNT
+};
+
+/* HEALTH_*, BACKEND_SIGNAL and ROLE: where a file has none of its own, the console's (sql/console)
+ * stand there. */
+
+struct section_kind { /* one row of the contract */
+    const char *name;
+    const struct record *record; /* what its answer holds; NULL = one column */
+    bool acts;                   /* changes something: the actor's, never the watcher's */
+    bool required;               /* a file without it is refused */
+};
+extern const struct section_kind section_kinds[SEC_COUNT];
+
+#define ADAPTER_PARAMS 20 /* at most in one section */
+
+struct adapter;
+/* For a user's wish: the name of a built-in adapter or of one of his own, or a file (a word with a
+ * slash or ".sql"). NULL = whichever the database has: all of them are candidates then, the native
+ * one first, and it is the first of them until adapter_choose. Bound to no schema yet. */
+struct adapter *adapter_open(const char *wish, struct err *e) __attribute__((warn_unused_result));
+/* A built-in adapter by name ("native"), the only candidate. */
+struct adapter *adapter_load(const char *name, struct err *e) __attribute__((warn_unused_result));
+/* From a file's text; checks header, sections, parameters. NULL with *e naming file and line. */
+struct adapter *adapter_parse(const char *file_name, const char *text, struct err *e)
+    __attribute__((warn_unused_result));
+void adapter_free(struct adapter *a); /* after the last reply to a statement of it */
+/* What is wrong with files of the user's own, one a sentence; NULL = no more. */
+const char *adapter_complaint(const struct adapter *a, int i);
+
+/* Binds every statement of what it is to a schema. Text that was bound before stays as it is. */
+bool adapter_use(struct adapter *a, const char *schema, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* --- which one a database has ----------------------------------------------------------------- */
+/* Every candidate's DETECT is asked in one round trip; the answers make the choice. */
+/* The statements, in out[ADAPTERS_MAX]; gives how many. again: also those that failed before. */
+#define ADAPTERS_MAX 64
+int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
+/* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
+ * be asked again. False when none is left. */
+bool adapter_spoil(struct adapter *a, int i, const struct err *why);
+/* The answers become the list of what is there, as yet without owners. wish: a schema that comes
+ * first, NULL = none. Gives how many there are. */
+int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
+/* Who owns number i of them? storage lives until db_ask. */
+struct db_stmt adapter_owners(const struct adapter *a, int i,
+                              struct db_param storage[static OWNERS_PARAMS]);
+/* Becomes what the answers to that lead to, bound to its schema. The native queue comes first, in
+ * its default schema before others; what belongs to a stranger (model/adapter/trust.h) is never
+ * chosen. False with a sentence for the user: ERR_DENIED = only strangers' systems fit. Takes the
+ * answers over. */
+struct adapter_wish {
+    const char *schema; /* NULL = any */
+    const char *database;
+    const char *server;        /* of trust_server */
+    const struct trust *trust; /* NULL = nothing was said */
+};
+bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+                    struct err *e) __attribute__((warn_unused_result));
+/* False with a sentence when others could have been meant as well: for verbs, that don't guess. */
+bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
+                      struct err *e) __attribute__((warn_unused_result));
+struct adapter_found {
+    const char *adapter, *title, *schema;
+    bool chosen;
+    const struct owners *owners; /* with strangers: it is not opened */
+};
+/* What the last choice found, the best first; NULL = no more. Valid until the next choice. */
+const struct adapter_found *adapter_found(const struct adapter *a, int i);
+/* Grows when it becomes something else: another system, another schema. */
+int adapter_serial(const struct adapter *a);
+/* The same system, but another database has it: what was asked of the old one is void. */
+void adapter_moved(struct adapter *a);
+
+/* The candidates themselves, for lists of them: an adapter for each, NULL = no more. */
+int adapter_candidates(const struct adapter *a);
+/* It is candidate i from now on, bound to no schema. */
+void adapter_become(struct adapter *a, int i);
+/* By name; false: there is none. */
+bool adapter_become_named(struct adapter *a, const char *name);
+const char *adapter_source(const struct adapter *a); /* its text */
+const char *adapter_origin(const struct adapter *a); /* the file it is from; "" = built in */
+
+const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */
+const char *adapter_default_schema(const struct adapter *a);
+const char *adapter_name(const struct adapter *a);
+const char *adapter_title(const struct adapter *a);
+
+/* The file has the section, and what it requires is there as far as is known. */
+bool adapter_has(const struct adapter *a, enum section_id s);
+/* Why it has not: a sentence. NULL = it has. */
+const char *adapter_lacks(const struct adapter *a, enum section_id s);
+/* What the header `lacks` says of a section that the file does not have; NULL = nothing. */
+const char *adapter_reason(const struct adapter *a, enum section_id s);
+/* "River (Go) does not tell": for what can't be shown. */
+const char *adapter_silence(const struct adapter *a);
+
+/* What VERSION answered ("" = nothing) and what the role may: sections that require more are
+ * missing from then on; can_act and why of the role change when the version is none that was
+ * tested. The sentence lives as long as a. */
+void adapter_judge(struct adapter *a, const char *version, struct role_row *role);
+void adapter_trust(struct adapter *a); /* --trust-version: any version is good */
+/* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
+const char *adapter_sql(const struct adapter *a, enum section_id s);
+/* The line of the file in which character `position` (from 1) of that text stands; where the
+ * section begins for 0 and for what is beyond its end. */
+int adapter_line(const struct adapter *a, enum section_id s, int position);
+/* A note of a section: official, guard, confirm, mode, requires, cost, range, dry; NULL = none. */
+const char *adapter_note(const struct adapter *a, enum section_id s, const char *key);
+/* A line of the header: states, id-type, note, ...; NULL = none. */
+const char *adapter_header(const struct adapter *a, const char *key);
+/* One that may repeat: *at begins at 0; NULL = no more. */
+const char *adapter_header_next(const struct adapter *a, const char *key, int *at);
+/* The section takes this parameter. */
+bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
+
+/* A statement with its parameters in order; raw_states is made from the states in p by the header,
+ * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
+struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
+                            struct db_param *storage);
+/* What every transaction begins with: the guard against strangers (model/adapter/trust.h), the
+ * header's time zone, and for acts its search path, which the system's own functions and triggers
+ * need. What only reads runs in pg_catalog. Borrowed. */
+void adapter_settings(const struct adapter *a, bool acts, struct db_call *call);
+/* For people: the statement with a line for each parameter's name and value; the caller frees. */
+char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * Which queue system a database has: every candidate is asked by its DETECT, a statement on the
+ * catalogs that answers a row for each schema where it is installed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter/adapter_parts.h"
+
+static const char *
+name_of(const struct adapter_file *f)
+{
+    return sections_header(&f->text, "adapter");
+}
+
+static bool
+is_native(const char *name)
+{
+    return !strcmp(name, "native");
+}
+
+int
+adapter_detects(struct adapter *a, bool again, struct db_stmt *out)
+{
+    int n = 0;
+
+    for (int i = 0; i < a->nfiles; i++) {
+        a->files[i]->is_out = a->files[i]->is_out && !again;
+        if (!a->files[i]->is_out && n < ADAPTERS_MAX)
+            out[n++] = (struct db_stmt){.sql = a->files[i]->detect};
+    }
+    return n;
+}
+
+bool
+adapter_spoil(struct adapter *a, int i, const struct err *why)
+{
+    int left = 0;
+
+    for (int k = 0; k < a->nfiles; k++) {
+        struct adapter_file *f = a->files[k];
+        if (f->is_out || i-- != 0) {
+            left += !f->is_out;
+            continue;
+        }
+        char *text = xasprintf("adapter %s can't look for its tables: %s", name_of(f), why->text);
+        adapter_complain(a, text);
+        free(text);
+        f->is_out = true;
+    }
+    return left > 0;
+}
+
+/* --- what was found -------------------------------------------------------------------------- */
+
+static void
+add_found(struct adapter *a, const struct adapter_file *f, const char *schema)
+{
+    if (a->nfound == ADAPTERS_MAX) {
+        adapter_complain(a, "more queue systems are here than are looked at: --schema opens one");
+        return;
+    }
+    a->places[a->nfound] = adapter_place(f, schema);
+    struct place *p = &a->places[a->nfound];
+    a->found[a->nfound++] = (struct adapter_found){name_of(f), sections_header(&f->text, "title"),
+                                                   p->name, false, &p->owners};
+}
+
+static bool
+is_found(const struct adapter *a, const struct adapter_file *f, const char *schema)
+{
+    for (int i = 0; i < a->nfound; i++)
+        if (a->places[i].file == f && !strcmp(a->places[i].name, schema))
+            return true;
+    return false;
+}
+
+/* The default schema of a system before its others. */
+static void
+add_answer(struct adapter *a, const struct adapter_file *f, const struct result *r)
+{
+    const char *usual = sections_header(&f->text, "schema");
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < result_rows(r); i++)
+            if ((strcmp(result_text(r, i, 0), usual) == 0) == (pass == 0) &&
+                !is_found(a, f, result_text(r, i, 0)))
+                add_found(a, f, result_text(r, i, 0));
+}
+
+/* What was wished for must not fall behind the limit. */
+static void
+add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r, const char *wish)
+{
+    for (int i = 0; wish && i < result_rows(r); i++)
+        if (!strcmp(result_text(r, i, 0), wish))
+            add_found(a, f, wish);
+}
+
+int
+adapter_take(struct adapter *a, struct result *const *detected, const char *wish)
+{
+    if (!a->places) {
+        a->places = xcalloc(ADAPTERS_MAX, sizeof *a->places);
+        a->found = xcalloc(ADAPTERS_MAX, sizeof *a->found);
+    }
+    for (int i = 0; i < a->nfound; i++)
+        adapter_place_done(&a->places[i]);
+    a->nfound = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0, n = 0; i < a->nfiles; i++) {
+            if (a->files[i]->is_out || n == ADAPTERS_MAX || !detected[n++])
+                continue;
+            if (pass == 0)
+                add_wish(a, a->files[i], detected[n - 1], wish);
+            else
+                add_answer(a, a->files[i], detected[n - 1]);
+        }
+    return a->nfound;
+}
+
+const struct adapter_found *
+adapter_found(const struct adapter *a, int i)
+{
+    return i >= 0 && i < a->nfound ? &a->found[i] : NULL;
+}
+
+/* --- the choice ------------------------------------------------------------------------------ */
+
+static bool
+may_open(const struct adapter *a, int i)
+{
+    return a->places[i].owners.n == 0;
+}
+
+static void
+list_found(const struct adapter *a, bool strangers, struct buf *out)
+{
+    for (int i = 0; i < a->nfound && i < 10; i++) {
+        if (!strangers && !may_open(a, i))
+            continue;
+        if (a->nfiles > 1)
+            buf_printf(out, "%s%s in schema %s", out->len ? ", " : "", a->found[i].adapter,
+                       a->found[i].schema);
+        else
+            buf_printf(out, "%s%s", out->len ? ", " : "", a->found[i].schema);
+    }
+}
+
+static bool
+fail_to_find(const struct adapter *a, const char *wish, const char *database, struct err *e)
+{
+    struct buf others = {0};
+
+    buf_str(&others, "");
+    if (a->nfiles > 1)
+        buf_printf(&others, "; %d other systems were looked for", a->nfiles - 1);
+    if (!is_native(name_of(a->files[0])))
+        fail(e, ERR_DATA, "no tables of %s in %s%s%sdatabase %s",
+             sections_header(&a->files[0]->text, "title"), wish ? "schema " : "", wish ? wish : "",
+             wish ? " of " : "", database);
+    else if (wish)
+        fail(e, ERR_DATA, "no queue in schema %s of database %s: queuetop install --schema %s%s",
+             wish, database, wish, others.data);
+    else
+        fail(e, ERR_DATA, "no queue in database %s yet: queuetop install%s", database, others.data);
+    buf_free(&others);
+    return false;
+}
+
+static bool
+fail_to_choose(const struct adapter *a, const char *want, const char *database, struct err *e)
+{
+    struct buf found = {0};
+
+    list_found(a, true, &found);
+    fail(e, ERR_DATA, "no queue in schema %s of database %s; --schema may be: %s", want, database,
+         found.data);
+    buf_free(&found);
+    return false;
+}
+
+static bool
+fits(const struct adapter *a, int i, const char *wish)
+{
+    return a->places[i].owners.is_there && (!wish || !strcmp(a->found[i].schema, wish));
+}
+
+/* The place of the best in found that is, or is no stranger's; -1 = none. A system that was asked
+ * for alone needs a clear one. */
+static int
+best(const struct adapter *a, const char *wish, bool strangers)
+{
+    const char *usual = sections_header(&a->files[0]->text, "schema");
+    int first = -1, n = 0;
+
+    for (int i = 0; i < a->nfound; i++)
+        if (fits(a, i, wish) && may_open(a, i) == !strangers) {
+            first = first < 0 ? i : first;
+            n++;
+        }
+    if (first < 0 || wish || a->nfiles > 1 || n == 1)
+        return first;
+    return strcmp(a->found[first].schema, usual) == 0 || strangers ? first : -1;
+}
+
+static bool
+judge_all(struct adapter *a, struct result **owners, const struct adapter_wish *wish, struct err *e)
+{
+    bool ok = true;
+
+    for (int i = 0; i < a->nfound; i++) {
+        struct result *r = owners[i];
+        owners[i] = NULL;
+        owners_done(&a->places[i].owners);
+        if (ok)
+            ok = owners_judge(r, wish->trust, wish->server, &a->places[i].owners, e);
+        else
+            result_free(r);
+    }
+    return ok;
+}
+
+bool
+adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+               struct err *e)
+{
+    if (!judge_all(a, owners, wish, e))
+        return false;
+    int at = best(a, wish->schema, false), closed = best(a, wish->schema, true);
+    if (at < 0 && closed >= 0) {
+        owners_fail(&a->places[closed].owners, a->found[closed].adapter, a->found[closed].schema,
+                    e);
+        a->found[closed].chosen = true;
+        return false;
+    }
+    if (at < 0 && a->nfound == 0)
+        return fail_to_find(a, wish->schema, wish->database, e);
+    if (at < 0)
+        return fail_to_choose(
+            a, wish->schema ? wish->schema : sections_header(&a->files[0]->text, "schema"),
+            wish->database, e);
+    a->found[at].chosen = true;
+    if (!adapter_become_named(a, a->found[at].adapter) || !adapter_use(a, a->found[at].schema, e))
+        return false;
+    adapter_guard(a, &a->places[at].owners);
+    return true;
+}
+
+bool
+adapter_is_clear(const struct adapter *a, const char *wish, const char *database, struct err *e)
+{
+    struct buf found = {0};
+    int fit = 0;
+
+    for (int i = 0; i < a->nfound; i++)
+        fit += fits(a, i, wish) && may_open(a, i);
+    bool usual = (a->nfiles == 1 || is_native(adapter_name(a))) &&
+                 (wish || !strcmp(adapter_schema(a), adapter_default_schema(a)));
+    if (fit <= 1 || usual)
+        return true;
+    list_found(a, false, &found);
+    fail(e, ERR_USAGE, "more than one queue in database %s (%s): say --adapter NAME or --schema S",
+         database, found.data);
+    buf_free(&found);
+    return false;
+}

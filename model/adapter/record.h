@@ -1,0 +1,185 @@
+/* What an adapter answers, as structs: one struct a kind of row and its table of columns. Times are
+ * milliseconds since 1970 by the server's clock, FIELD_NULL where there is none. Strings are never
+ * NULL; they are foreign text and pass model/text before they reach a screen. A row borrows its
+ * strings from the snapshot that it stands in. The same tables check an adapter in the contract
+ * test: every column that is not optional must come, with a fitting type. */
+#ifndef MODEL_ADAPTER_RECORD_H
+#define MODEL_ADAPTER_RECORD_H
+
+#include <stdint.h>
+
+#include "model/db/rows.h"
+
+struct queue_row {
+    const char *queue;
+    int paused; /* 1, 0, -1 = can't tell */
+    const char *paused_by, *pause_reason, *info;
+    int64_t paused_ms;                                /* since when */
+    int weight, max_running;                          /* INT_MIN = none */
+    int64_t scheduled, ready, retry, running, failed; /* exact */
+    int64_t
+        blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
+    int64_t oldest_ms;                                 /* when the oldest ready job became ready */
+    int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
+    int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* by who asks for SEC_TIMES */
+    double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
+    int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
+                                               known: by SEC_COUNTS_FINAL, asked rarely */
+    int approx, kept_approx;                /* 1: the live numbers, the kept ones, are estimates */
+};
+
+struct rate_row { /* a kept point of the cumulative counters */
+    const char *queue;
+    int64_t at_ms, pushed, completed, fails;
+};
+
+struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothing did */
+    const char *queue;
+    int64_t completed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
+};
+
+struct minute_row { /* what happened in one minute of the last hour; none where nothing did */
+    const char *queue;
+    int64_t at_ms, pushed, completed, fails, retried;
+};
+
+struct job_row {
+    const char *id, *queue, *kind, *state;
+    int priority, tries, max_tries; /* tries: those that have ended */
+    int64_t created_ms, run_after_ms, changed_ms, started_ms, finished_ms;
+    const char *node; /* "" unless running (or finished: by whom) */
+    int64_t lease, lease_until_ms;
+    const char *error;  /* the first 300 characters */
+    const char *cursor; /* the place of this row for the next page */
+    int stale;          /* running, but its worker seems gone: 1, 0, -1 = can't tell */
+};
+
+struct job_detail {
+    struct job_row job; /* job.error is whole here */
+    const char *unique_key, *payload, *payload_format, *payload_type, *result, *origin_id;
+    int64_t payload_size, run_timeout_ms, lease_timeout_ms;
+    int cancel_asked;
+    const char *version;   /* an edit must find it unchanged; "" = this adapter has none */
+    const char *raw_state; /* the system's own word for its state; "" = it has none */
+};
+
+struct attempt_row {
+    int number;
+    const char *node, *outcome, *error, *trace;
+    int64_t started_ms, ended_ms;
+};
+
+struct node_row {
+    const char *node, *state, *host, *version, *queues;
+    int pid, slots;
+    int64_t started_ms, heartbeat_ms, running, leases, expired;
+    int session_alive;         /* 1, 0, -1 = can't tell (another's session, or behind a pooler) */
+    int64_t lease_until_ms;    /* of its newest lease */
+    int backend_pid;           /* of its database session; INT_MIN = it did not say */
+    const char *session_state; /* as pg_stat_activity says: "idle"; "" = not seen */
+    int64_t session_ms;        /* since when it is in that state */
+};
+
+struct life_row {    /* whether anybody works; of the whole system */
+    int64_t workers; /* that were heard of, hold a lease that is not over, or wait for a push */
+    int scheduler_alive;
+    const char *scheduler; /* the last one's name, "" = there was none */
+    int64_t overdue;       /* schedules of which a run is due and was not pushed */
+    int64_t overdue_ms;    /* since when the first of them is */
+};
+
+struct lease_row {
+    int64_t lease, jobs, started_ms, lease_until_ms, version;
+    const char *node, *queue, *job_ids, *effect;
+    int tries, max_tries;
+};
+
+struct group_row { /* failed jobs by error */
+    const char *error_key, *queue, *sample, *sample_id;
+    int64_t n, first_ms, last_ms;
+    int capped;        /* 1: n is a lower bound */
+    const char *group; /* what it is grouped by, where that is not the error */
+};
+
+struct fail_time_row { /* failed jobs of one error by time, newest first of a bounded number */
+    const char *queue, *error_key;
+    int64_t at_ms, n;
+};
+
+struct audit_row {
+    const char *action, *who, *addr, *verb, *target, *reason;
+    const char *change;  /* what was asked, in words, with what was there before */
+    const char *params;  /* what was asked, as JSON */
+    const char *before;  /* what the one changed row was, as JSON; "" = several, or not kept */
+    const char *no_undo; /* why it can't be undone at all, "" = it can */
+    const char *cursor;  /* where the list goes on behind it */
+    int64_t at_ms, expected, changed, skipped;
+};
+
+struct schedule_row {
+    const char *name, *cron, *tz, *queue, *kind, *state; /* active, paused, failed (error) */
+    const char *catch_up, *payload, *payload_type, *comment, *paused_by, *pause_reason, *error;
+    const char *last_job, *last_outcome; /* a state, or "not pushed", "gone" */
+    int64_t last_run_ms, next_run_ms, created_ms, changed_ms;
+    int priority, max_tries, unique;
+    int64_t last_took_ms, missed; /* missed: of the kept runs those without a job of their own */
+    const char *last_error;       /* why the job of the last run failed */
+    int queue_paused;             /* its jobs wait: 1, 0, -1 = can't tell */
+    const char *queue_paused_by;
+};
+
+struct run_row { /* of a schedule; of one to come only due_ms is known */
+    int64_t due_ms, at_ms;
+    const char *job, *outcome, *error, *due; /* due: as a clock in its zone shows it */
+    int64_t took_ms;
+};
+
+struct setting_row { /* of a queue */
+    const char *setting, *value, *standard, *note;
+};
+
+struct effect_row { /* of a preview: n rows will become state; state "" = skipped, because why */
+    const char *state, *why;
+    int64_t n;
+};
+
+struct change_row { /* of a batch: what a row became; state "" = skipped, because why */
+    const char *id, *state, *why, *cursor;
+    int64_t n; /* rows that this row stands for */
+};
+
+struct server_row { /* sql/console/server.sql */
+    const char *server_version, *user, *database;
+    const char *identity; /* of cluster and database; "" = not known */
+    int64_t now_ms;
+    int backend_pid, in_recovery, read_only, is_superuser;
+};
+
+struct role_row {     /* what the adapter lets this login do */
+    const char *role; /* viewer, worker, operator, owner, "" = nothing */
+    int can_act;
+    const char *why;     /* why not, as a sentence */
+    const char *warning; /* what must be known although it can be read: rows may be hidden; "" */
+    int signals;         /* may end others' sessions: 1, 0, -1 = can't tell */
+};
+
+struct spent_row { /* sql/console/spent.sql: closes each refresh */
+    int64_t now_ms, spent_us;
+    int in_recovery; /* a standby: 1, 0, -1 = not asked (a recording of an older version) */
+};
+
+struct record {
+    const struct field *fields;
+    int n;
+    size_t size; /* of the struct */
+};
+extern const struct record record_queue, record_count, record_final, record_rate, record_time,
+    record_minute, record_life, record_job, record_detail, record_attempt, record_node,
+    record_lease, record_group, record_fail_time, record_audit, record_schedule, record_run,
+    record_setting, record_effect, record_change, record_server, record_role, record_spent;
+
+/* rowset_decode by a record; takes r over. */
+bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

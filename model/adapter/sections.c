@@ -1,0 +1,243 @@
+/* Named sections of an annotated .sql file: reading, looking up. */
+#include "model/adapter/sections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter/sections_parts.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+
+/* --- reading --- */
+
+struct reader {
+    const char *file;
+    struct sections *out;
+    struct buf sql; /* of the section being read */
+    bool in_notes;  /* no SQL seen yet in it */
+    int line;
+    struct err *e;
+};
+
+static bool
+is_blank(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!strchr(" \t\r", s[i]))
+            return false;
+    return true;
+}
+
+static char *
+trimmed(const char *s, size_t len)
+{
+    while (len > 0 && strchr(" \t\r", *s))
+        s++, len--;
+    while (len > 0 && strchr(" \t\r", s[len - 1]))
+        len--;
+    return xstrndup(s, len);
+}
+
+/* "-- key: value"; the key is one word of a-z, 0-9, _ and -. */
+static bool
+parse_note(const char *s, size_t len, int line, struct note *note)
+{
+    if (len < 4 || strncmp(s, "-- ", 3) != 0)
+        return false;
+    size_t key = strspn(s + 3, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    if (key == 0 || 3 + key >= len || s[3 + key] != ':')
+        return false;
+    if (4 + key < len && s[4 + key] != ' ' && s[4 + key] != '\r')
+        return false; /* a word like http:// */
+    note->key = xstrndup(s + 3, key);
+    note->value = trimmed(s + 4 + key, len - 4 - key);
+    note->line = line;
+    return true;
+}
+
+static void
+note_free(struct note *n)
+{
+    free(n->key);
+    free(n->value);
+}
+
+static void
+add_note(struct note **list, int *n, struct note note)
+{
+    *list = xreallocarray(*list, (size_t)*n + 1, sizeof **list);
+    (*list)[(*n)++] = note;
+}
+
+static struct section *
+last_section(struct reader *r)
+{
+    return r->out->n > 0 ? &r->out->list[r->out->n - 1] : NULL;
+}
+
+/* Cuts the final semicolon, with what is only white space and comments behind it. */
+static void
+cut_semicolon(char *sql)
+{
+    char *semicolon = NULL;
+
+    for (const char *s = sql; *s;) {
+        const char *after = sql_skip_opaque(s, sql);
+        if (!after)
+            return;
+        bool is_comment = (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
+        if (after == s && *s == ';' && !semicolon)
+            semicolon = sql + (s - sql);
+        else if (!is_comment && (after > s || !strchr(" \t\r\n", *s)))
+            if (semicolon)
+                return; /* something follows: sql_check says so */
+        s = after > s ? after : s + 1;
+    }
+    if (semicolon)
+        *semicolon = 0;
+}
+
+static bool
+end_section(struct reader *r)
+{
+    struct section *s = last_section(r);
+
+    if (!s)
+        return true;
+    char *start = r->sql.data ? r->sql.data : NULL;
+    size_t skip = start ? strspn(start, " \t\r\n") : 0;
+    s->sql = xstrdup(start ? start + skip : "");
+    buf_clear(&r->sql);
+    cut_semicolon(s->sql);
+    for (size_t len = strlen(s->sql); len > 0 && strchr(" \t\r\n", s->sql[len - 1]); len--)
+        s->sql[len - 1] = 0;
+    const char *wrong = sql_check(s->sql);
+    if (wrong)
+        return fail(r->e, ERR_DATA, "%s:%d: section \"%s\": %s", r->file, s->line, s->name, wrong);
+    return true;
+}
+
+static bool
+begin_section(struct reader *r, struct note *name)
+{
+    struct sections *out = r->out;
+
+    if (!end_section(r))
+        return false;
+    if (!*name->value)
+        return fail(r->e, ERR_DATA, "%s:%d: a section without a name", r->file, r->line);
+    const struct section *other = sections_find(out, name->value);
+    if (other)
+        return fail(r->e, ERR_DATA, "%s:%d: section \"%s\" stands already in line %d", r->file,
+                    r->line, name->value, other->line);
+    out->list = xreallocarray(out->list, (size_t)out->n + 1, sizeof *out->list);
+    out->list[out->n++] = (struct section){.name = xstrdup(name->value), .line = r->line};
+    r->in_notes = true;
+    return true;
+}
+
+static bool
+read_line(struct reader *r, const char *s, size_t len)
+{
+    struct section *section = last_section(r);
+    struct note note;
+    bool is_note = (!section || r->in_notes || strncmp(s, "-- name:", 8) == 0) &&
+                   parse_note(s, len, r->line, &note);
+
+    if (is_note && strcmp(note.key, "name") == 0) {
+        bool ok = begin_section(r, &note);
+        note_free(&note);
+        return ok;
+    }
+    if (is_note) {
+        if (section)
+            add_note(&section->notes, &section->nnotes, note);
+        else
+            add_note(&r->out->header, &r->out->nheader, note);
+        return true;
+    }
+    bool is_comment = len >= 2 && strncmp(s, "--", 2) == 0;
+    if (!section && !is_comment && !is_blank(s, len))
+        return fail(r->e, ERR_DATA, "%s:%d: SQL before the first \"-- name:\"", r->file, r->line);
+    if (!section || (r->in_notes && (is_comment || is_blank(s, len))))
+        return true; /* prose */
+    if (r->in_notes)
+        section->sql_line = r->line;
+    r->in_notes = false;
+    buf_add(&r->sql, s, len);
+    buf_str(&r->sql, "\n");
+    return true;
+}
+
+bool
+sections_read(const char *file_name, const char *text, struct sections *out, struct err *e)
+{
+    struct reader r = {.file = file_name, .out = out, .e = e};
+    bool ok = utf8_valid(text, strlen(text));
+
+    *out = (struct sections){0};
+    if (!ok)
+        return fail(e, ERR_DATA, "%s: not valid UTF-8", file_name);
+    while (ok && *text) {
+        size_t len = strcspn(text, "\n");
+        r.line++;
+        ok = read_line(&r, text, len);
+        text += len + (text[len] == '\n');
+    }
+    ok = ok && end_section(&r);
+    for (int i = 0; i < out->n; i++)
+        out->list[i].has_prefix = sections_header(out, "prefix") != NULL;
+    buf_free(&r.sql);
+    if (!ok)
+        sections_free(out);
+    return ok;
+}
+
+void
+sections_free(struct sections *s)
+{
+    for (int i = 0; i < s->nheader; i++)
+        note_free(&s->header[i]);
+    for (int i = 0; i < s->n; i++) {
+        for (int j = 0; j < s->list[i].nnotes; j++)
+            note_free(&s->list[i].notes[j]);
+        free(s->list[i].notes);
+        free(s->list[i].name);
+        free(s->list[i].sql);
+    }
+    free(s->header);
+    free(s->list);
+    *s = (struct sections){0};
+}
+
+/* --- looking up --- */
+
+const struct section *
+sections_find(const struct sections *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->list[i].name, name) == 0)
+            return &s->list[i];
+    return NULL;
+}
+
+static const char *
+find_note(const struct note *notes, int n, const char *key)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(notes[i].key, key) == 0)
+            return notes[i].value;
+    return NULL;
+}
+
+const char *
+sections_header(const struct sections *s, const char *key)
+{
+    return find_note(s->header, s->nheader, key);
+}
+
+const char *
+section_note(const struct section *s, const char *key)
+{
+    return find_note(s->notes, s->nnotes, key);
+}

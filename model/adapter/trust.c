@@ -1,0 +1,407 @@
+/*
+ * The rule of model/adapter/trust.h, applied to what the server tells about owners.
+ */
+#include "model/adapter/trust.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/adapter/adapter.h"
+#include "model/base/console_sql.h"
+#include "model/base/mem.h"
+
+enum { ANSWERS_MOST = 200 };
+
+struct trust {
+    char **names;
+    int nnames;
+    char **answers; /* "SERVER LOGIN OWNER NAME" */
+    int nanswers;
+    char *line;
+};
+
+/* --- what the user has said ------------------------------------------------------------------- */
+
+struct trust *
+trust_new(void)
+{
+    return xcalloc(1, sizeof(struct trust));
+}
+
+static void
+free_list(char **list, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+}
+
+void
+trust_free(struct trust *t)
+{
+    if (!t)
+        return;
+    free_list(t->names, t->nnames);
+    free_list(t->answers, t->nanswers);
+    free(t->line);
+    free(t);
+}
+
+/* Takes text over. */
+static void
+add(char ***list, int *n, char *text)
+{
+    *list = xreallocarray(*list, (size_t)*n + 1, sizeof **list);
+    (*list)[(*n)++] = text;
+}
+
+static char *
+trimmed(const char *from, size_t len)
+{
+    while (len > 0 && *from == ' ') {
+        from++;
+        len--;
+    }
+    while (len > 0 && from[len - 1] == ' ')
+        len--;
+    return len > 0 ? xstrndup(from, len) : NULL;
+}
+
+void
+trust_names(struct trust *t, const char *list)
+{
+    for (const char *at = list; at && *at; at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+        char *name = trimmed(at, len);
+        if (name)
+            add(&t->names, &t->nnames, name);
+        at += len;
+    }
+}
+
+static bool
+has(char *const *list, int n, const char *text)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], text))
+            return true;
+    return false;
+}
+
+/* The oldest one makes room. Takes text over. */
+static void
+add_answer(struct trust *t, char *text)
+{
+    if (has(t->answers, t->nanswers, text)) {
+        free(text);
+        return;
+    }
+    if (t->nanswers == ANSWERS_MOST) {
+        free(t->answers[0]);
+        memmove(t->answers, t->answers + 1, (ANSWERS_MOST - 1) * sizeof *t->answers);
+        t->nanswers--;
+    }
+    add(&t->answers, &t->nanswers, text);
+}
+
+void
+trust_recall(struct trust *t, const char *line)
+{
+    for (const char *at = line; *at; at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+        char *answer = trimmed(at, len);
+        if (answer)
+            add_answer(t, answer);
+        at += len;
+    }
+}
+
+const char *
+trust_line(struct trust *t)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    for (int i = 0; i < t->nanswers; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", t->answers[i]);
+    free(t->line);
+    t->line = b.data;
+    return t->line;
+}
+
+/* A word of letters, digits and what else ends nothing in a line; the rest as %XX. */
+static void
+add_word(struct buf *b, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 128 && (isalnum(c) || strchr("_-./:", c)))
+            buf_add(b, text, 1);
+        else
+            buf_printf(b, "%%%02X", c);
+    }
+}
+
+static char *
+answer_of(const char *server, int64_t me, int64_t role, const char *name)
+{
+    struct buf b = {0};
+
+    add_word(&b, server);
+    buf_printf(&b, " %" PRId64 " %" PRId64 " ", me, role);
+    add_word(&b, name);
+    return b.data;
+}
+
+char *
+trust_server(const char *identity, const char *host, const char *database)
+{
+    static const char tag[] = "<system_identifier>";
+    const char *id = identity ? strstr(identity, tag) : NULL;
+    const char *slash = identity ? strrchr(identity, '/') : NULL;
+
+    if (!id || !slash)
+        return xasprintf("%s/%s", host, database);
+    id += sizeof tag - 1;
+    return xasprintf("%.*s%s", (int)strspn(id, "0123456789"), id, slash);
+}
+
+void
+trust_answer(struct trust *t, const struct owners *shown)
+{
+    for (int i = 0; i < shown->n; i++)
+        add_answer(t, answer_of(shown->server, shown->me, shown->strangers[i].role,
+                                shown->strangers[i].name));
+}
+
+/* --- who owns a system ------------------------------------------------------------------------ */
+
+struct owner_row { /* sql/console/owners.sql */
+    int64_t role, place, place_owner, me;
+    const char *name, *object, *place_acl;
+    int known, creates, superuser;
+};
+
+#define F(field) offsetof(struct owner_row, field)
+/* column, type, offset, optional */
+static const struct field owner_fields[] = {
+    {"role",        F_I64,  F(role),        false},
+    {"name",        F_STR,  F(name),        false},
+    {"known",       F_BOOL, F(known),       false},
+    {"creates",     F_BOOL, F(creates),     false},
+    {"object",      F_STR,  F(object),      false},
+    {"place",       F_I64,  F(place),       false},
+    {"place_owner", F_I64,  F(place_owner), false},
+    {"place_acl",   F_STR,  F(place_acl),   false},
+    {"me",          F_I64,  F(me),          false},
+    {"superuser",   F_BOOL, F(superuser),   false},
+};
+#undef F
+
+static bool
+is_trusted(const struct trust *t, const char *server, const struct owner_row *row)
+{
+    if (!t || row->role == 0)
+        return false;
+    char *answer = answer_of(server, row->me, row->role, row->name);
+    bool yes = has(t->names, t->nnames, row->name) || has(t->answers, t->nanswers, answer);
+    free(answer);
+    return yes;
+}
+
+static void
+add_stranger(struct owners *o, const struct owner_row *row, struct buf *names)
+{
+    o->strangers = xreallocarray(o->strangers, (size_t)o->n + 1, sizeof *o->strangers);
+    o->strangers[o->n++] = (struct stranger){
+        .role = row->role, .name = xstrdup(row->name), .object = xstrdup(row->object)};
+    buf_printf(names, "%s%s", names->len ? ", " : "", row->name);
+}
+
+static void
+take_place(struct owners *o, const struct owner_row *row, const struct result *r)
+{
+    o->is_there = true;
+    o->superuser = row->superuser == 1;
+    o->me = row->me;
+    o->place = xasprintf("%" PRId64, row->place);
+    o->place_owner = xasprintf("%" PRId64, row->place_owner);
+    o->place_acl = result_null(r, 0, result_col(r, "place_acl")) ? NULL : xstrdup(row->place_acl);
+}
+
+static void
+judge(const struct owner_row *rows, int n, const struct trust *t, struct owners *o)
+{
+    struct buf names = {0}, allowed = {0};
+
+    buf_str(&names, "");
+    buf_str(&allowed, "{");
+    for (int i = 0; i < n; i++) {
+        bool ok = rows[i].known == 1 || is_trusted(t, o->server, &rows[i]);
+        if (rows[i].creates == 1)
+            o->is_open |= !ok;
+        else if (ok)
+            buf_printf(&allowed, "%s%" PRId64, allowed.len > 1 ? "," : "", rows[i].role);
+        else
+            add_stranger(o, &rows[i], &names);
+    }
+    buf_str(&allowed, "}");
+    o->names = names.data;
+    o->allowed = allowed.data;
+}
+
+bool
+owners_judge(struct result *r, const struct trust *t, const char *server, struct owners *out,
+             struct err *e)
+{
+    struct rowset set;
+
+    *out = (struct owners){0};
+    if (!rowset_decode(r, owner_fields, sizeof owner_fields / sizeof *owner_fields,
+                       sizeof(struct owner_row), &set, e))
+        return false;
+    out->server = xstrdup(server);
+    judge(set.rows, set.n, t, out);
+    if (set.n > 0)
+        take_place(out, set.rows, set.res);
+    rowset_free(&set);
+    return true;
+}
+
+void
+owners_done(struct owners *o)
+{
+    for (int i = 0; i < o->n; i++) {
+        free(o->strangers[i].name);
+        free(o->strangers[i].object);
+    }
+    free(o->strangers);
+    free(o->server);
+    free(o->names);
+    free(o->allowed);
+    free(o->place);
+    free(o->place_owner);
+    free(o->place_acl);
+    *o = (struct owners){0};
+}
+
+static char *
+copy(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+void
+owners_copy(struct owners *to, const struct owners *from)
+{
+    *to = *from;
+    to->strangers = from->n ? xcalloc((size_t)from->n, sizeof *to->strangers) : NULL;
+    for (int i = 0; i < from->n; i++) {
+        to->strangers[i] = from->strangers[i];
+        to->strangers[i].name = xstrdup(from->strangers[i].name);
+        to->strangers[i].object = xstrdup(from->strangers[i].object);
+    }
+    to->server = copy(from->server);
+    to->names = copy(from->names);
+    to->allowed = copy(from->allowed);
+    to->place = copy(from->place);
+    to->place_owner = copy(from->place_owner);
+    to->place_acl = copy(from->place_acl);
+}
+
+void
+owners_fail(const struct owners *o, const char *what, const char *schema, struct err *e)
+{
+    fail(e, ERR_DENIED,
+         "%s in schema %s is not opened: owned by %s (%s). Code of that owner would run with the "
+         "rights of this login%s; --trust-owner %s allows it",
+         what, schema, o->names, o->strangers[0].object, o->superuser ? ", a superuser" : "",
+         o->n == 1 ? o->names : "ROLE,ROLE");
+}
+
+/* --- the questions ---------------------------------------------------------------------------- */
+
+static struct db_param
+text(const char *s)
+{
+    return (struct db_param){.value = s};
+}
+
+struct db_stmt
+owners_ask(const char *schema, const struct touched *of,
+           struct db_param storage[static OWNERS_PARAMS])
+{
+    const struct db_param params[OWNERS_PARAMS] = {
+        text(schema),
+        text(of->tables),
+        text(of->patterns),
+        text(of->functions),
+        text(of->whole ? "t" : "f"),
+        text(NULL),
+        text(of->prefix),
+    };
+
+    memcpy(storage, params, sizeof params);
+    return (struct db_stmt){
+        .sql = console_sql("owners"), .nparams = OWNERS_PARAMS, .params = storage};
+}
+
+void
+guard_make(struct guard *g, const char *schema, const struct touched *of, const struct owners *o)
+{
+    const struct db_param looks[GUARD_PARAMS] = {
+        text(schema),
+        text(o->place),
+        text(o->place_owner),
+        text(o->place_acl),
+        text(o->is_open ? "t" : "f"),
+        text(of->tables),
+        text(of->patterns),
+        text(of->functions),
+        text(of->whole ? "t" : "f"),
+        text(o->allowed),
+        text(of->prefix),
+    };
+
+    memcpy(g->looks, looks, sizeof looks);
+    g->db.looks = (struct db_stmt){
+        .sql = console_sql("owners_same"), .nparams = GUARD_PARAMS, .params = g->looks};
+    g->db.changes = owners_ask(schema, of, g->changes);
+    g->changes[OWNERS_ALLOWED] = text(o->allowed);
+}
+
+/* --- a schema that the user names ------------------------------------------------------------- */
+
+static bool
+passes(void *ctx, struct result *r, struct err *e)
+{
+    const struct schema_gate *g = ctx;
+    struct owners o;
+
+    if (!owners_judge(r, g->trust, "", &o, e))
+        return false;
+    bool ok = o.n == 0;
+    if (!ok)
+        owners_fail(&o, "the queue", g->schema, e);
+    owners_done(&o);
+    return ok;
+}
+
+void
+schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust)
+{
+    static const struct touched all = {"{}", "{%}", "{}", "", true};
+
+    *g = (struct schema_gate){.trust = trust, .schema = xstrdup(schema)};
+    g->db = (struct db_gate){owners_ask(g->schema, &all, g->storage), passes, g};
+}
+
+void
+schema_gate_done(struct schema_gate *g)
+{
+    free(g->schema);
+    g->schema = NULL;
+}

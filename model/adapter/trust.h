@@ -1,0 +1,112 @@
+/* Whose code may run in a session of ours.
+ *
+ * A statement runs more than its own text: views, functions, operators, types, row security,
+ * defaults, triggers, partitions and foreign tables run with the rights of this login, and READ
+ * ONLY stops none of that. So in a session of queuetop runs
+ *   - what is in pg_catalog,
+ *   - what belongs to a role that is known: the login itself, a superuser, the owner of the
+ * database, a role that the login is a member of,
+ *   - what belongs to a role that the user trusts: --trust-owner, trust_owner in the configuration,
+ * or the answer to the console's question. Every other owner is a stranger, and a queue system is
+ * not opened in which a stranger owns the schema or anything that our statements could run.
+ * sql/console/owners.sql finds these objects, by OID, for all systems alike, from the names that
+ * the adapter's text uses; detection itself reads nothing but pg_catalog. The rule holds for
+ * queuetop's own queue too.
+ *
+ * A role that may create objects in such a schema is no reason to ask: what counts is who owns what
+ * is there. But then new things can appear at any time, so every transaction on an opened system
+ * begins with a guard: the schema is the same one with the same rights, and, where somebody else
+ * may create in it, every object found there still belongs to those who were allowed. Transactions
+ * that change something begin with the whole look. A guard that says no ends the transaction, and
+ * the console looks anew. What is left is the moment between the guard and the statement behind it,
+ * and only where a stranger may create objects in the schema.
+ *
+ * An answer is kept for one owner, one login and one database: by the system identifier of the
+ * cluster and the OIDs of the three, none of which another database of the cluster can take on.
+ * Names count only where the user typed them. */
+#ifndef MODEL_ADAPTER_TRUST_H
+#define MODEL_ADAPTER_TRUST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/db/db.h"
+
+/* --- what the user has said ------------------------------------------------------------------- */
+
+struct trust;
+struct trust *trust_new(void);
+void trust_free(struct trust *t);
+/* Roles by name, between commas: --trust-owner, or the configuration. */
+void trust_names(struct trust *t, const char *list);
+/* Answers of earlier runs, as trust_line gave them; what it does not understand it forgets. */
+void trust_recall(struct trust *t, const char *line);
+const char *trust_line(struct trust *t); /* valid until the next call */
+
+/* --- who owns a system ------------------------------------------------------------------------ */
+
+struct stranger {
+    int64_t role; /* its OID */
+    char *name;
+    char *object; /* one of its objects, as the server describes it */
+};
+
+struct owners {     /* of what one adapter touches in one schema, judged */
+    bool is_there;  /* the schema is */
+    bool is_open;   /* others than those may create objects there */
+    bool superuser; /* this login is one */
+    int64_t me;     /* its OID */
+    char *server;   /* which database: for the answer */
+    struct stranger *strangers;
+    int n;
+    char *names;                           /* of them: "mallory, eve"; "" = none */
+    char *allowed;                         /* the others, as an array of OIDs */
+    char *place, *place_owner, *place_acl; /* of the schema; acl NULL = the usual rights */
+};
+/* From an answer of sql/console/owners.sql, which it takes over. server: of trust_server. t NULL =
+ * nothing was said. */
+bool owners_judge(struct result *r, const struct trust *t, const char *server, struct owners *out,
+                  struct err *e) __attribute__((warn_unused_result));
+/* The sentence for verbs; what: the queue system. */
+void owners_fail(const struct owners *o, const char *what, const char *schema, struct err *e);
+void owners_done(struct owners *o);
+void owners_copy(struct owners *to, const struct owners *from);
+/* The user trusts these strangers, here: those that he was shown, none that came later. */
+void trust_answer(struct trust *t, const struct owners *shown);
+
+/* Which database, as a word, from the identity that the server tells (sql/console/server.sql), or,
+ * where it tells none, from where it was found. The caller frees. */
+char *trust_server(const char *identity, const char *host, const char *database);
+
+/* --- the questions ---------------------------------------------------------------------------- */
+
+struct touched { /* what a text can touch in its schema, array literals of names */
+    const char *tables, *patterns, *functions, *prefix;
+    bool whole; /* all functions, types and operators */
+};
+enum { OWNERS_ALLOWED = 5, OWNERS_PARAMS = 7, GUARD_PARAMS = 11 };
+/* Who owns it? schema, touched and storage live until db_ask. */
+struct db_stmt owners_ask(const char *schema, const struct touched *of,
+                          struct db_param storage[static OWNERS_PARAMS]);
+
+struct guard { /* borrows schema, touched and owners */
+    struct db_param looks[GUARD_PARAMS], changes[OWNERS_PARAMS];
+    struct db_guard db;
+};
+void guard_make(struct guard *g, const char *schema, const struct touched *of,
+                const struct owners *o);
+
+/* --- a schema that the user names: work, push, schedule, the C library ------------------------ */
+
+struct schema_gate { /* everything in a schema; asked on each new connection */
+    struct db_gate db;
+    struct db_param storage[OWNERS_PARAMS];
+    const struct trust *trust;
+    char *schema;
+};
+/* trust is borrowed. */
+void schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust);
+void schema_gate_done(struct schema_gate *g);
+
+#endif

@@ -1,0 +1,21 @@
+/* The only clock. Monotonic milliseconds drive timers; wall-clock milliseconds are for display.
+ * QUEUETOP_NOW (milliseconds since 1970, or an ISO time in UTC) freezes the wall clock for tests.
+ */
+#ifndef MODEL_BASE_CLOCK_H
+#define MODEL_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+
+int64_t clock_ms(void);      /* monotonic */
+int64_t clock_us(void);      /* monotonic */
+int64_t clock_wall_ms(void); /* since 1970, frozen by QUEUETOP_NOW */
+
+/* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds.
+ * At most 100 years. */
+bool duration_parse(const char *s, int64_t *ms, struct err *e) __attribute__((warn_unused_result));
+
+#endif

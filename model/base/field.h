@@ -1,0 +1,27 @@
+/* A member of a struct as a row of a table: its name, its type, where it stands in the struct, and
+ * the value that means SQL NULL. */
+#ifndef MODEL_BASE_FIELD_H
+#define MODEL_BASE_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The representation in the struct. K_* of a screen column (ui/widget/list.h) refines these. */
+enum field_type {
+    F_STR, /* const char *, never NULL ("" for SQL NULL) */
+    F_I64, /* int64_t; SQL NULL -> INT64_MIN (FIELD_NULL) */
+    F_INT, /* int; SQL NULL -> INT_MIN */
+    F_DBL, /* double; SQL NULL -> NAN */
+    F_BOOL /* int: 1, 0, -1 for SQL NULL */
+};
+#define FIELD_NULL INT64_MIN
+
+struct field {
+    const char *name; /* column in SQL */
+    enum field_type type;
+    size_t offset;
+    bool optional; /* a missing column leaves the SQL NULL value */
+};
+
+#endif

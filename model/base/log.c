@@ -1,0 +1,92 @@
+/* The debug log. Its file and level are the only state of the program that is not passed around:
+ * a log must be within reach of every function, also of those that run while all else fails. */
+#include "model/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+
+enum { LINE_MAX_BYTES = 4000, LINE_CELLS = 4000 };
+
+static int log_fd = -1;
+static enum log_level log_min = LOG_WARN;
+static bool log_is_quiet;
+
+bool
+log_open(const char *file, struct err *e)
+{
+    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+
+    if (fd < 0)
+        return fail(e, ERR_SYS, "log file %s: %s", file, strerror(errno));
+    log_close();
+    log_fd = fd;
+    return true;
+}
+
+void
+log_min_level(enum log_level min)
+{
+    log_min = min;
+}
+
+void
+log_quiet(bool quiet)
+{
+    log_is_quiet = quiet;
+}
+
+void
+log_close(void)
+{
+    if (log_fd >= 0)
+        close(log_fd);
+    log_fd = -1;
+}
+
+static void
+add_stamp(struct buf *b, enum log_level level)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    int64_t now = clock_wall_ms();
+    time_t sec = (time_t)(now / 1000);
+    struct tm tm;
+    char when[32];
+
+    gmtime_r(&sec, &tm);
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
+    buf_printf(b, "%s.%03dZ [%d] %s: ", when, (int)(now % 1000), (int)getpid(), names[level]);
+}
+
+void
+log_line(enum log_level level, const char *fmt, ...)
+{
+    bool to_stderr = log_fd < 0;
+    struct buf line = {0};
+    va_list ap;
+
+    if (to_stderr && (log_is_quiet || level < log_min))
+        return;
+    char said[LINE_MAX_BYTES];
+    va_start(ap, fmt);
+    vsnprintf(said, sizeof said, fmt, ap);
+    va_end(ap);
+    if (to_stderr)
+        buf_str(&line, "queuetop: ");
+    else
+        add_stamp(&line, level);
+    text_clean(&line, said, strlen(said), TEXT_LINE, LINE_CELLS);
+    buf_str(&line, "\n");
+    /* a log that can't be written has nobody to tell */
+    if (write(to_stderr ? STDERR_FILENO : log_fd, line.data, line.len) < 0)
+        log_is_quiet = to_stderr;
+    buf_free(&line);
+}

@@ -1,0 +1,21 @@
+/* The debug log (--log FILE) and the program's voice on standard error while no screen is up.
+ * Lines in a file are stamped (UTC). Text passes model/text: one line, nothing that steers a
+ * terminal. */
+#ifndef MODEL_BASE_LOG_H
+#define MODEL_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "model/base/err.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+/* Opens FILE for appending, mode 0600. Without it the log goes to standard error from `min` up. */
+bool log_open(const char *file, struct err *e) __attribute__((warn_unused_result));
+void log_min_level(enum log_level min);
+/* While quiet (a full screen is up) nothing is written to standard error. */
+void log_quiet(bool quiet);
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_close(void);
+
+#endif

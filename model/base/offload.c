@@ -1,0 +1,211 @@
+/* Calls that wait run on helper threads, at most THREADS_MAX at a time: a cancel request must not
+ * stand behind a look-up that hangs, nor the other way round. A thread is started for a job when
+ * none is idle to come, works the list off and ends. What is shared lives until the loop's side and
+ * the last thread have let go of it; the eventfd tells the loop that something is done. */
+#include "model/base/offload.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "model/base/log.h"
+#include "model/base/mem.h"
+
+enum { THREADS_MAX = 4 };
+
+struct job {
+    struct job *next;
+    void (*work)(void *ctx);
+    void (*done)(void *ctx);
+    void (*drop)(void *ctx);
+    void *ctx;
+};
+
+struct list {
+    struct job *first, **end;
+};
+
+struct shared {
+    pthread_mutex_t lock; /* guards all below */
+    struct list waiting, finished;
+    int threads;
+    int refs; /* the loop's side, each thread, and the dispatch under way */
+    int event_fd;
+    bool is_closed; /* the loop's side is gone */
+};
+
+struct offload {
+    struct loop *loop;
+    struct shared *shared;
+    int watch;
+};
+
+static void
+list_init(struct list *l)
+{
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void
+list_push(struct list *l, struct job *j)
+{
+    j->next = NULL;
+    *l->end = j;
+    l->end = &j->next;
+}
+
+static struct job *
+list_take(struct list *l)
+{
+    struct job *j = l->first;
+
+    if (j) {
+        l->first = j->next;
+        if (!l->first)
+            l->end = &l->first;
+    }
+    return j;
+}
+
+static void
+drop_all(struct list *l)
+{
+    for (struct job *j; (j = list_take(l));) {
+        j->drop(j->ctx);
+        free(j);
+    }
+}
+
+/* Called with the lock held; lets go of it. */
+static void
+unlock_and_release(struct shared *s)
+{
+    bool is_last = --s->refs == 0;
+
+    pthread_mutex_unlock(&s->lock);
+    if (!is_last)
+        return;
+    close(s->event_fd);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static void *
+work_off(void *arg)
+{
+    struct shared *s = arg;
+    uint64_t one = 1;
+
+    pthread_mutex_lock(&s->lock);
+    for (struct job *j; (j = list_take(&s->waiting));) {
+        pthread_mutex_unlock(&s->lock);
+        j->work(j->ctx);
+        pthread_mutex_lock(&s->lock);
+        list_push(&s->finished, j);
+        if (s->is_closed)
+            drop_all(&s->finished);
+        else if (write(s->event_fd, &one, sizeof one) < 0)
+            abort(); /* an eventfd takes 2^64 - 2 of them */
+    }
+    s->threads--;
+    unlock_and_release(s);
+    return NULL;
+}
+
+/* Starts a thread with every signal blocked: signals are the loop's. */
+static bool
+start_thread(struct shared *s)
+{
+    sigset_t all, old;
+    pthread_t thread;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(&thread, NULL, work_off, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (ok)
+        pthread_detach(thread);
+    return ok;
+}
+
+/* One job after the other, because `done` may free the offload, which drops the rest. */
+static void
+run_finished(void *ctx, short revents)
+{
+    struct offload *o = ctx;
+    struct shared *s = o->shared;
+    uint64_t count;
+
+    (void)revents;
+    if (read(s->event_fd, &count, sizeof count) < 0)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->refs++;
+    for (struct job *j; (j = list_take(&s->finished));) {
+        pthread_mutex_unlock(&s->lock);
+        j->done(j->ctx);
+        free(j);
+        pthread_mutex_lock(&s->lock);
+    }
+    unlock_and_release(s);
+}
+
+struct offload *
+offload_new(struct loop *l)
+{
+    struct offload *o = xcalloc(1, sizeof *o);
+    struct shared *s = xcalloc(1, sizeof *s);
+
+    pthread_mutex_init(&s->lock, NULL);
+    list_init(&s->waiting);
+    list_init(&s->finished);
+    s->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    assert(s->event_fd >= 0);
+    s->refs = 1;
+    o->loop = l;
+    o->shared = s;
+    o->watch = loop_watch(l, s->event_fd, POLLIN, run_finished, o);
+    return o;
+}
+
+void
+offload_free(struct offload *o)
+{
+    if (!o)
+        return;
+    struct shared *s = o->shared;
+
+    loop_unwatch(o->loop, o->watch);
+    pthread_mutex_lock(&s->lock);
+    s->is_closed = true;
+    drop_all(&s->waiting);
+    drop_all(&s->finished);
+    unlock_and_release(s);
+    free(o);
+}
+
+void
+offload_run(struct offload *o, void (*work)(void *ctx), void (*done)(void *ctx),
+            void (*drop)(void *ctx), void *ctx)
+{
+    struct shared *s = o->shared;
+    struct job *j = xmalloc(sizeof *j);
+
+    *j = (struct job){.work = work, .done = done, .drop = drop, .ctx = ctx};
+    pthread_mutex_lock(&s->lock);
+    list_push(&s->waiting, j);
+    bool start = s->threads < THREADS_MAX;
+    s->threads += start;
+    s->refs += start;
+    pthread_mutex_unlock(&s->lock);
+    if (start && !start_thread(s)) {
+        log_line(LOG_WARN, "no helper thread could be started: the program waits instead");
+        work_off(s);
+    }
+}

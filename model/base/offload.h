@@ -1,0 +1,18 @@
+/* Helper threads for the two things libpq can't do without waiting: looking a host name up and
+ * sending a cancel request. A job runs on a thread (one, unless an earlier job hangs: then up to
+ * four); its `done` runs later in the loop. */
+#ifndef MODEL_BASE_OFFLOAD_H
+#define MODEL_BASE_OFFLOAD_H
+
+#include "model/base/loop.h"
+
+struct offload;
+struct offload *offload_new(struct loop *l);
+/* Does not wait for a job that hangs: its thread is detached and frees what it holds. */
+void offload_free(struct offload *o);
+/* `work` must touch only ctx. If the offload is freed first, `drop` runs instead of `done`, perhaps
+ * on the thread: it too must touch only ctx. */
+void offload_run(struct offload *o, void (*work)(void *ctx), void (*done)(void *ctx),
+                 void (*drop)(void *ctx), void *ctx);
+
+#endif

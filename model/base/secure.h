@@ -1,0 +1,15 @@
+/* Keeping passwords out of other people's sight. */
+#ifndef MODEL_BASE_SECURE_H
+#define MODEL_BASE_SECURE_H
+
+#include <stdbool.h>
+
+/* No core dumps, and no look into this process by others of the same user. Call it first in main.
+ * Programs that this one starts are as they would be without it. */
+void secure_process(void);
+
+/* True for a word that shows a password to everybody in the list of processes: password=... or
+ * sslpassword=... as a keyword, or a URI with user:password@. The caller refuses it. */
+bool secure_has_password(const char *word);
+
+#endif

@@ -1,8 +1,0 @@
-/* The statements of sql/console, which stand in the program. */
-#ifndef MODEL_CONSOLE_SQL_H
-#define MODEL_CONSOLE_SQL_H
-
-/* By the file's name without ".sql" ("server", "spent"); asserts that there is such a file. */
-const char *console_sql(const char *name);
-
-#endif

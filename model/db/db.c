@@ -1,0 +1,558 @@
+/* The face of the connection: calls are queued here and answered from here; what happens when the
+ * connection breaks is decided here. How one gets connected stands in db_connect.c, how a call goes
+ * over the wire in db_pipeline.c. The one idea: an event changes the state first and runs replies
+ * last, because a reply may ask again or free the whole connection. */
+#include "model/db/db.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+#include "model/db/db_private.h"
+
+enum { ATTEND_MS = 120000, ATTENDED_MS = 800 };
+enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 10000, FULL_MS = 2000, FULL_MAX_MS = 30000 };
+
+/* --- events --- */
+
+static void
+release(struct db *db)
+{
+    connect_free(db);
+    free(db->app_name);
+    free(db->schema);
+    free(db->attrs);
+    free(db->host);
+    free(db->name);
+    free(db->user);
+    free(db);
+}
+
+void
+db_enter(struct db *db)
+{
+    db->depth++;
+}
+
+void
+db_leave(struct db *db)
+{
+    if (--db->depth == 0 && db->is_dead)
+        release(db);
+}
+
+static bool
+is_connected(const struct db *db)
+{
+    return db->state == DB_READY || db->state == DB_BUSY;
+}
+
+void
+db_set_state(struct db *db, enum db_state state)
+{
+    bool was_connected = is_connected(db), is_same = db->state == state;
+
+    db->state = state;
+    if (state != DB_BACKOFF)
+        db->next_try_ms = 0;
+    if (is_same || (was_connected && is_connected(db)))
+        return;
+    db->is_news = true;
+    db_kick(db);
+}
+
+struct offload *
+db_offload(struct db *db)
+{
+    if (!db->off)
+        db->off = offload_new(db->loop);
+    return db->off;
+}
+
+/* Why a waiting call gets no connection. */
+static struct err
+waiting_error(const struct db *db)
+{
+    struct err e = db->last_err;
+
+    if (e.kind == ERR_NONE)
+        fail(&e, ERR_CONN, "not connected yet");
+    return e;
+}
+
+static void pump(struct db *db);
+
+static void
+on_wait_timer(void *ctx)
+{
+    struct db *db = ctx;
+    struct calls due;
+
+    db_enter(db);
+    db->wait_timer = 0;
+    if (!is_connected(db)) {
+        struct err why = waiting_error(db);
+        calls_init(&due);
+        calls_expire(&db->queue, &due, clock_ms());
+        calls_answer(&due, &why);
+    }
+    if (!db->is_dead)
+        pump(db);
+    db_leave(db);
+}
+
+/* The next time at which a waiting call gives up. */
+static void
+arm_wait_timer(struct db *db)
+{
+    int64_t at = INT64_MAX;
+
+    loop_cancel(db->loop, db->wait_timer);
+    db->wait_timer = 0;
+    if (is_connected(db))
+        return;
+    for (const struct call *c = db->queue.first; c; c = c->next)
+        if (c->give_up_ms >= 0 && c->give_up_ms < at)
+            at = c->give_up_ms;
+    if (at < INT64_MAX)
+        db->wait_timer = loop_at(db->loop, at, on_wait_timer, db);
+}
+
+static void
+gate_reply(void *ctx, struct db_reply *reply)
+{
+    struct db *db = ctx;
+    struct err e = reply->err;
+
+    if (db->is_dead || e.kind == ERR_CONN || e.kind == ERR_AUTH)
+        return; /* the connection is gone: what waits hears of that */
+    db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, db_take(reply, 0), &e);
+    if (!db->is_past_gate)
+        db_broken(db, &e);
+}
+
+/* The first call on a connection is the gate's, where there is one. */
+static void
+send_next(struct db *db)
+{
+    if (!db->gate || db->is_past_gate) {
+        pipeline_send(db, calls_take(&db->queue));
+        return;
+    }
+    struct call *c = call_new(
+        db, &(struct db_call){.stmts = &db->gate->stmt, .n = 1, .search_path = "pg_catalog"});
+    c->fn = gate_reply;
+    c->ctx = db;
+    pipeline_send(db, c);
+}
+
+/* Looks at what waits, and does the one thing that the state allows. */
+static void
+pump(struct db *db)
+{
+    struct calls all;
+
+    if (!db->queue.first) {
+        arm_wait_timer(db);
+        return;
+    }
+    if (db->state == DB_OFF && db->is_stopped) {
+        struct err why = waiting_error(db);
+        calls_init(&all);
+        calls_expire(&db->queue, &all, -1);
+        calls_answer(&all, &why);
+        return;
+    }
+    if (db->state == DB_READY && !db->is_cancelling)
+        send_next(db);
+    else if (db->state == DB_OFF)
+        connect_start(db);
+    if (!db->is_dead)
+        arm_wait_timer(db);
+}
+
+static void
+on_kick(void *ctx)
+{
+    struct db *db = ctx;
+
+    db_enter(db);
+    db->kick_timer = 0;
+    if (db->is_news && db->state_fn) {
+        db->is_news = false;
+        db->state_fn(db->state_ctx);
+    }
+    if (!db->is_dead)
+        pump(db);
+    db_leave(db);
+}
+
+void
+db_kick(struct db *db)
+{
+    if (!db->kick_timer && !db->is_dead)
+        db->kick_timer = loop_at(db->loop, clock_ms(), on_kick, db);
+}
+
+void
+db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx)
+{
+    struct call *c = call_new(db, call);
+
+    assert(call->n > 0 && !(call->bare && (call->script || call->dry)));
+    c->fn = fn;
+    c->ctx = ctx;
+    c->wait_ms = wait_ms;
+    c->give_up_ms = wait_ms < 0 ? -1 : clock_ms() + wait_ms;
+    calls_push(&db->queue, c);
+    db_kick(db);
+}
+
+/* --- state changes --- */
+
+static void
+on_timer(void *ctx)
+{
+    struct db *db = ctx;
+
+    db_enter(db);
+    db->timer = 0;
+    switch (db->state) {
+    case DB_RESOLVING:
+    case DB_CONNECTING:
+        connect_timeout(db);
+        break;
+    case DB_BACKOFF:
+        connect_start(db);
+        break;
+    case DB_BUSY:
+        stall_timeout(db);
+        break;
+    case DB_OFF:
+    case DB_READY:
+        break;
+    }
+    db_leave(db);
+}
+
+void
+db_set_timer(struct db *db, int64_t at_ms)
+{
+    loop_cancel(db->loop, db->timer);
+    db->timer = at_ms ? loop_at(db->loop, at_ms, on_timer, db) : 0;
+}
+
+static bool
+is_attended(const struct db *db)
+{
+    return db->attended_ms && clock_ms() - db->attended_ms < ATTEND_MS;
+}
+
+/* 0.25 s doubled up to 10 s; a full server gets more time; 20 % jitter keeps clients apart. */
+static int64_t
+backoff_ms(struct db *db)
+{
+    bool is_full = strcmp(db->last_err.sqlstate, "53300") == 0;
+    int64_t ms = is_full ? FULL_MS : BACKOFF_MS, max = is_full ? FULL_MAX_MS : BACKOFF_MAX_MS;
+
+    if (is_attended(db) && !is_full)
+        max = ATTENDED_MS; /* a second, with the jitter */
+    for (int i = 1; i < db->tries && ms < max; i++)
+        ms *= 2;
+    if (ms > max)
+        ms = max;
+    db->random ^= db->random << 13; /* xorshift: quality does not matter here */
+    db->random ^= db->random >> 7;
+    db->random ^= db->random << 17;
+    return ms * (int64_t)(80 + db->random % 41) / 100;
+}
+
+static void
+close_connection(struct db *db)
+{
+    connect_forget(db);
+    db_set_timer(db, 0);
+    loop_cancel(db->loop, db->tls_timer);
+    db->tls_timer = 0;
+    loop_rewatch(db->loop, db->watch, -1, 0);
+    PQfinish(db->conn);
+    db->conn = NULL;
+    pipeline_forget(db);
+    db->is_own = false;
+    db->is_past_gate = false;
+    db->is_cancelling = false;
+    db->serial++;
+}
+
+static void
+restart_waiting(struct db *db)
+{
+    int64_t now = clock_ms();
+
+    for (struct call *c = db->queue.first; c; c = c->next)
+        if (c->wait_ms >= 0)
+            c->give_up_ms = now + c->wait_ms;
+}
+
+/* No waiting mends it. A refusal by a server that let us in before may pass: a password that is
+ * being changed, a restore. */
+static bool
+is_final(const struct db *db)
+{
+    enum err_kind why = db->last_err.kind;
+
+    if (why == ERR_AUTH)
+        return !db->was_up || (db->wants_password && !db->is_trusted);
+    return why == ERR_USAGE || why == ERR_DENIED;
+}
+
+/* The state after a failure; `all` gets the calls that it answers. */
+static void
+after_failure(struct db *db, bool was_connected, struct calls *all)
+{
+    db->tries++;
+    if (is_final(db))
+        db->is_stopped = true;
+    if (db->is_stopped || db->once) {
+        calls_expire(&db->queue, all, -1);
+        db_set_state(db, DB_OFF);
+        return;
+    }
+    if (was_connected)
+        restart_waiting(db);
+    db->next_try_ms = clock_ms() + backoff_ms(db);
+    db_set_timer(db, db->next_try_ms);
+    db_set_state(db, DB_BACKOFF);
+}
+
+void
+db_broken(struct db *db, const struct err *why)
+{
+    struct call *flying = db->flight.call;
+    bool was_connected = is_connected(db);
+    struct calls all;
+
+    calls_init(&all);
+    db->last_err = *why;
+    if (flying) {
+        flying->reply.in_doubt = pipeline_in_doubt(db);
+        if (flying->reply.err.kind == ERR_NONE && !db->flight.is_committed)
+            flying->reply.err = *why;
+        db->flight = (struct flight){.failed_step = -1};
+    }
+    log_line(LOG_INFO, "connection: %s", why->text);
+    close_connection(db);
+    after_failure(db, was_connected, &all);
+    if (flying)
+        call_answer(flying);
+    calls_answer(&all, why);
+    if (db->is_dead)
+        return;
+    db->is_news = true; /* the error is new even when the state is not */
+    arm_wait_timer(db);
+    db_kick(db);
+}
+
+void
+db_retry_now(struct db *db)
+{
+    db->is_stopped = db->config_err.kind != ERR_NONE;
+    if (db->is_stopped || (db->state != DB_BACKOFF && db->state != DB_OFF))
+        return;
+    db_set_state(db, DB_BACKOFF);
+    db->next_try_ms = clock_ms();
+    db_set_timer(db, db->next_try_ms);
+}
+
+void
+db_attend(struct db *db)
+{
+    int64_t now = clock_ms(), at = db->tried_ms + ATTENDED_MS;
+    bool was_refused = db->state == DB_OFF && db->is_stopped && db->last_err.kind == ERR_AUTH &&
+                       !db->wants_password;
+
+    db->attended_ms = now;
+    if (at < now)
+        at = now;
+    if (was_refused) {
+        db_retry_now(db);
+    } else if (db->state != DB_BACKOFF || db->next_try_ms <= at)
+        return;
+    db->next_try_ms = at;
+    db_set_timer(db, at);
+}
+
+void
+db_move(struct db *db, const char *why)
+{
+    struct err e;
+
+    db_enter(db);
+    if (db->conn) {
+        fail(&e, ERR_CONN, "%s", why);
+        db_broken(db, &e);
+    }
+    if (!db->is_dead)
+        db_retry_now(db);
+    db_leave(db);
+}
+
+void
+db_cancel(struct db *db)
+{
+    if (db->state == DB_BUSY)
+        stall_cancel(db);
+}
+
+/* --- making and ending --- */
+
+static char *
+copy_of(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+struct db *
+db_new(struct loop *l, const struct db_options *o)
+{
+    struct db *db = xcalloc(1, sizeof *db);
+
+    db->loop = l;
+    db->app_name = copy_of(o->app_name);
+    db->schema = copy_of(o->schema);
+    db->statement_timeout_ms = o->statement_timeout_ms;
+    db->lock_timeout_ms = o->lock_timeout_ms;
+    db->warn_ms = o->stall_warn_ms ? o->stall_warn_ms : DEFAULT_WARN_MS;
+    db->drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
+    db->read_only = o->read_only;
+    db->once = o->once;
+    db->gate = o->gate;
+    db->random = (uint64_t)clock_us() * 2654435761U + (uint64_t)getpid() + 1;
+    db->flight.failed_step = -1;
+    calls_init(&db->queue);
+    connect_config(db, o->conninfo, o->dbname);
+    db->last_err = db->config_err;
+    db->is_stopped = db->config_err.kind != ERR_NONE;
+    return db;
+}
+
+void
+db_free(struct db *db)
+{
+    struct calls all;
+    struct err why;
+
+    if (!db || db->is_dead)
+        return;
+    fail(&why, ERR_CONN, "the connection was closed");
+    calls_init(&all);
+    db_enter(db);
+    db->is_dead = true;
+    if (db->flight.call) {
+        db->flight.call->reply.in_doubt = pipeline_in_doubt(db);
+        calls_push(&all, db->flight.call);
+        db->flight.call = NULL;
+    }
+    calls_expire(&db->queue, &all, -1);
+    close_connection(db);
+    loop_unwatch(db->loop, db->watch);
+    loop_cancel(db->loop, db->kick_timer);
+    loop_cancel(db->loop, db->wait_timer);
+    offload_free(db->off);
+    db->off = NULL;
+    calls_answer(&all, &why);
+    /* what the replies asked: one answer each, and no loop with a caller that never gives up */
+    calls_expire(&db->queue, &all, -1);
+    calls_answer(&all, &why);
+    for (struct call *c; (c = calls_take(&db->queue));)
+        call_free(c);
+    db_leave(db);
+}
+
+void
+db_on_notice(struct db *db, db_notice_fn *fn, void *ctx)
+{
+    db->notice_fn = fn;
+    db->notice_ctx = ctx;
+}
+
+void
+db_on_notify(struct db *db, db_notify_fn *fn, void *ctx)
+{
+    db->notify_fn = fn;
+    db->notify_ctx = ctx;
+}
+
+int
+db_backend_pid(const struct db *db)
+{
+    return is_connected(db) ? PQbackendPID(db->conn) : 0;
+}
+
+void
+db_own_session(struct db *db, bool is_own)
+{
+    if (!is_own)
+        pipeline_forget(db); /* what is sent from here on is not noted */
+    db->is_own = is_own && db->conn;
+}
+
+void
+db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx)
+{
+    db->state_fn = fn;
+    db->state_ctx = ctx;
+}
+
+enum db_state
+db_state(const struct db *db)
+{
+    return db->state;
+}
+
+const struct err *
+db_last_error(const struct db *db)
+{
+    return &db->last_err;
+}
+
+int64_t
+db_next_try_ms(const struct db *db)
+{
+    return db->next_try_ms;
+}
+
+int64_t
+db_silent_ms(const struct db *db)
+{
+    return db->state == DB_BUSY ? clock_ms() - db->flight.heard_ms : 0;
+}
+
+int
+db_tries(const struct db *db)
+{
+    return db->tries;
+}
+
+const char *
+db_host(const struct db *db)
+{
+    return db->host ? db->host : "";
+}
+
+const char *
+db_name(const struct db *db)
+{
+    return db->name ? db->name : "";
+}
+
+const char *
+db_user(const struct db *db)
+{
+    return db->user ? db->user : "";
+}

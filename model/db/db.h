@@ -1,0 +1,182 @@
+/* One asynchronous connection. A call is one pipeline: BEGIN, session settings by set_config(...,
+ * true), the statements, COMMIT; its reply comes through a callback from the loop, exactly once,
+ * also when the connection breaks. Calls are sent in the order they were asked, one pipeline in
+ * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
+ * 10 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
+ * (3 s: asks the server to cancel; 8 s: drops the socket). Works through a transaction pooler:
+ * unnamed statements, nothing that outlives a transaction (but see db_own_session). */
+#ifndef MODEL_DB_DB_H
+#define MODEL_DB_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/base/loop.h"
+#include "model/db/rows.h"
+
+/* The life of a connection. OFF leaves by the first call; RESOLVING by the last look-up or its
+ * deadline; CONNECTING by READY or a failure; READY by a call or the server's end; BUSY by the end
+ * of the pipeline (a ROLLBACK included, when one is due) or the connection's; BACKOFF by its timer
+ * or db_retry_now. Every failure goes to BACKOFF, or to OFF when `once` or ERR_AUTH says so. */
+enum db_state {
+    DB_OFF,        /* never asked to connect, or stopped after an ERR_AUTH (db.c: is_final) */
+    DB_RESOLVING,  /* the helper thread looks a host name up */
+    DB_CONNECTING, /* PQconnectPoll says what to wait for */
+    DB_READY,      /* connected, nothing in flight */
+    DB_BUSY,       /* a pipeline is in flight */
+    DB_BACKOFF     /* waiting for the next attempt */
+};
+
+struct db_options {
+    const char *conninfo; /* keywords, URI, or "" for libpq's environment; copied */
+    const char *dbname;   /* -d, or NULL; may itself be a conninfo */
+    const char *app_name; /* application_name */
+    const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = pg_catalog */
+    int statement_timeout_ms;   /* 0 = none */
+    int lock_timeout_ms;        /* 0 = none */
+    int stall_warn_ms;          /* silence while busy: cancel; 0 = 3000, -1 = never */
+    int stall_drop_ms;          /* silence while busy: drop the socket; 0 = 8000, -1 = never */
+    bool read_only;             /* BEGIN READ ONLY in every call, one snapshot for all statements */
+    bool once;                  /* no reconnecting by itself: the first failure is the answer to all
+                                   that waits; a later call connects anew (verbs) */
+    const struct db_gate *gate; /* asked first on each new connection, or NULL; borrowed */
+};
+
+struct db_param {
+    const char *value; /* NULL = SQL NULL; text format unless binary */
+    int len;           /* used when binary */
+    bool binary;       /* bytes as they are (bytea) */
+};
+
+/* An array as a parameter; borrows its bytes. */
+struct array;
+struct db_param db_array(struct array *a);
+
+struct db_stmt {
+    const char *sql; /* one statement with $n; borrowed until the reply */
+    int nparams;
+    const struct db_param *params; /* copied when asked */
+};
+
+/* What stands at the other end may be another one after each connect. The gate is one statement, in
+ * a transaction of its own before anything else; when `passes` says no (its error, usually
+ * ERR_DENIED), all that waits is answered with that error and the connection stops for good. */
+struct db_gate {
+    struct db_stmt stmt;
+    bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */
+    void *ctx;
+};
+
+/* Runs first in the transaction of a call; its error 22P02 says that nothing else may run there:
+ * the reply is ERR_DENIED with `is_guarded` then. */
+struct db_guard {
+    struct db_stmt looks, changes; /* of a read-only connection, of any other */
+};
+
+struct db_call {
+    const struct db_stmt *stmts;
+    int n;
+    bool bare; /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
+                  and no settings. It runs in the login's search_path, so it must name the schema of
+                  each function, type and operator (a session's SET would outlive it in a pooler) */
+    bool script; /* each stmts[i] without parameters may be a script of many statements, sent by the
+                    simple protocol inside the surrounding transaction; one round trip each; its
+                    result is that of the script's last statement. Scripts must not end it. */
+    bool dry;    /* ROLLBACK instead of COMMIT */
+    int statement_timeout_ms; /* 0 = the connection's; a longer one lengthens the stall limits */
+    const char *timezone; /* for this transaction; NULL = the login's; borrowed until the reply */
+    const char *search_path; /* quoted as SET takes it; NULL = the connection's; borrowed too */
+    const struct db_guard *guard; /* NULL = none; not for bare calls and scripts */
+    bool looks_hard;              /* the guard of changes, also where only something is read */
+};
+
+struct db_reply {
+    struct err err;  /* kind ERR_NONE = every statement ran and COMMIT was confirmed */
+    int failed_at;   /* index of the statement that failed, -1 = none or not a statement's */
+    bool in_doubt;   /* the connection broke after COMMIT was sent: it may have happened */
+    bool is_guarded; /* the guard stopped it: no statement ran */
+    struct result **results; /* one a statement (NULL where it did not run); freed after the
+                                callback unless taken with db_take */
+    int n;
+    int64_t took_us;
+};
+
+typedef void db_reply_fn(void *ctx, struct db_reply *reply);
+
+struct db;
+/* Does not connect yet. A conninfo that can't be read is the answer to every call (ERR_USAGE). */
+struct db *db_new(struct loop *l, const struct db_options *o);
+/* Pending calls are answered with ERR_CONN first. May be called from a reply. */
+void db_free(struct db *db);
+
+/* Everything the server says beside its answers (NOTICE, WARNING): severity in the server's words,
+ * message with detail and hint on one line, untrusted. Without fn it goes to the log. fn must not
+ * call back into db. */
+typedef void db_notice_fn(void *ctx, const char *severity, const char *text);
+void db_on_notice(struct db *db, db_notice_fn *fn, void *ctx);
+/* Called for each NOTIFY of a channel that this session listens to, between calls. fn may ask. */
+typedef void db_notify_fn(void *ctx, const char *channel);
+void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
+/* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
+int db_backend_pid(const struct db *db);
+/* Whether the server has just confirmed that process, so that no pooler stands between: then a
+ * statement that is sent twice in a row is parsed once, until told otherwise or connected anew.
+ * Where its columns have changed meanwhile (an upgrade) it fails once, with SQLSTATE 0A000. */
+void db_own_session(struct db *db, bool is_own);
+/* Called when the state has changed or a connection attempt has failed; may call anything. */
+void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
+
+/* The server wants a password that nobody gave: last_error is ERR_AUTH and says which ways there
+ * are. One of them is to ask the user and to hand it over here (copied; wiped by db_free): a call
+ * or db_retry_now then tries again. */
+bool db_needs_password(const struct db *db);
+void db_password(struct db *db, const char *password);
+
+/* Queues a call; never answers before it returns. Connects when needed. A call that waits for a
+ * connection is answered with ERR_CONN after wait_ms (0 = at once when the connection is down, -1 =
+ * waits for ever). */
+void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx);
+/* Takes result i out of a reply: the caller owns it (result_free). */
+struct result *db_take(struct db_reply *reply, int i);
+
+/* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
+void db_cancel(struct db *db);
+/* Somebody looks, or has just typed: a server that is away is tried at once, and again each second
+ * for the next two minutes; one that refused us too, unless a password is to be typed. */
+void db_attend(struct db *db);
+void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
+/* Leaves the server and connects anew: what is on the wire is in doubt, what waits goes there. */
+void db_move(struct db *db, const char *why);
+
+enum db_state db_state(const struct db *db);
+const struct err *db_last_error(const struct db *db); /* why it is not ready; kind NONE if it is */
+int64_t db_next_try_ms(const struct db *db);          /* monotonic; 0 unless DB_BACKOFF */
+int64_t db_silent_ms(const struct db *db);            /* since the last byte while busy, else 0 */
+int db_tries(const struct db *db);                    /* failed attempts since the last success */
+/* Where we are, for the header: "db1", "db1:6432" (port only if not 5432), "local" for a unix
+ * socket; while not connected where we try to go; "" while unknown. Valid until the next call. */
+const char *db_host(const struct db *db);
+const char *db_name(const struct db *db);
+const char *db_user(const struct db *db);
+
+/* A connection string: a URI, or one that begins with a word that libpq knows and "=". */
+bool db_is_conninfo(const char *text);
+/* What it says of this word ("dbname"), whichever way; NULL = nothing. The caller frees. */
+char *db_conninfo_value(const char *conninfo, const char *word);
+
+/* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
+ * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
+/* A connection without `once` is waited for 30 s at most. */
+bool db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply *reply,
+           struct err *e) __attribute__((warn_unused_result));
+void db_reply_done(struct db_reply *reply);
+
+/* One statement (at most LEND_PARAMS parameters) on the caller's own connection; waits for it. */
+enum { LEND_PARAMS = 16 };
+struct pg_conn;
+bool db_lend(struct pg_conn *conn, const struct db_stmt *stmt, struct result **out, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

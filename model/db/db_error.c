@@ -1,0 +1,232 @@
+/* The server's and libpq's words turned into struct err: the kind from the SQLSTATE, the text on
+ * one line and without a password. libpq gives no SQLSTATE for a refused connection, except inside
+ * the verbose form of its message ("FATAL:  28P01: ..."), so attempts run verbose and it is read
+ * here. */
+#include "model/db/db_private.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/log.h"
+#include "model/base/mem.h"
+
+struct rule {
+    const char *prefix;
+    enum err_kind kind;
+};
+
+/* The first match counts. */
+static const struct rule rules[] = {
+    {"08",    ERR_CONN   },
+    {"57P",   ERR_CONN   }, /* shutdown, crash, starting up, idle session */
+    {"25P03", ERR_CONN   }, /* idle in transaction: the session is gone */
+    {"53300", ERR_CONN   }, /* too many connections */
+    {"28",    ERR_AUTH   },
+    {"3D000", ERR_AUTH   },
+    {"57014", ERR_TIMEOUT},
+    {"55P03", ERR_TIMEOUT}, /* lock_timeout */
+    {"25P04", ERR_TIMEOUT}, /* transaction_timeout */
+    {"42501", ERR_DENIED },
+    {"25006", ERR_DENIED }, /* read-only transaction */
+    {"QT00",  ERR_REFUSED},
+};
+
+static enum err_kind
+err_kind_of(const char *sqlstate)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strncmp(sqlstate, rules[i].prefix, strlen(rules[i].prefix)) == 0)
+            return rules[i].kind;
+    return ERR_SQL;
+}
+
+/* Appends s with every run of white space as one blank. */
+static void
+add_words(struct buf *b, const char *s)
+{
+    bool gap = false;
+
+    for (; *s; s++) {
+        bool is_space = isspace((unsigned char)*s);
+        if (gap && !is_space && b->len > 0)
+            buf_str(b, " ");
+        if (!is_space)
+            buf_add(b, s, 1);
+        gap = is_space;
+    }
+}
+
+static void
+add_part(struct buf *b, const char *label, const char *text)
+{
+    if (!text || !*text)
+        return;
+    if (b->len > 0)
+        buf_str(b, "; ");
+    buf_str(b, label);
+    add_words(b, text);
+}
+
+static void
+add_message(struct buf *b, const PGresult *res)
+{
+    add_part(b, "", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+    add_part(b, "", PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL));
+    add_part(b, "hint: ", PQresultErrorField(res, PG_DIAG_MESSAGE_HINT));
+    if (b->len == 0)
+        add_words(b, PQresultErrorMessage(res));
+}
+
+static void
+set_sqlstate(struct err *e, const char *state)
+{
+    memcpy(e->sqlstate, state, 5);
+    e->sqlstate[5] = 0;
+}
+
+void
+err_of_result(struct err *e, const PGresult *res)
+{
+    const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *constraint = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
+    const char *position = PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION);
+    bool has_state = state && strlen(state) == 5;
+    struct buf b = {0};
+
+    add_message(&b, res);
+    fail(e, has_state ? err_kind_of(state) : ERR_DATA, "%s", b.data ? b.data : "unknown error");
+    if (has_state)
+        set_sqlstate(e, state);
+    snprintf(e->constraint, sizeof e->constraint, "%s", constraint ? constraint : "");
+    e->position = position ? (int)strtol(position, NULL, 10) : 0;
+    buf_free(&b);
+}
+
+/* Replaces each occurrence of secret. Shorter than 3 bytes it would only garble the text. */
+static void
+hide(struct buf *b, const char *secret)
+{
+    size_t len = secret ? strlen(secret) : 0;
+
+    if (len < 3 || !b->data)
+        return;
+    struct buf clean = {0};
+    const char *at = b->data;
+    for (const char *hit; (hit = strstr(at, secret)); at = hit + len) {
+        buf_add(&clean, at, (size_t)(hit - at));
+        buf_str(&clean, "***");
+    }
+    buf_str(&clean, at);
+    buf_free(b);
+    *b = clean;
+}
+
+/* Takes "28P01: " out of a line "...FATAL:  28P01: words"; the state goes to *state. */
+static void
+add_line(struct buf *b, const char *line, size_t len, char state[static 6])
+{
+    const char *at = memmem(line, len, ":  ", 3), *end = line + len;
+
+    if (at && end - at > 10 && at[8] == ':' &&
+        strspn(at + 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == 5) {
+        memcpy(state, at + 3, 5);
+        buf_add(b, line, (size_t)(at - line));
+        buf_add(b, ": ", 2);
+        line = at + 10;
+    }
+    buf_add(b, line, (size_t)(end - line));
+}
+
+/* libpq's message of a failed attempt: lines, one or more a host; those that begin with a tab are
+ * advice ("Is the server running on that host..."), LOCATION names a line of the server's source.
+ */
+static void
+add_attempt(struct buf *b, const char *said, char state[static 6])
+{
+    while (*said) {
+        size_t len = strcspn(said, "\n");
+        bool is_noise = *said == '\t' || len == 0 || strncmp(said, "LOCATION:", 9) == 0;
+        if (!is_noise) {
+            if (b->len > 0)
+                buf_str(b, "; ");
+            add_line(b, said, len, state);
+        }
+        said += len + (said[len] == '\n');
+    }
+}
+
+void
+err_of_connect(struct err *e, PGconn *conn, const char *secret)
+{
+    struct buf b = {0}, line = {0};
+    char state[6] = "";
+
+    add_attempt(&b, PQerrorMessage(conn), state);
+    hide(&b, secret);
+    add_words(&line, b.len > 0 ? b.data : "can't connect");
+    /* 42501 is a missing CONNECT privilege: as final as a wrong password */
+    bool is_final = state[0] && (err_kind_of(state) == ERR_AUTH || strcmp(state, "42501") == 0);
+    fail(e, is_final ? ERR_AUTH : ERR_CONN, "%s", line.data);
+    if (state[0])
+        set_sqlstate(e, state);
+    buf_free(&b);
+    buf_free(&line);
+}
+
+/* A string that can't be parsed can't be searched for its password either, so nothing that libpq
+ * quotes from it is repeated when it may hold one. */
+void
+err_of_conninfo(struct err *e, const char *conninfo, const char *said)
+{
+    bool may_hold_one = strstr(conninfo, "password") || strchr(conninfo, '@');
+    struct buf b = {0}, clean = {0};
+
+    add_words(&b, said ? said : "out of memory");
+    for (const char *s = b.data; s && *s;) {
+        size_t len = strcspn(s, "\"");
+        buf_add(&clean, s, len);
+        s += len;
+        if (*s && may_hold_one) {
+            s += 1 + strcspn(s + 1, "\"");
+            buf_str(&clean, "\"***\"");
+        } else if (*s) {
+            buf_str(&clean, "\"");
+        }
+        s += *s == '"';
+    }
+    fail(e, ERR_USAGE, "connection string: %s", clean.data ? clean.data : "");
+    buf_free(&b);
+    buf_free(&clean);
+}
+
+void
+err_of_break(struct err *e, PGconn *conn)
+{
+    const char *said = PQerrorMessage(conn);
+
+    fail(e, ERR_CONN, "%.*s", (int)strcspn(said, "\n"), said);
+    if (!e->text[0])
+        fail(e, ERR_CONN, "the connection broke");
+}
+
+/* libpq's default would write over the screen. The last words of a server that hangs up while
+ * nothing runs come this way too. */
+void
+notice_receiver(void *ctx, const PGresult *res)
+{
+    struct db *db = ctx;
+    const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY);
+    const char *plain = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+    struct buf b = {0};
+
+    if (plain && (strcmp(plain, "FATAL") == 0 || strcmp(plain, "PANIC") == 0))
+        err_of_result(&db->fatal, res);
+    add_message(&b, res);
+    if (db->notice_fn)
+        db->notice_fn(db->notice_ctx, severity ? severity : "", b.data ? b.data : "");
+    else
+        log_line(LOG_INFO, "server: %s: %s", severity ? severity : "", b.data ? b.data : "");
+    buf_free(&b);
+}

@@ -1,0 +1,549 @@
+/* One call on the wire. Steps: BEGIN, the session's settings, the statements, COMMIT. Usually all
+ * of them go out in one pipeline with one Sync and are answered in order; a script call sends them
+ * one by one, because scripts need the simple protocol, which a pipeline does not carry. Whatever
+ * leaves a transaction open is followed by ROLLBACK before anyone is answered. Nothing here waits:
+ * PQgetResult is called only when PQisBusy says that it has something to give. */
+#include "model/db/db_private.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+
+enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
+
+/* Settings end with the transaction, so a pooler's next client never sees them. search_path: that
+ * of the call, or the connection's schema, or nothing but pg_catalog; never the login's, because
+ * with it the owner of any schema could say what our operators mean. Temporary objects come last.
+ * The schema is quoted by the server, a whole path by whoever asks. This statement itself runs in
+ * the login's path: it names all that it uses. jit: our plans are wide, our statements short. The
+ * last ones are what our statements are written for, whatever the database or the login has set. */
+#define SETTINGS                                                                           \
+    "select pg_catalog.set_config('search_path', case"                                     \
+    " when $5::pg_catalog.text is not null then pg_catalog.concat($5::pg_catalog.text,"    \
+    " ', pg_temp') else pg_catalog.format('%I, pg_temp', $1::pg_catalog.text) end, true)," \
+    " pg_catalog.set_config('statement_timeout', $2, true),"                               \
+    " pg_catalog.set_config('lock_timeout', $3, true),"                                    \
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $4, true),"             \
+    " pg_catalog.set_config('jit', 'off', true),"                                          \
+    " pg_catalog.set_config('standard_conforming_strings', 'on', true),"                   \
+    " pg_catalog.set_config('transform_null_equals', 'off', true),"                        \
+    " pg_catalog.set_config('DateStyle', 'ISO', true),"                                    \
+    " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                           \
+    " pg_catalog.set_config('bytea_output', 'hex', true)"
+/* A guard is asked in pg_catalog; only then the path of the call counts. */
+static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
+                               "$1::pg_catalog.text, ', pg_temp'), true)";
+static const char settings_sql[] = SETTINGS;
+static const char timezone_sql[] = SETTINGS ", pg_catalog.set_config('TimeZone', $6, true)";
+
+static int
+first_statement(const struct call *c)
+{
+    return c->what.bare ? 0 : GUARD_STEP + c->has_guard + c->has_path;
+}
+
+static int
+commit_step(const struct call *c)
+{
+    return first_statement(c) + c->what.n;
+}
+
+/* The statement of a step, -1 = the step is ours. */
+static int
+statement_of(const struct call *c, int step)
+{
+    int i = step - first_statement(c);
+
+    return i < c->what.n ? i : -1;
+}
+
+static int
+timeout_of(const struct db *db, const struct call *c)
+{
+    return c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->statement_timeout_ms;
+}
+
+/* --- sending --- */
+
+void
+pipeline_forget(struct db *db)
+{
+    free(db->parsed);
+    db->parsed = NULL;
+}
+
+/* Behind a pooler the unnamed statement may be another client's. */
+static bool
+is_parsed(struct db *db, const char *sql)
+{
+    if (!db->is_own)
+        return false;
+    if (db->parsed && strcmp(db->parsed, sql) == 0)
+        return true;
+    pipeline_forget(db);
+    db->parsed = xstrdup(sql);
+    return false;
+}
+
+static bool
+send_statement(struct db *db, const struct db_stmt *s)
+{
+    size_t n = (size_t)s->nparams;
+    const char **values = xcalloc(n, sizeof *values);
+    int *lengths = xcalloc(n, sizeof *lengths), *formats = xcalloc(n, sizeof *formats);
+
+    for (size_t i = 0; i < n; i++) {
+        values[i] = s->params[i].value;
+        lengths[i] = s->params[i].len;
+        formats[i] = s->params[i].binary;
+    }
+    int ok =
+        is_parsed(db, s->sql)
+            ? PQsendQueryPrepared(db->conn, "", s->nparams, values, lengths, formats, 0)
+            : PQsendQueryParams(db->conn, s->sql, s->nparams, NULL, values, lengths, formats, 0);
+    free(values);
+    free(lengths);
+    free(formats);
+    return ok == 1;
+}
+
+static bool
+send_plain(struct db *db, const char *sql)
+{
+    return send_statement(db, &(struct db_stmt){.sql = sql});
+}
+
+static bool
+send_settings(struct db *db, const struct call *c)
+{
+    char statement[16], lock[16];
+
+    snprintf(statement, sizeof statement, "%d", timeout_of(db, c));
+    snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
+    const struct db_param params[] = {
+        {.value = db->schema ? db->schema : "pg_catalog"},
+        {.value = statement},
+        {.value = lock},
+        {.value = "10000"},
+        {.value = c->has_path ? "pg_catalog" : c->what.search_path},
+        {.value = c->what.timezone},
+    };
+    bool zone = c->what.timezone != NULL;
+    return send_statement(
+        db, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
+}
+
+static bool
+send_path(struct db *db, const struct call *c)
+{
+    const struct db_param path = {.value = c->what.search_path};
+
+    return send_statement(db, &(struct db_stmt){path_sql, 1, &path});
+}
+
+static bool
+send_step(struct db *db, const struct call *c, int step)
+{
+    int i = statement_of(c, step);
+
+    if (i >= 0 && c->what.script && c->stmts[i].nparams == 0) {
+        pipeline_forget(db);
+        return PQsendQuery(db->conn, c->stmts[i].sql) == 1;
+    }
+    if (i >= 0)
+        return send_statement(db, &c->stmts[i]);
+    if (step == commit_step(c))
+        return send_plain(db, c->what.dry ? "rollback" : "commit");
+    if (step == GUARD_STEP)
+        return send_statement(db, &c->stmts[c->what.n]);
+    if (step == PATH_STEP)
+        return send_path(db, c);
+    if (step == 0)
+        return send_plain(db, db->read_only
+                                  ? "begin transaction isolation level repeatable read read only"
+                                  : "begin transaction isolation level read committed");
+    return send_settings(db, c);
+}
+
+static void
+broke(struct db *db)
+{
+    struct err e = db->flight.call ? db->flight.call->reply.err : db->fatal;
+
+    if (e.kind != ERR_CONN)
+        e = db->fatal;
+    if (e.kind == ERR_NONE)
+        err_of_break(&e, db->conn);
+    e.kind = ERR_CONN;
+    db_broken(db, &e);
+}
+
+/* Hands libpq's buffer to the kernel; asks for POLLOUT only while something is left. */
+static bool
+flush(struct db *db)
+{
+    int left = PQflush(db->conn);
+
+    if (left < 0)
+        return false;
+    loop_rewatch(db->loop, db->watch, PQsocket(db->conn),
+                 (short)(left > 0 ? POLLIN | POLLOUT : POLLIN));
+    return true;
+}
+
+static bool
+set_pipeline_mode(PGconn *conn, bool on)
+{
+    if (on)
+        return PQenterPipelineMode(conn) == 1;
+    return PQexitPipelineMode(conn) == 1;
+}
+
+static bool
+send_all(struct db *db, const struct call *c)
+{
+    int last = commit_step(c) - (c->what.bare ? 1 : 0);
+
+    if (!set_pipeline_mode(db->conn, true))
+        return false;
+    for (int step = 0; step <= last; step++)
+        if (!send_step(db, c, step))
+            return false;
+    return PQpipelineSync(db->conn) == 1;
+}
+
+static void
+refuse(struct db *db, struct call *c)
+{
+    fail(&c->reply.err, ERR_REFUSED, "this connection is read-only");
+    call_answer(c);
+    if (!db->is_dead)
+        db_kick(db);
+}
+
+void
+pipeline_send(struct db *db, struct call *c)
+{
+    bool ok;
+
+    if (db->read_only && c->what.bare) { /* nothing would hold it to reading */
+        refuse(db, c);
+        return;
+    }
+    db->flight =
+        (struct flight){.call = c, .failed_step = -1, .heard_ms = clock_ms(), .out_left = -1};
+    c->sent_us = clock_us();
+    db_set_state(db, DB_BUSY);
+    if (c->what.script)
+        ok = set_pipeline_mode(db->conn, false) && send_step(db, c, 0);
+    else
+        ok = send_all(db, c);
+    if (!ok || !flush(db)) {
+        broke(db);
+        return;
+    }
+    stall_arm(db);
+}
+
+/* --- the end of a call --- */
+
+/* The call is answered, in full; nothing of it was done. The next one goes to another connection.
+ */
+static void
+leave_read_only(struct db *db)
+{
+    struct db_reply *reply = &db->flight.call->reply;
+    struct err e;
+
+    writable_err(db, &reply->err);
+    reply->failed_at = -1;
+    db->is_locked = true;
+    e = reply->err;
+    db_broken(db, &e);
+}
+
+/* The call is answered, and the server is no longer one that target_session_attrs accepts. */
+static void
+leave_wrong(struct db *db)
+{
+    struct err e;
+
+    fail(&e, ERR_CONN, "%s is not %s any more", db_host(db),
+         strcmp(db->attrs, "primary") == 0 ? "the primary" : "read-write");
+    db_broken(db, &e);
+}
+
+static void
+finish(struct db *db)
+{
+    struct call *c = db->flight.call;
+
+    if (writable_refused(db, &c->reply.err)) {
+        leave_read_only(db);
+        return;
+    }
+    if (db->flight.is_cancelled && c->reply.err.kind == ERR_TIMEOUT)
+        fail_in(&c->reply.err, "the server was silent for too long");
+    if (c->reply.err.kind == ERR_NONE)
+        writable_note(db);
+    if (!db->is_locked)
+        db->tries = 0;
+    db->flight = (struct flight){.failed_step = -1};
+    loop_cancel(db->loop, db->tls_timer);
+    db->tls_timer = 0;
+    db_set_timer(db, 0);
+    db_set_state(db, DB_READY);
+    call_answer(c);
+    if (!db->is_dead && db->state == DB_READY && writable_has_left(db))
+        leave_wrong(db);
+    if (!db->is_dead)
+        db_kick(db);
+}
+
+/* Every step is answered: true = done, false = a ROLLBACK is on its way or the connection is gone.
+ */
+static bool
+roll_back(struct db *db)
+{
+    if (PQtransactionStatus(db->conn) == PQTRANS_IDLE)
+        return true;
+    bool is_pipeline = PQpipelineStatus(db->conn) != PQ_PIPELINE_OFF;
+    bool ok = !db->flight.is_rolling_back && send_plain(db, "rollback");
+    if (ok && is_pipeline)
+        ok = PQpipelineSync(db->conn) == 1;
+    db->flight.is_rolling_back = true;
+    if (!ok || !flush(db))
+        broke(db);
+    else
+        stall_sent(db);
+    return false;
+}
+
+bool
+pipeline_in_doubt(const struct db *db)
+{
+    const struct flight *f = &db->flight;
+    const struct call *c = f->call;
+
+    if (db->read_only || c->what.dry || f->is_committed)
+        return false;
+    if (c->what.script && f->step < commit_step(c))
+        return false;
+    return f->failed_step < 0 ||
+           (f->failed_step == commit_step(c) && c->reply.err.kind == ERR_CONN);
+}
+
+/* --- answers --- */
+
+static void
+take_error(struct db *db, const PGresult *res)
+{
+    struct flight *f = &db->flight;
+    struct db_reply *reply = &f->call->reply;
+
+    bool is_libpqs = !PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    pipeline_forget(db); /* it may be the parsing that failed, or what it was parsed for */
+    if (f->failed_step >= 0 || f->is_rolling_back)
+        return;
+    if (is_libpqs && PQstatus(db->conn) == CONNECTION_BAD)
+        return; /* the server said nothing about this statement */
+    f->failed_step = f->step;
+    err_of_result(&reply->err, res);
+    if (reply->err.kind != ERR_CONN)
+        reply->failed_at = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
+    if (f->call->has_guard && f->step == GUARD_STEP && !strcmp(reply->err.sqlstate, "22P02")) {
+        log_line(LOG_INFO, "connection: the guard says: %s", reply->err.text);
+        reply->is_guarded = true;
+        fail(
+            &reply->err, ERR_DENIED,
+            "something that would be read or changed here has got another owner: nothing was done");
+    }
+}
+
+static void
+take_answer(struct db *db, PGresult *res)
+{
+    struct flight *f = &db->flight;
+    struct db_reply *reply = &f->call->reply;
+    int i = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
+
+    if (f->is_rolling_back) {
+        PQclear(res);
+        return;
+    }
+    if (i >= 0) {
+        result_free(reply->results[i]); /* a script's earlier statement */
+        reply->results[i] = result_wrap(res);
+        return;
+    }
+    if (f->step == commit_step(f->call)) {
+        f->is_committed = f->call->what.dry || strcmp(PQcmdStatus(res), "COMMIT") == 0;
+        if (!f->is_committed && f->failed_step < 0) {
+            f->failed_step = f->step;
+            fail(&reply->err, ERR_SQL, "the server rolled the transaction back");
+        }
+    }
+    PQclear(res);
+}
+
+/* The answer to a single statement is complete. True = the call is. */
+static bool
+step_done(struct db *db)
+{
+    struct flight *f = &db->flight;
+    bool is_single = f->call->what.script;
+
+    if (f->is_rolling_back)
+        return is_single && roll_back(db);
+    if (!is_single) {
+        f->step++;
+        return false;
+    }
+    bool is_last = f->step == commit_step(f->call);
+    if (!is_last && f->failed_step < 0 && PQtransactionStatus(db->conn) != PQTRANS_INTRANS) {
+        f->failed_step = f->step;
+        f->call->reply.failed_at = statement_of(f->call, f->step);
+        fail(&f->call->reply.err, ERR_DATA, "the script ended its transaction");
+    }
+    if (is_last || f->failed_step >= 0)
+        return roll_back(db);
+    if (!send_step(db, f->call, ++f->step) || !flush(db))
+        broke(db);
+    else
+        stall_sent(db);
+    return false;
+}
+
+/* Takes one result, NULL included. True = the call is complete. */
+static bool
+take_result(struct db *db, PGresult *res)
+{
+    ExecStatusType status = PQresultStatus(res);
+
+    if (!res)
+        return step_done(db);
+    switch (status) {
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_EMPTY_QUERY:
+        take_answer(db, res);
+        return false;
+    case PGRES_PIPELINE_SYNC:
+        PQclear(res);
+        if (db->flight.call->what.bare && db->flight.failed_step < 0)
+            db->flight.is_committed = true;
+        return roll_back(db);
+    case PGRES_PIPELINE_ABORTED:
+        break;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+    case PGRES_COPY_BOTH: {
+        struct err e;
+        fail(&e, ERR_DATA, "COPY can't be used here");
+        db->flight.failed_step = db->flight.step;
+        PQclear(res);
+        db_broken(db, &e);
+        return false;
+    }
+    default: /* PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE; newer libpqs have more */
+        take_error(db, res);
+        break;
+    }
+    PQclear(res);
+    return false;
+}
+
+static void on_tls_timer(void *ctx);
+
+/* A TLS record can leave bytes in the library's buffer that the socket will never report, when it
+ * is larger than libpq's free space (records of 16 KiB: PostgreSQL 17, proxies). libpq 15 has no
+ * way to ask, so it is read again a few times while an answer is incomplete. */
+static void
+arm_tls_timer(struct db *db, int wait_ms)
+{
+    bool is_hidden = PQsslInUse(db->conn) || PQgssEncInUse(db->conn);
+
+    loop_cancel(db->loop, db->tls_timer);
+    db->tls_timer = 0;
+    db->tls_wait_ms = wait_ms;
+    if (is_hidden && wait_ms <= TLS_WAIT_MAX_MS)
+        db->tls_timer = loop_at(db->loop, clock_ms() + wait_ms, on_tls_timer, db);
+}
+
+static void
+take_all(struct db *db)
+{
+    bool is_done = false;
+
+    while (!is_done && db->flight.call && PQstatus(db->conn) == CONNECTION_OK &&
+           !PQisBusy(db->conn))
+        is_done = take_result(db, PQgetResult(db->conn));
+    if (is_done)
+        finish(db);
+}
+
+/* What came while a call was on the wire waits until it is over. */
+static void
+take_notifies(struct db *db)
+{
+    PGnotify *n;
+
+    while (!db->is_dead && db->conn && (n = PQnotifies(db->conn))) {
+        if (db->notify_fn)
+            db->notify_fn(db->notify_ctx, n->relname);
+        PQfreemem(n);
+    }
+}
+
+static void
+on_tls_timer(void *ctx)
+{
+    struct db *db = ctx;
+
+    db_enter(db);
+    db->tls_timer = 0;
+    if (db->state == DB_BUSY) {
+        if (!PQconsumeInput(db->conn))
+            broke(db);
+        else
+            take_all(db);
+        if (!db->is_dead && db->state == DB_BUSY)
+            arm_tls_timer(db, db->tls_wait_ms * 2);
+    }
+    if (!db->is_dead && db->state == DB_READY)
+        take_notifies(db);
+    db_leave(db);
+}
+
+void
+pipeline_go_on(struct db *db, short revents)
+{
+    if (!db->conn)
+        return;
+    if ((revents & ~POLLOUT) && !PQconsumeInput(db->conn)) {
+        broke(db);
+        return;
+    }
+    if (db->state == DB_BUSY) {
+        if (revents & (POLLIN | POLLOUT)) /* POLLOUT: what was sent has made room for more */
+            db->flight.heard_ms = clock_ms();
+        if (!flush(db)) {
+            broke(db);
+            return;
+        }
+        take_all(db);
+        if (!db->is_dead && db->state == DB_BUSY)
+            arm_tls_timer(db, TLS_WAIT_MS);
+    } else {
+        (void)PQisBusy(db->conn); /* reads notices and last words */
+    }
+    if (!db->is_dead && db->state == DB_READY)
+        take_notifies(db);
+    if (!db->is_dead && db->conn && PQstatus(db->conn) == CONNECTION_BAD)
+        broke(db);
+}

@@ -1,0 +1,212 @@
+/* What the files of the connection share: db.c (states and events), db_calls.c (queue and replies),
+ * db_hosts.c and db_connect.c (getting there), db_pipeline.c (one call on the wire), db_stall.c
+ * (silence), db_writable.c (servers that take no changes), db_error.c (the server's words). Nobody
+ * else includes it. Rule of all: a callback may free the db, so an event enters with db_enter,
+ * leaves with db_leave, and looks at db->is_dead after each callback.
+ */
+#ifndef MODEL_DB_DB_PRIVATE_H
+#define MODEL_DB_DB_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libpq-fe.h>
+
+#include "model/base/offload.h"
+#include "model/db/db.h"
+
+enum { DEFAULT_WARN_MS = 3000, DEFAULT_DROP_MS = 8000, CONNECT_MS = 10000 };
+
+struct call {
+    struct call *next;
+    struct db_call what;   /* statements and parameters are our own copies, the SQL is borrowed */
+    struct db_stmt *stmts; /* behind the last one the guard's, where there is one */
+    struct db_param *params;
+    bool has_guard;
+    bool has_path; /* search_path is set behind the guard */
+    char *bytes;   /* the parameters' values */
+    int wait_ms;
+    int64_t give_up_ms; /* when not connected until then; -1 = never */
+    int64_t sent_us;
+    db_reply_fn *fn;
+    void *ctx;
+    struct db_reply reply;
+};
+
+struct calls {
+    struct call *first, **end;
+};
+
+struct keyword {
+    char *name, *value;
+};
+
+/* One address to try; host is kept beside it for TLS and the password file. */
+struct target {
+    char *host, *hostaddr, *port;
+};
+
+struct host {
+    char *name, *addr, *port; /* as configured; addr "" = look it up unless name is a socket */
+    char **found;             /* addresses the look-up found */
+    int nfound;
+    char *problem; /* why it found none */
+};
+
+/* The connection attempt under way. */
+struct attempt {
+    struct host *hosts;
+    int nhosts;
+    int lookups; /* not answered yet */
+    struct target *targets;
+    int ntargets;
+    int at; /* target that libpq is busy with, -1 = not known yet */
+    int timeout_ms;
+};
+
+/* What libpq is given; a later keyword overrides an earlier one. */
+enum { KEYWORDS_MAX = 80 };
+
+struct keywords {
+    const char *names[KEYWORDS_MAX + 1], *values[KEYWORDS_MAX + 1];
+    int n;
+};
+
+/* How far the call on the wire is. Steps: BEGIN, settings, the statements, COMMIT; bare calls have
+ * the statements only. */
+struct flight {
+    struct call *call; /* NULL = nothing on the wire */
+    int step;          /* whose results come next */
+    int failed_step;   /* the first that failed, -1 = none */
+    bool is_committed; /* COMMIT was confirmed */
+    bool is_rolling_back;
+    bool is_cancelled; /* by the stall clock */
+    int64_t heard_ms;  /* when the last byte moved, in or out */
+    int out_left;      /* bytes that the other side has not taken yet, -1 = not asked */
+};
+
+struct db {
+    struct loop *loop;
+    struct offload *off; /* made when first needed */
+    char *app_name, *schema, *password;
+    int statement_timeout_ms, lock_timeout_ms, warn_ms, drop_ms;
+    bool read_only, once;
+    struct keyword *keywords; /* of conninfo and dbname */
+    int nkeywords;
+    struct err config_err; /* they can't be read */
+
+    enum db_state state;
+    bool is_stopped; /* no attempt before db_retry_now, db_password */
+    bool was_up;     /* the server has let us in before */
+    bool wants_password;
+    bool is_trusted;               /* the password that was typed has let us in */
+    int64_t tried_ms, attended_ms; /* the last attempt; when somebody looked; 0 = never */
+    bool is_locked;                /* the last server took no changes (db_writable.c) */
+    bool has_others;               /* the attempt that let us in had more than one address */
+    char *attrs;                   /* target_session_attrs as configured */
+    bool is_raw;                   /* the texts come as they are stored (db_connect.c) */
+    struct err last_err;
+    struct err fatal; /* what the server said as it hung up */
+    int tries;
+    int64_t next_try_ms;
+    uint64_t random;
+
+    PGconn *conn;
+    int serial; /* of the connection attempt: late answers of helper threads are known by it */
+    int watch, timer, kick_timer, wait_timer, tls_timer;
+    int tls_wait_ms;
+    const struct db_gate *gate; /* or NULL */
+    bool is_past_gate;          /* it let us through on this connection */
+    bool is_own;                /* the session is nobody else's (db_own_session) */
+    char *parsed;       /* then the text of the server's unnamed statement; NULL = not known */
+    bool is_cancelling; /* a cancel request for this connection is on its way */
+    struct attempt attempt;
+    char *host, *name, *user;
+
+    struct calls queue;
+    struct flight flight;
+    db_notice_fn *notice_fn;
+    void *notice_ctx;
+    db_notify_fn *notify_fn;
+    void *notify_ctx;
+    void (*state_fn)(void *ctx);
+    void *state_ctx;
+    bool is_news; /* state_fn is due */
+    int depth;    /* events under way */
+    bool is_dead;
+};
+
+/* db.c */
+void db_enter(struct db *db);
+void db_leave(struct db *db); /* db may be gone afterwards */
+void db_kick(struct db *db);  /* soon, from the loop: look at the queue */
+void db_set_state(struct db *db, enum db_state state);
+/* Waits for nothing but at_ms (0 = no timer) in the present state. */
+void db_set_timer(struct db *db, int64_t at_ms);
+/* The connection or the attempt is over. Decides what comes next, answers those concerned. */
+void db_broken(struct db *db, const struct err *why);
+struct offload *db_offload(struct db *db);
+
+/* db_calls.c */
+struct call *call_new(const struct db *db, const struct db_call *what); /* copies it */
+void call_free(struct call *c);
+void call_answer(struct call *c); /* runs the reply, frees the call; db may be gone afterwards */
+void calls_init(struct calls *q);
+void calls_push(struct calls *q, struct call *c);
+struct call *calls_take(struct calls *q); /* NULL = empty */
+/* Moves to `out` the calls whose time is up; all when now_ms is -1. */
+void calls_expire(struct calls *q, struct calls *out, int64_t now_ms);
+void calls_answer(struct calls *q, const struct err *why);
+
+/* db_connect.c */
+void connect_config(struct db *db, const char *conninfo, const char *dbname);
+void connect_start(struct db *db); /* to RESOLVING or CONNECTING; may end in db_broken */
+void connect_begin(struct db *db); /* every look-up is in, or late */
+void connect_timeout(struct db *db);
+void connect_free(struct db *db); /* frees the configuration */
+
+/* db_hosts.c */
+void keywords_base(const struct db *db, struct keywords *k);                /* all but the hosts */
+void keywords_add(struct keywords *k, const char *name, const char *value); /* borrowed */
+void hosts_find(struct db *db);               /* fills the attempt's hosts; reads files only */
+void hosts_look_up(struct db *db, int i);     /* calls connect_begin after the last answer */
+void options_free(PQconninfoOption *options); /* wipes the password */
+bool host_is_socket(const char *name);
+bool host_is_numeric(const char *name);
+void where_set(char **field, const char *text);
+void where_set_host(struct db *db, const char *host, const char *port);
+void connect_forget(struct db *db); /* frees the attempt */
+
+/* db_pipeline.c */
+void pipeline_send(struct db *db, struct call *c); /* to BUSY */
+void pipeline_go_on(struct db *db, short revents); /* the socket of a READY or BUSY db is ready */
+bool pipeline_in_doubt(const struct db *db);       /* if the connection broke now */
+void pipeline_forget(struct db *db);               /* which statement is parsed */
+
+/* db_stall.c */
+void stall_arm(struct db *db);
+void stall_timeout(struct db *db);
+void stall_sent(struct db *db);   /* more was sent for the call on the wire */
+void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
+
+/* db_writable.c */
+/* Whether the server refused a change because it takes none at present. */
+bool writable_refused(const struct db *db, const struct err *e);
+void writable_err(const struct db *db, struct err *e); /* says so around the server's words */
+/* After such a refusal: false = the new session takes no changes either, *e says so. */
+bool writable_is_up(const struct db *db, struct err *e);
+void writable_note(struct db *db); /* a call succeeded */
+/* The server is not any more what target_session_attrs asks for, and there are others. */
+bool writable_has_left(const struct db *db);
+/* What target_session_attrs has to be besides what is configured; NULL = nothing. */
+const char *writable_attrs(const struct db *db, int ntargets);
+
+/* db_error.c */
+void err_of_result(struct err *e, const PGresult *res);
+void err_of_connect(struct err *e, PGconn *conn, const char *secret);
+void err_of_conninfo(struct err *e, const char *conninfo, const char *said);
+void err_of_break(struct err *e, PGconn *conn);
+void notice_receiver(void *ctx, const PGresult *res);
+
+#endif

@@ -1,0 +1,138 @@
+/* Silence while a call is on the wire: no byte comes, and none that we sent is taken. First the
+ * server is asked to cancel, then the socket is dropped. A cancel request goes out on a helper
+ * thread, because PQcancel waits for its answer (and goes out unencrypted: libpq 15 has no other).
+ * While one is under way no other call is sent, so that it can't hit the wrong one. */
+#include "model/db/db_private.h"
+
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+
+/* How much longer than usual silence is fine, because the call's own limit is longer. */
+static int
+patience_ms(const struct db *db)
+{
+    const struct call *c = db->flight.call;
+    int more = c ? c->what.statement_timeout_ms - db->statement_timeout_ms : 0;
+
+    return more > 0 ? more : 0;
+}
+
+enum { TICKS = 4, TICK_LEAST_MS = 20 };
+
+/* A large call leaves the kernel's buffer long after it has left ours: what goes out there is a
+ * sign of life, too. Over TCP the number is what was not confirmed, else what was not read. */
+static void
+note_progress(struct db *db)
+{
+    struct flight *f = &db->flight;
+    int left = 0;
+
+    if (ioctl(PQsocket(db->conn), SIOCOUTQ, &left) != 0)
+        left = 0;
+    if (f->out_left > 0 && left < f->out_left)
+        f->heard_ms = clock_ms();
+    f->out_left = left;
+}
+
+void
+stall_arm(struct db *db)
+{
+    const struct flight *f = &db->flight;
+    int wait = -1;
+
+    if (db->warn_ms >= 0 && !f->is_cancelled)
+        wait = db->warn_ms;
+    else if (db->drop_ms >= 0)
+        wait = db->drop_ms;
+    int64_t at = wait < 0 ? 0 : f->heard_ms + wait + patience_ms(db);
+    int64_t tick = clock_ms() + (wait / TICKS > TICK_LEAST_MS ? wait / TICKS : TICK_LEAST_MS);
+    db_set_timer(db, at && f->out_left != 0 && tick < at ? tick : at);
+}
+
+void
+stall_sent(struct db *db)
+{
+    db->flight.out_left = -1;
+    stall_arm(db);
+}
+
+struct cancel {
+    struct db *db;
+    int serial;
+    PGcancel *how;
+    bool ok;
+    char said[256];
+};
+
+static void
+cancel_free(void *ctx)
+{
+    struct cancel *k = ctx;
+
+    PQfreeCancel(k->how);
+    free(k);
+}
+
+static void
+cancel_work(void *ctx)
+{
+    struct cancel *k = ctx;
+
+    k->ok = PQcancel(k->how, k->said, sizeof k->said) == 1; /* waits: hence the thread */
+}
+
+/* The next call goes out only now: a late cancel must not hit it. */
+static void
+cancel_done(void *ctx)
+{
+    struct cancel *k = ctx;
+
+    if (!k->ok)
+        log_line(LOG_WARN, "cancel request: %s", k->said);
+    if (k->serial == k->db->serial) {
+        k->db->is_cancelling = false;
+        db_kick(k->db);
+    }
+    cancel_free(k);
+}
+
+void
+stall_cancel(struct db *db)
+{
+    PGcancel *how = db->is_cancelling ? NULL : PQgetCancel(db->conn);
+
+    if (!how)
+        return;
+    struct cancel *k = xcalloc(1, sizeof *k);
+    *k = (struct cancel){.db = db, .serial = db->serial, .how = how};
+    db->is_cancelling = true;
+    offload_run(db_offload(db), cancel_work, cancel_done, cancel_free, k);
+}
+
+void
+stall_timeout(struct db *db)
+{
+    struct flight *f = &db->flight;
+    struct err e;
+
+    note_progress(db);
+    int64_t silent = clock_ms() - f->heard_ms - patience_ms(db);
+
+    if (db->drop_ms >= 0 && silent >= db->drop_ms) {
+        fail(&e, ERR_CONN, "the server was silent for %.1f s: connection dropped",
+             (double)(clock_ms() - f->heard_ms) / 1000);
+        db_broken(db, &e);
+        return;
+    }
+    if (db->warn_ms >= 0 && silent >= db->warn_ms && !f->is_cancelled) {
+        f->is_cancelled = true;
+        log_line(LOG_WARN, "the server is silent, asking it to cancel");
+        stall_cancel(db);
+    }
+    stall_arm(db);
+}

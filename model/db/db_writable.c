@@ -1,0 +1,101 @@
+/* A server that takes no changes: a standby, or one locked by default_transaction_read_only. That
+ * is no missing right but the wrong server, or the wrong time: the connection is dropped, and a new
+ * one goes where libpq's rules lead. Only a connection that is made for changes (not `read_only`)
+ * cares, and one whose target_session_attrs asks for a server that takes changes. */
+#include "model/db/db_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/log.h"
+
+static bool
+is_on(const struct db *db, const char *name)
+{
+    const char *value = PQparameterStatus(db->conn, name);
+
+    return value && strcmp(value, "on") == 0;
+}
+
+/* PostgreSQL 14 and later report both settings by themselves, whenever they change. */
+static bool
+says_read_only(const struct db *db)
+{
+    return is_on(db, "in_hot_standby") || is_on(db, "default_transaction_read_only");
+}
+
+static bool
+reports_it(const struct db *db)
+{
+    return PQparameterStatus(db->conn, "in_hot_standby") != NULL;
+}
+
+/* "cannot execute UPDATE in a read-only transaction", "... during recovery" are 25006; a few
+ * functions fail on a standby in their own words. */
+bool
+writable_refused(const struct db *db, const struct err *e)
+{
+    bool is_odd = strcmp(e->sqlstate, "55000") == 0 || strcmp(e->sqlstate, "XX000") == 0;
+
+    if (db->read_only)
+        return false;
+    return strcmp(e->sqlstate, "25006") == 0 || (is_odd && is_on(db, "in_hot_standby"));
+}
+
+void
+writable_err(const struct db *db, struct err *e)
+{
+    char said[sizeof e->text];
+
+    memcpy(said, e->text, sizeof said);
+    if (db->once)
+        fail(e, ERR_CONN,
+             "nothing was changed: %s is read-only (a standby, or locked by "
+             "default_transaction_read_only): %s",
+             db_host(db), said);
+    else
+        fail(e, ERR_CONN,
+             "waiting for a server that takes changes: %s is read-only (a standby, or locked by "
+             "default_transaction_read_only): %s",
+             db_host(db), said);
+    memcpy(e->sqlstate, "25006", 6);
+}
+
+bool
+writable_is_up(const struct db *db, struct err *e)
+{
+    if (!db->is_locked || !says_read_only(db))
+        return true;
+    fail(e, ERR_CONN, "%s",
+         is_on(db, "in_hot_standby") ? "it is a standby" : "default_transaction_read_only is on");
+    writable_err(db, e);
+    return false;
+}
+
+void
+writable_note(struct db *db)
+{
+    if (db->is_locked && !(reports_it(db) && says_read_only(db)))
+        db->is_locked = false;
+}
+
+bool
+writable_has_left(const struct db *db)
+{
+    const char *wants = db->attrs ? db->attrs : "";
+    bool is_standby = is_on(db, "in_hot_standby");
+
+    if (!db->has_others)
+        return false;
+    if (strcmp(wants, "primary") == 0)
+        return is_standby;
+    return strcmp(wants, "read-write") == 0 && says_read_only(db);
+}
+
+const char *
+writable_attrs(const struct db *db, int ntargets)
+{
+    bool is_open = !db->attrs || !*db->attrs || strcmp(db->attrs, "any") == 0;
+
+    return db->is_locked && is_open && ntargets > 1 ? "read-write" : NULL;
+}

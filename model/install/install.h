@@ -1,0 +1,41 @@
+/* `queuetop install` and `queuetop migrate`: the core schema, in one transaction, idempotent. */
+#ifndef MODEL_INSTALL_INSTALL_H
+#define MODEL_INSTALL_INSTALL_H
+
+#include <stdbool.h>
+
+#include "model/base/err.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
+
+struct sql_text;
+
+struct install_options {
+    const char *schema; /* default "queues" */
+    const char *viewer; /* role names, defaults queues_viewer, queues_worker, queues_operator */
+    const char *worker;
+    const char *operator_;
+    bool dry_run;             /* runs the scripts and rolls back; migrations are named, not run */
+    bool migrate;             /* the module must be installed already */
+    bool adopt;               /* take over a queue of two plain tables (queue, work_queue) */
+    const char *adopt_from;   /* the schema where they are; NULL = the same */
+    const char *adopt_zone;   /* of their times; NULL = the database's */
+    const char *adopt_states; /* "RUNNING=ready,DEAD=failed"; NULL = none */
+    const struct sql_text *migrations; /* of a test; NULL = the program's own (sql/core/migrate) */
+    int nmigrations;
+};
+
+/* If what is installed is what this program would make, it says so and takes no lock at all.
+ * Otherwise runs the core scripts and the migrations that are due (sql/core/migrate/README.md) in
+ * one transaction; tables are locked only by a migration or an adoption, for a second at most. If
+ * somebody holds the lock it tries again for 5 s, and then names who it is (ERR_REFUSED). `say`
+ * gets each line of what was done or would be done. db must have been made with the same schema and
+ * may not be read-only. Refused (nothing changed): migrate without a schema, a schema that holds
+ * tables of others, one that a newer program installed; plain tables that could be adopted and
+ * adopt is not set, states that nobody explained. Adopting is part of the same transaction: the old
+ * tables are renamed aside, and every job and lease is moved. */
+bool install_run(struct db *db, struct loop *l, const struct install_options *o,
+                 void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,35 @@
+/* `queuetop uninstall`: the schema is dropped with all that the queue has in it, in one
+ * transaction. */
+#ifndef MODEL_INSTALL_UNINSTALL_H
+#define MODEL_INSTALL_UNINSTALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
+
+struct uninstall_options {
+    const char *schema;
+    const char *viewer, *worker, *operator_; /* role names */
+    bool drop_roles;                         /* the roles go, too, where nothing else needs them */
+    bool force; /* although workers live, or others' views would go with it */
+};
+
+struct uninstall_look {
+    char *text;  /* what is there, a line each; the caller frees */
+    char *alive; /* living nodes and schedulers; NULL = none; the caller frees */
+};
+
+/* Looks at what would go. Refused: nothing is installed there; the schema also holds tables that
+ * are not the queue's (they are named); views elsewhere that depend on it, unless force. */
+bool uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
+                    struct uninstall_look *look, struct err *e) __attribute__((warn_unused_result));
+
+/* Drops it; `say` gets what happened to the roles. Waits at most 5 s for a lock. */
+bool uninstall_run(struct db *db, struct loop *l, const struct uninstall_options *o,
+                   void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,57 @@
+/* Database health: what follows from its rows (model/adapter/health_rows.h) and from two answers
+ * (rates), and advice: plain sentences, each with the process and the act that help. Rules are
+ * pure; nothing is run by them. */
+#ifndef MODEL_STORE_HEALTH_H
+#define MODEL_STORE_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/adapter/health_rows.h"
+#include "model/base/mem.h"
+
+struct health {                         /* one look at it */
+    const struct health_server *server; /* NULL = not known yet */
+    const struct health_session *sessions;
+    int nsessions;
+    const struct health_vacuum *vacuums;
+    int nvacuums;
+    const struct health_table *tables;
+    int ntables;
+    double cache_hit, wal_per_s; /* 0 to 1, bytes; NAN = unknown */
+    int64_t now_ms;
+};
+
+double health_dead_part(const struct health_table *t); /* dead of all rows, 0 to 1; NAN = empty */
+double health_fill(const struct health_table *t);      /* dead rows of those that start a vacuum */
+/* The one that holds vacuum back most, if that is worth a word; NULL = nobody. */
+const struct health_session *health_holder(const struct health *h);
+/* Dead rows of all tables that the holder may keep from being removed. */
+int64_t health_held_rows(const struct health *h);
+bool health_is_signalled(const struct health_session *s); /* a process: C and K may be for it */
+enum {
+    HEALTH_LONG_MS = 5 * 60 * 1000, /* from then on an open transaction is worth a word */
+    HEALTH_IDLE_MS = 60 * 1000      /* one in which nothing happens */
+};
+int64_t health_known(int64_t n); /* 0 where it is not */
+int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
+bool health_is_idle(const struct health_session *s); /* in a transaction */
+bool health_waits(const struct health_session *s);   /* for a lock */
+bool health_waits_for(const struct health_session *s, int pid);
+/* Appends "pid 4711, 4712", "a prepared transaction", or "others" where nobody was asked. */
+void health_say_blockers(struct buf *out, const struct health_session *s);
+/* A query on one line: every run of white space is one blank. Appends. */
+void health_one_line(struct buf *out, const char *query);
+/* Transaction ids are so old that it is worth a word: 1 a warning, 2 bad. */
+int health_xid_alarm(const struct health_server *s);
+
+struct advice {
+    bool bad;
+    bool calm;      /* as it should be, said because it looks otherwise */
+    const char *id; /* of the session that it is about, "" = none */
+    const char *text;
+};
+/* What to do, the worst first; texts live in mem. Returns how many, at most max. */
+int health_advice(const struct health *h, struct arena *mem, struct advice *out, int max);
+
+#endif

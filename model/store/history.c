@@ -1,0 +1,270 @@
+/*
+ * Ring buffers of cumulative counters. A queue has one ring of steps (the last value seen in each
+ * step of step_ms) for sparklines, and one of the newest samples for the rate of now. Differences
+ * are taken when they are read, so a sample costs a few stores.
+ */
+#include "model/store/history.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/db/rows.h"
+
+enum { RECENT = 8 };
+
+struct track { /* one queue */
+    char *queue;
+    int64_t step;                  /* number of the newest step: at_ms / step_ms */
+    int64_t first_step;            /* of the oldest value in the ring */
+    int64_t (*last)[SERIES_COUNT]; /* [step % steps]: the newest value in that step */
+    int64_t *at_ms;                /* [step % steps]: when that was; 0 = nothing seen in it */
+    struct sample recent[RECENT];  /* newest at (nrecent - 1) % RECENT */
+    int64_t nrecent;
+};
+
+struct history {
+    int step_ms, steps;
+    struct track **tracks; /* sorted by name */
+    int n, cap;
+    int64_t forgot; /* the step in which the old ones were last taken away */
+};
+
+struct history *
+history_new(int step_ms, int steps)
+{
+    struct history *h = xcalloc(1, sizeof *h);
+
+    assert(step_ms > 0 && steps > 1);
+    h->step_ms = step_ms;
+    h->steps = steps;
+    return h;
+}
+
+static void
+track_done(struct track *t)
+{
+    free(t->queue);
+    free(t->last);
+    free(t->at_ms);
+    free(t);
+}
+
+void
+history_free(struct history *h)
+{
+    if (!h)
+        return;
+    for (int i = 0; i < h->n; i++)
+        track_done(h->tracks[i]);
+    free(h->tracks);
+    free(h);
+}
+
+int
+history_step_ms(const struct history *h)
+{
+    return h->step_ms;
+}
+
+/* Where the queue stands, or would be put in. */
+static int
+place(const struct history *h, const char *queue, bool *found)
+{
+    int low = 0, high = h->n;
+
+    while (low < high) {
+        int mid = low + (high - low) / 2;
+        int order = strcmp(h->tracks[mid]->queue, queue);
+        if (order == 0) {
+            *found = true;
+            return mid;
+        }
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *found = false;
+    return low;
+}
+
+/* Takes away what has not been seen for a whole ring. Looks once a step: ten thousand queues that
+ * are new at once would else look at each other. */
+static void
+forget_old(struct history *h, int64_t step)
+{
+    int kept = 0;
+
+    if (h->forgot == step)
+        return;
+    h->forgot = step;
+    for (int i = 0; i < h->n; i++)
+        if (h->tracks[i]->step + h->steps < step)
+            track_done(h->tracks[i]);
+        else
+            h->tracks[kept++] = h->tracks[i];
+    h->n = kept;
+}
+
+static struct track *
+track_add(struct history *h, const char *queue, int64_t step)
+{
+    bool found;
+
+    forget_old(h, step);
+    if (h->n == h->cap) {
+        h->cap = h->cap ? h->cap * 2 : 16;
+        h->tracks = xreallocarray(h->tracks, (size_t)h->cap, sizeof *h->tracks);
+    }
+    int at = place(h, queue, &found);
+    struct track *t = xcalloc(1, sizeof *t);
+    memmove(h->tracks + at + 1, h->tracks + at, (size_t)(h->n - at) * sizeof *h->tracks);
+    h->tracks[at] = t;
+    h->n++;
+    *t = (struct track){.queue = xstrdup(queue), .step = step, .first_step = step};
+    t->last = xcalloc((size_t)h->steps, sizeof *t->last);
+    t->at_ms = xcalloc((size_t)h->steps, sizeof *t->at_ms);
+    return t;
+}
+
+static void
+start_over(struct history *h, struct track *t, int64_t step)
+{
+    memset(t->at_ms, 0, (size_t)h->steps * sizeof *t->at_ms);
+    t->step = t->first_step = step;
+    t->nrecent = 0;
+}
+
+/* Moves the ring on to `step`, emptying the steps in between. */
+static void
+advance(struct history *h, struct track *t, int64_t step)
+{
+    if (step - t->step >= h->steps) {
+        start_over(h, t, step);
+        return;
+    }
+    while (t->step < step) {
+        t->step++;
+        t->at_ms[t->step % h->steps] = 0;
+    }
+    if (t->first_step <= t->step - h->steps)
+        t->first_step = t->step - h->steps + 1;
+}
+
+static const struct sample *
+newest(const struct track *t)
+{
+    return t->nrecent ? &t->recent[(t->nrecent - 1) % RECENT] : NULL;
+}
+
+static bool
+runs_backwards(const struct sample *old, const struct sample *s)
+{
+    for (int i = 0; i <= SERIES_FAILED; i++)
+        if (old->value[i] != FIELD_NULL && s->value[i] != FIELD_NULL && s->value[i] < old->value[i])
+            return true;
+    return false;
+}
+
+void
+history_add(struct history *h, const char *queue, const struct sample *s)
+{
+    bool found;
+    int64_t step = s->at_ms / h->step_ms;
+    int at = place(h, queue, &found);
+    struct track *t = found ? h->tracks[at] : track_add(h, queue, step);
+    const struct sample *old = newest(t);
+
+    if (s->at_ms <= 0 || (old && s->at_ms <= old->at_ms))
+        return;
+    advance(h, t, step);
+    if (old && t->nrecent && runs_backwards(old, s))
+        start_over(h, t, step);
+    memcpy(t->last[step % h->steps], s->value, sizeof s->value);
+    t->at_ms[step % h->steps] = s->at_ms;
+    t->recent[t->nrecent++ % RECENT] = *s;
+}
+
+static const struct track *
+find(const struct history *h, const char *queue)
+{
+    bool found;
+    int at = place(h, queue, &found);
+
+    return found ? h->tracks[at] : NULL;
+}
+
+static double
+rate(int64_t from, int64_t to, int64_t ms)
+{
+    if (from == FIELD_NULL || to == FIELD_NULL || ms <= 0)
+        return (double)NAN;
+    return (double)(to - from) * 1000.0 / (double)ms;
+}
+
+double
+history_now(const struct history *h, const char *queue, enum series what, int window_ms)
+{
+    const struct track *t = find(h, queue);
+    const struct sample *now = t ? newest(t) : NULL, *from = NULL;
+
+    if (!now || now->value[what] == FIELD_NULL)
+        return (double)NAN;
+    if (what >= SERIES_BACKLOG)
+        return (double)now->value[what];
+    int64_t first = t->nrecent > RECENT ? t->nrecent - RECENT : 0;
+    for (int64_t i = t->nrecent - 2; i >= first; i--) {
+        from = &t->recent[i % RECENT];
+        if (now->at_ms - from->at_ms >= window_ms)
+            break;
+    }
+    return from ? rate(from->value[what], now->value[what], now->at_ms - from->at_ms) : (double)NAN;
+}
+
+/* The newest seen step before `step`, or -1. */
+static int64_t
+seen_before(const struct history *h, const struct track *t, int64_t step)
+{
+    while (--step >= t->first_step && step > t->step - h->steps)
+        if (t->at_ms[step % h->steps])
+            return step;
+    return -1;
+}
+
+/* One step: between the last value before it and its own; a step that was slept through shares the
+ * rate of the gap that it lies in. */
+static double
+step_value(const struct history *h, const struct track *t, enum series what, int64_t step)
+{
+    int64_t to = step;
+
+    if (step > t->step || step < t->first_step)
+        return (double)NAN;
+    while (to <= t->step && !t->at_ms[to % h->steps])
+        to++;
+    int64_t from = seen_before(h, t, step);
+    if (what >= SERIES_BACKLOG) {
+        int64_t at = to == step ? step : from;
+        int64_t value = at < 0 ? FIELD_NULL : t->last[at % h->steps][what];
+        return value == FIELD_NULL ? (double)NAN : (double)value;
+    }
+    if (to > t->step || from < 0)
+        return (double)NAN;
+    return rate(t->last[from % h->steps][what], t->last[to % h->steps][what],
+                t->at_ms[to % h->steps] - t->at_ms[from % h->steps]);
+}
+
+void
+history_read(const struct history *h, const char *queue, enum series what, int64_t now_ms,
+             double *out, int n)
+{
+    const struct track *t = find(h, queue);
+    int64_t now = now_ms / h->step_ms;
+
+    for (int i = 0; i < n; i++)
+        out[i] = t ? step_value(h, t, what, now - (n - 1 - i)) : (double)NAN;
+}

@@ -1,0 +1,251 @@
+/*
+ * The life of a store, and what screens say to it and ask of it.
+ */
+#include "model/store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/store/store_parts.h"
+
+void
+store_touch(struct store *s)
+{
+    s->generation++;
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+/* The header shows how the connection does. One that broke between two refreshes costs no answer,
+ * so nobody would hear of it: what is at the other end of the next one is asked all the same. */
+static void
+db_changed(void *ctx)
+{
+    struct store *s = ctx;
+
+    if (s->open && db_state(s->db) != DB_READY && db_state(s->db) != DB_BUSY)
+        store_look_anew(s);
+    store_touch(s);
+}
+
+static struct store *
+make(struct loop *l, struct db *watcher, struct adapter *a, const char *schema, int interval_ms)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+
+    s->loop = l;
+    s->db = watcher;
+    s->adapter = a;
+    s->schema = schema ? xstrdup(schema) : NULL;
+    s->clock_stands = getenv("QUEUETOP_NOW") != NULL;
+    s->alive = true;
+    s->version = xstrdup("");
+    s->history = history_new(10000, 61);
+    budget_init(&s->budget, clock_ms());
+    s->totals = (struct queue_row){.queue = "",
+                                   .paused_by = "",
+                                   .pause_reason = "",
+                                   .info = "",
+                                   .oldest_ms = FIELD_NULL,
+                                   .kept_completed = FIELD_NULL,
+                                   .kept_cancelled = FIELD_NULL,
+                                   .pushed_per_s = (double)NAN,
+                                   .done_per_s = (double)NAN,
+                                   .failed_per_s = (double)NAN};
+    store_set_interval(s, interval_ms);
+    store_init_jobs(s);
+    store_init_health(s);
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS;
+        if (!adapter_has(a, topic_kinds[t].sections[0]))
+            s->slots[t].info.unavailable = "this queue system does not tell";
+    }
+    return s;
+}
+
+struct store *
+store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
+          int interval_ms)
+{
+    struct store *s = make(l, watcher, a, schema, interval_ms);
+
+    db_on_state(watcher, db_changed, s);
+    store_begin_open(s);
+    return s;
+}
+
+/* Dead from the start: it plans nothing, and looks like one that is connected. */
+struct store *
+store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
+                void *ctx)
+{
+    struct store *s = make(l, db, a, NULL, 1000);
+
+    s->alive = s->clock_stands = false;
+    s->open = true;
+    s->still = (struct still){.on = true, .asked = asked, .ctx = ctx};
+    return s;
+}
+
+void
+store_free(struct store *s)
+{
+    if (!s)
+        return;
+    s->alive = s->still.on = false;
+    if (s->timer)
+        loop_cancel(s->loop, s->timer);
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        topic_kinds[t].clear(s);
+        params_done(&s->slots[t].params);
+    }
+    store_done_jobs(s);
+    store_done_health(s);
+    rowset_free(&s->server);
+    rowset_free(&s->role);
+    history_free(s->history);
+    free(s->version);
+    free(s->schema);
+    free(s);
+}
+
+uint64_t
+store_generation(const struct store *s)
+{
+    return s->generation;
+}
+
+double
+store_load(const struct store *s)
+{
+    return s->clock_stands ? 0 : budget_load(&s->budget, clock_ms());
+}
+
+bool
+store_is_slowed(const struct store *s)
+{
+    return s->budget.slowed;
+}
+
+/* --- what screens say ------------------------------------------------------------------------ */
+
+void
+store_want(struct store *s, enum topic t, bool wanted)
+{
+    struct slot *slot = &s->slots[t];
+
+    if (slot->info.wanted == wanted)
+        return;
+    slot->info.wanted = wanted;
+    if (wanted && store_age_ms(s, t) > store_wait_ms(s, slot, t))
+        slot->again = !slot->info.asking;
+    store_plan(s);
+}
+
+void
+store_refresh(struct store *s, enum topic t)
+{
+    s->slots[t].again = true;
+    if (!s->open && !s->opening)
+        store_begin_open(s);
+    store_plan(s);
+}
+
+void
+store_refresh_all(struct store *s)
+{
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        if (s->slots[t].info.wanted)
+            store_refresh(s, (enum topic)t);
+}
+
+void
+store_choose(struct store *s, enum topic t)
+{
+    struct slot *slot = &s->slots[t];
+
+    slot->serial++;
+    slot->chosen = true;
+    slot->info.has_data = false;
+    slot->info.taken_ms = 0;
+    slot->info.err = (struct err){0};
+    slot->info.next_ms = 0;
+    topic_kinds[t].clear(s);
+    store_touch(s);
+    store_plan(s);
+}
+
+const struct topic_info *
+store_topic(const struct store *s, enum topic t)
+{
+    return &s->slots[t].info;
+}
+
+int64_t
+store_age_ms(const struct store *s, enum topic t)
+{
+    const struct topic_info *info = &s->slots[t].info;
+
+    if (!info->taken_ms)
+        return -1;
+    return s->clock_stands ? 0 : store_clock(s) - info->taken_ms;
+}
+
+bool
+store_is_stale(const struct store *s, enum topic t)
+{
+    const struct slot *slot = &s->slots[t];
+    int64_t age = store_age_ms(s, t), plan = slot->info.next_ms - slot->info.taken_ms;
+
+    if (slot->info.err.kind != ERR_NONE)
+        return true;
+    if (age < 0 || s->frozen)
+        return false;
+    int64_t usual = store_wait_ms(s, slot, t);
+    if (slot->info.next_ms && plan > usual)
+        usual = plan;
+    return age > 2 * usual + 500 && !(s->budget.slowed && !slot->info.asking);
+}
+
+void
+store_set_interval(struct store *s, int interval_ms)
+{
+    s->interval_ms = interval_ms < 100 ? 100 : interval_ms > 3600000 ? 3600000 : interval_ms;
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        struct slot *slot = &s->slots[t];
+        if (slot->info.next_ms && slot->info.taken_ms)
+            slot->info.next_ms = slot->info.taken_ms + store_wait_ms(s, slot, (enum topic)t);
+    }
+    if (s->history)
+        store_plan(s);
+}
+
+void
+store_set_share(struct store *s, double share)
+{
+    (void)budget_wait_ms(&s->budget, clock_ms()); /* up to now by the old one */
+    s->budget.share = share;
+}
+
+int
+store_interval(const struct store *s)
+{
+    return s->interval_ms;
+}
+
+void
+store_freeze(struct store *s, bool frozen)
+{
+    s->frozen = frozen;
+    store_touch(s);
+    store_plan(s);
+}
+
+bool
+store_is_frozen(const struct store *s)
+{
+    return s->frozen;
+}

@@ -1,0 +1,190 @@
+/* What the console knows of one source: a snapshot for each topic, its age, and when it is asked
+ * again. Snapshots are immutable; a failed refresh keeps the last good one with the error beside
+ * it. Only topics that a screen wants are asked. The next refresh of a topic is timed from the end
+ * of its last one: max(interval, 5 x query time), and later where the budget of 2 % of one server
+ * core is spent. The watcher is read only. Views hold const pointers until the next turn of the
+ * loop at most, and find rows again by their ids. */
+#ifndef MODEL_STORE_STORE_H
+#define MODEL_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/adapter/adapter.h"
+#include "model/adapter/filter.h"
+#include "model/adapter/record.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
+#include "model/store/health.h"
+#include "model/store/history.h"
+
+enum topic {
+    TOPIC_QUEUES, /* queues, counts, rates, totals */
+    TOPIC_FINAL, /* finished jobs that are kept; joined to the queues, asked as long as these are */
+    TOPIC_LIFE,  /* whether a worker and a scheduler are alive */
+    TOPIC_TIMES, /* how long jobs of each queue waited and ran; joined to the queues */
+    TOPIC_JOBS,  /* the window of the jobs list, by store_ask_jobs */
+    TOPIC_JOB,   /* one job and its attempts, by store_ask_job */
+    TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
+    TOPIC_NODES,
+    TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
+    TOPIC_AUDIT,
+    TOPIC_SCHEDULES,
+    TOPIC_RUNS,   /* the last and the next runs of one schedule, by store_ask_runs */
+    TOPIC_HEALTH, /* of the database: connections, transactions, running vacuums */
+    TOPIC_TABLES, /* its tables: sizes, dead rows */
+    TOPIC_COUNT
+};
+
+struct topic_info {
+    bool wanted;
+    bool asking;             /* a query is under way */
+    bool has_data;           /* there was an answer since what is asked for was chosen */
+    int64_t taken_ms;        /* monotonic time of the last good answer; 0 = none */
+    int64_t took_us;         /* of the server's time */
+    int64_t next_ms;         /* monotonic time of the next refresh; 0 = not planned */
+    struct err err;          /* of the last try; kind NONE when it was good */
+    const char *unavailable; /* this adapter can't: why; else NULL */
+};
+
+enum store_state {
+    STORE_CONNECTING, /* no answer yet; store_error says what is in the way, if anything */
+    STORE_MISSING,    /* connected, but no queue is installed there: store_error has the sentence */
+    STORE_STRANGE,    /* what is there belongs to a stranger: store_error, store_strangers */
+    STORE_OPEN        /* detected and asked; the connection may be lost and come back */
+};
+
+struct store;
+/* The db and the adapter are borrowed; the adapter becomes what is found there. schema NULL = the
+ * default of the system, or whichever is found first. */
+struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
+                        int interval_ms);
+/* Whom the user trusts (model/adapter/trust.h), borrowed; before the loop turns. */
+void store_trust(struct store *s, const struct trust *t);
+void store_free(struct store *s);
+
+uint64_t store_generation(const struct store *s); /* grows with every change worth a redraw */
+enum store_state store_state(const struct store *s);
+/* Of STORE_STRANGE: whose system it is, valid until the next turn; else NULL. */
+const struct owners *store_strangers(const struct store *s);
+void store_look_again(struct store *s);               /* now: the user has answered */
+const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
+const struct server_row *store_server(const struct store *s); /* NULL until known */
+int store_moves(const struct store *s); /* how often another database stood at the address */
+const struct role_row *store_role(const struct store *s); /* NULL until known */
+/* What stands between the user and the whole truth, a sentence each: rows that may be hidden from
+ * this login, the user's own adapters that were not read; NULL = no more. */
+const char *store_warning(const struct store *s, int i);
+const char *store_version(const struct store *s); /* of the queue system, "" */
+const struct db *store_db(const struct store *s);
+int64_t store_now_ms(const struct store *s); /* the server's clock, since 1970; 0 until known */
+
+void store_want(struct store *s, enum topic t, bool wanted);
+void store_refresh(struct store *s, enum topic t); /* now, whatever the budget says */
+void store_refresh_all(struct store *s);           /* every wanted topic: after an action */
+const struct topic_info *store_topic(const struct store *s, enum topic t);
+/* True when data that should be live is older than twice its plan, or the last try failed. */
+bool store_is_stale(const struct store *s, enum topic t);
+int64_t store_age_ms(const struct store *s, enum topic t); /* of its data; -1 = none */
+
+void store_set_interval(struct store *s, int interval_ms); /* 100 to 3600000 */
+/* The part of the budget that it may spend, 1 = all: others ask the same server. */
+void store_set_share(struct store *s, double share);
+int store_interval(const struct store *s);
+void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
+bool store_is_frozen(const struct store *s);
+/* The server's work for this store over wall time, last minute: see store_budget.c for what counts
+ * as work; 0.01 = 1 % of a core. */
+double store_load(const struct store *s);
+bool store_is_slowed(const struct store *s); /* by the budget */
+
+const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */
+const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
+const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
+const struct life_row *store_life(const struct store *s);    /* NULL = not known */
+const struct history *store_history(const struct store *s);
+
+/* The jobs that match, newest or next first. A new filter empties the window. */
+void store_ask_jobs(struct store *s, const struct filter *f);
+const struct filter *store_jobs_filter(const struct store *s);
+const struct job_row *store_jobs(const struct store *s, int *n);
+struct jobs_place {
+    bool at_top;    /* nothing stands before the window */
+    bool at_end;    /* nothing follows it */
+    bool searching; /* the window holds less than asked, but the search has not reached the end */
+    bool waits;     /* and looks no further unless store_look_on says so */
+    int64_t looked; /* rows that the search has looked at */
+    int64_t before; /* rows that were scrolled past above the window; -1 = nobody has counted */
+};
+struct jobs_place store_jobs_place(const struct store *s);
+/* The list nears the end (+1) or the start (-1) of its window: load on. The window holds at most
+ * JOBS_WINDOW rows; what falls out at the other side is asked again when it is needed. */
+#define JOBS_PAGE 200
+#define JOBS_WINDOW 600
+void store_more_jobs(struct store *s, int direction);
+void store_top_jobs(struct store *s); /* back to the first page */
+/* To the last page, read from the end. False: this order can't be read from there. */
+bool store_end_jobs(struct store *s);
+/* A search that waits goes on: as many rows again. */
+void store_look_on(struct store *s);
+
+void store_ask_job(struct store *s, const char *id);
+const struct job_detail *store_job(const struct store *s); /* NULL = no answer or no such job */
+const struct attempt_row *store_attempts(const struct store *s, int *n);
+
+/* queue NULL = all; by NULL = the error, else kind, node or hour: of the newest ones. */
+void store_ask_groups(struct store *s, const char *queue, const char *by);
+/* How many failed in the two minutes that began then; of the last half hour. */
+enum { FAILS_STEP_MS = 120000, FAILS_STEPS = 15 };
+int64_t store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms);
+const struct group_row *store_groups(const struct store *s, int *n);
+const struct node_row *store_nodes(const struct store *s, int *n);
+const struct node_row *store_node(const struct store *s, const char *node); /* or NULL */
+void store_ask_leases(struct store *s, const char *node, const char *queue);
+const struct lease_row *store_leases(const struct store *s, int *n);
+const struct audit_row *store_audit(const struct store *s, int *n);
+const struct schedule_row *store_schedules(const struct store *s, int *n);
+const struct schedule_row *store_schedule(const struct store *s, const char *name); /* or NULL */
+/* Of a schedule: its last runs, newest first, and its next ones. */
+void store_ask_runs(struct store *s, const struct schedule_row *of);
+const struct run_row *store_runs(const struct store *s, int *n);
+const struct run_row *store_next_runs(const struct store *s, int *n);
+/* Borrowed as the rows are; what was not asked yet is empty. */
+struct health store_health(const struct store *s);
+/* Dead rows of each table (SERIES_BACKLOG), as long as TOPIC_TABLES was asked. */
+enum { STORE_DEAD_STEPS = 181 };
+const struct history *store_dead_rows(const struct store *s);
+
+/* --- recording, and showing what was recorded (model/store/store_tap.c, model/store/store_feed.c) --------- */
+
+enum { STORE_TABLES = 3 };
+
+/* One question answered: a topic by its name, or "server", "adapter", "version", "role". */
+struct store_answer {
+    const char *name;
+    const char *key; /* what it was about: the filter's text, the job; "" = nothing in particular */
+    int64_t at_ms;   /* by the server's clock */
+    int64_t took_us;
+    const struct err *err;  /* it failed; NULL or kind NONE = it did not */
+    struct result **tables; /* n of them; none when it failed */
+    int n;
+};
+
+/* Everything that is answered is told to fn before the store takes it; NULL = the parts of one
+ * answer are complete. From then on the topics of the whole system are asked also while no screen
+ * shows them, each at a gentle pace of its own. */
+typedef void store_tap_fn(void *ctx, const struct store_answer *a);
+void store_record(struct store *s, store_tap_fn *fn, void *ctx);
+
+/* A store that asks nobody: answers are fed to it. asked() is called when it lacks some. db and
+ * adapter as in store_new. */
+struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
+                              void (*asked)(void *ctx), void *ctx);
+/* Takes the tables over. An answer about something else than what the store asks for becomes the
+ * error that says so. */
+void store_feed(struct store *s, struct store_answer *a);
+void store_feed_clock(struct store *s, int64_t now_ms); /* the time that is shown */
+void store_feed_reset(struct store *s);                 /* back to nothing: another time comes */
+void store_feed_done(struct store *s); /* what is asked for and was not fed is not there */
+
+#endif

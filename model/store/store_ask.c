@@ -1,0 +1,424 @@
+/*
+ * What is asked when. Each topic has a slot with its own schedule; one timer of the loop stands at
+ * the nearest of them. Topics that are due together go in one pipeline: one transaction, one round
+ * trip. A query costs what the server says it took (sql/console/spent.sql closes each call). What a
+ * person asked for (a screen opened, a page turned) never waits for the budget.
+ *
+ * A failed statement fails the pipeline: its topic is told and asked alone from then on, the others
+ * are asked again at once. A slow pipeline is taken apart too, until its topics are quick again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/console_sql.h"
+#include "model/base/mem.h"
+#include "model/store/store_parts.h"
+
+enum {
+    ERROR_WAIT_MS = 5000,
+    COST_FACTOR = 5,
+    FAILED_COST_US = 5000, /* waiting for a lock is no load */
+    SLOW_US = 200000,
+    QUICK_US = 100000,
+    HEALTH_TIMEOUT_MS = 1000, /* the server's own views; somebody's lock may be in the way */
+    COSTLY_WAIT_MS = 60000,   /* between two times that a costly section is asked */
+    COSTLY_TIMEOUT_MS = 3000,
+    OWNERS_MS = 30000,
+    STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
+};
+
+struct part { /* of a pipeline: one topic */
+    enum topic topic;
+    int serial;
+    int at, n;       /* its statements */
+    int64_t work_us; /* of the whole pipeline, once it is answered */
+};
+
+struct ask { /* a pipeline under way */
+    struct store *store;
+    struct part parts[TOPIC_COUNT];
+    int n;
+};
+
+struct statements {
+    struct db_param storage[STMTS_MAX][ADAPTER_PARAMS];
+    struct db_stmt list[STMTS_MAX];
+    int n;
+};
+
+static void run_due(void *ctx);
+
+/* The adapter says that it is slow ("-- cost:"). */
+static bool
+is_costly(const struct store *s, enum topic t)
+{
+    if (t == TOPIC_FINAL)
+        return true;
+    for (int i = 0; i < topic_kinds[t].nsections; i++)
+        if (adapter_note(s->adapter, topic_kinds[t].sections[i], "cost"))
+            return true;
+    return false;
+}
+
+/* The limit of a topic that never shares a pipeline; 0 = it does. */
+static int
+own_timeout_ms(const struct store *s, enum topic t)
+{
+    if (t == TOPIC_HEALTH || t == TOPIC_TABLES)
+        return HEALTH_TIMEOUT_MS;
+    if (t == TOPIC_JOBS && store_jobs_timeout_ms(s) > 0)
+        return store_jobs_timeout_ms(s);
+    return is_costly(s, t) ? COSTLY_TIMEOUT_MS : 0;
+}
+
+int64_t
+store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
+{
+    int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
+    int64_t wait = (int64_t)s->interval_ms * (pace ? pace : topic_kinds[t].pace);
+    int64_t cost = slot->work_us * COST_FACTOR / 1000;
+
+    if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
+        wait < ERROR_WAIT_MS)
+        wait = ERROR_WAIT_MS;
+    if (!s->still.on && wait < COSTLY_WAIT_MS && is_costly(s, t))
+        wait = COSTLY_WAIT_MS;
+    return wait > cost ? wait : cost;
+}
+
+/* --- the answer ---------------------------------------------------------------------------- */
+
+/* A standby was promoted under us, or a pooler has changed its mind: all that the connection is for
+ * is asked again, as what may be done here hangs on it. */
+static bool
+has_turned(const struct store *s, const struct spent_row *row)
+{
+    const struct server_row *server = store_server(s);
+
+    return s->open && server && row->in_recovery >= 0 && server->in_recovery != row->in_recovery;
+}
+
+void
+store_look_anew(struct store *s)
+{
+    s->turned = false;
+    s->open = false;
+    s->open_at_ms = clock_ms();
+    store_plan(s);
+}
+
+/* The server's own word for what a call cost; the client's where there is none. */
+static int64_t
+read_spent(struct store *s, struct db_reply *reply)
+{
+    struct rowset rows;
+    struct err e;
+    int64_t us = reply->took_us;
+
+    if (reply->err.kind != ERR_NONE || reply->n < 1 ||
+        !record_decode(&record_spent, db_take(reply, reply->n - 1), &rows, &e))
+        return us;
+    if (rows.n == 1) {
+        const struct spent_row *row = rows.rows;
+        us = row->spent_us;
+        store_set_clock(s, row->now_ms);
+        s->turned |= has_turned(s, row);
+    }
+    rowset_free(&rows);
+    return us;
+}
+
+static void
+part_failed(struct store *s, struct slot *slot, const struct err *e, int64_t us)
+{
+    slot->info.err = *e;
+    if (err_is_outdated(e) && !strcmp(adapter_name(s->adapter), "native"))
+        fail_in(&slot->info.err, "queue of an older version, queuetop install --schema %s mends it",
+                adapter_schema(s->adapter));
+    slot->info.took_us = slot->work_us = us;
+    slot->alone = true;
+}
+
+static struct db_reply
+reply_of(const struct part *p, const struct db_reply *reply)
+{
+    struct db_reply own = *reply;
+
+    if (own.err.kind == ERR_NONE)
+        own.results += p->at;
+    own.n = p->n;
+    return own;
+}
+
+static void
+part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t us, int64_t now)
+{
+    struct slot *slot = &s->slots[p->topic];
+    struct db_reply own = reply_of(p, reply);
+    struct err e = {0};
+
+    slot->info.took_us = us;
+    slot->work_us = p->work_us;
+    if (!topic_kinds[p->topic].take(s, &own, &e)) {
+        part_failed(s, slot, &e, us);
+        return;
+    }
+    slot->info.err = (struct err){0};
+    slot->info.taken_ms = now;
+    slot->info.has_data = true;
+}
+
+static bool
+is_culprit(const struct ask *ask, const struct part *p, const struct db_reply *reply)
+{
+    return ask->n == 1 || reply->failed_at < 0 || reply->err.kind == ERR_CONN ||
+           (reply->failed_at >= p->at && reply->failed_at < p->at + p->n);
+}
+
+static void
+part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply, int64_t us,
+            int64_t now)
+{
+    struct store *s = ask->store;
+    struct slot *slot = &s->slots[p->topic];
+    struct db_reply own = reply_of(p, reply);
+
+    slot->info.asking = false;
+    if (slot->serial != p->serial) {
+        slot->again = true;
+    } else if (reply->err.kind == ERR_NONE) {
+        store_tap_topic(s, p->topic, &own, us);
+        part_came(s, p, reply, us, now);
+    } else if (is_culprit(ask, p, reply)) {
+        store_tap_topic(s, p->topic, &own, us);
+        part_failed(s, slot, &reply->err, us);
+    } else
+        slot->again = true;
+    if (slot->info.err.kind != ERR_NONE && p->topic == TOPIC_JOBS)
+        store_jobs_failed(s, &slot->info.err);
+    if (ask->n == 1 && slot->info.err.kind == ERR_NONE && us < QUICK_US)
+        slot->alone = false;
+    slot->alone |= us > SLOW_US;
+    slot->info.next_ms = slot->again ? 0 : now + store_wait_ms(s, slot, p->topic);
+}
+
+/* Which statements these are: topics, what each is asked for, and how many statements it has. */
+static uint64_t
+hash_of(const struct ask *ask)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 0; i < ask->n; i++) {
+        const uint64_t words[] = {ask->parts[i].topic, (uint64_t)ask->parts[i].serial,
+                                  (uint64_t)ask->parts[i].n};
+        for (int j = 0; j < 3; j++)
+            hash = (hash ^ words[j]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* What an answer costs in the server's work; the next question keeps its distance from that. */
+static void
+pay(struct ask *ask, const struct db_reply *reply, int64_t us, int64_t now)
+{
+    struct store *s = ask->store;
+
+    if (reply->err.kind != ERR_NONE) {
+        budget_spend(&s->budget, now, us > FAILED_COST_US ? FAILED_COST_US : us);
+        return;
+    }
+    int64_t work = budget_charge(&s->budget, now, hash_of(ask), us);
+    for (int i = 0; i < ask->n; i++)
+        ask->parts[i].work_us = work;
+}
+
+static void store_lost(struct store *s, const struct err *e);
+
+static void
+answer(void *ctx, struct db_reply *reply)
+{
+    struct ask *ask = ctx;
+    struct store *s = ask->store;
+    int64_t now = clock_ms(), us = read_spent(s, reply);
+
+    pay(ask, reply, us, now);
+    for (int i = 0; i < ask->n; i++)
+        part_answer(ask, &ask->parts[i], reply, us, now);
+    free(ask);
+    store_tap_done(s);
+    if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
+        store_lost(s, &reply->err);
+    else if (s->turned || reply->is_guarded)
+        store_look_anew(s);
+    store_touch(s);
+    store_plan(s);
+}
+
+/* --- the question -------------------------------------------------------------------------- */
+
+static void
+add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
+{
+    const struct topic_kind *kind = &topic_kinds[t];
+    struct slot *slot = &s->slots[t];
+    struct part *p = &ask->parts[ask->n++];
+
+    *p = (struct part){.topic = t, .serial = slot->serial, .at = st->n};
+    for (int i = 0; i < kind->nsections; i++) {
+        enum section_id sec =
+            t == TOPIC_JOBS ? store_jobs_section(s) : store_groups_section(s, kind->sections[i]);
+        if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->seeded))
+            continue;
+        st->list[st->n] = adapter_bind(s->adapter, sec, &slot->params, st->storage[st->n]);
+        st->n++;
+    }
+    p->n = st->n - p->at;
+    slot->again = false;
+    slot->info.asking = true;
+    slot->info.next_ms = 0;
+}
+
+/* Now and then who owns all that is read is looked at in full (model/adapter/trust.h). */
+static bool
+looks_hard(struct store *s)
+{
+    int64_t now = clock_ms();
+
+    if (now - s->owners_ms < OWNERS_MS)
+        return false;
+    s->owners_ms = now;
+    return true;
+}
+
+/* The topics of a set, in one pipeline. */
+static void
+ask_topics(struct store *s, const bool *set)
+{
+    struct statements *st = xmalloc(sizeof *st);
+    struct ask *ask = xcalloc(1, sizeof *ask);
+
+    ask->store = s;
+    st->n = 0;
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        if (set[t])
+            add_topic(s, ask, st, (enum topic)t);
+    st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
+    struct db_call call = {.stmts = st->list, .n = st->n};
+    adapter_settings(s->adapter, false, &call);
+    call.looks_hard = looks_hard(s);
+    call.statement_timeout_ms = own_timeout_ms(s, ask->parts[0].topic);
+    db_ask(s->db, &call, -1, answer, ask);
+    free(st);
+}
+
+/* --- the timer ----------------------------------------------------------------------------- */
+
+/* When the topic is due by its plan, the budget and the freeze; -1 = never. */
+static int64_t
+due_ms(const struct store *s, enum topic t, int64_t wait_until)
+{
+    const struct slot *slot = &s->slots[t];
+
+    bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0 ||
+                     (t == TOPIC_FINAL && s->slots[TOPIC_QUEUES].info.wanted);
+
+    if (!asked_for || !slot->chosen || slot->info.unavailable || slot->info.asking)
+        return -1;
+    if (slot->again || !slot->info.has_data)
+        return slot->again ? 0 : slot->info.next_ms;
+    if (s->frozen)
+        return -1;
+    return slot->info.next_ms > wait_until ? slot->info.next_ms : wait_until;
+}
+
+void
+store_plan(struct store *s)
+{
+    int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->budget, now);
+
+    if (s->still.on && s->still.asked)
+        s->still.asked(s->still.ctx);
+    if (!s->alive)
+        return;
+    s->budget.slowed = false;
+    if (!s->open && s->open_at_ms)
+        next = s->open_at_ms;
+    for (int t = 0; s->open && t < TOPIC_COUNT; t++) {
+        int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
+        if (due < 0)
+            continue;
+        s->budget.slowed |= wait > 0 && due == now + wait;
+        if (next < 0 || due < next)
+            next = due;
+    }
+    if (s->timer)
+        loop_cancel(s->loop, s->timer);
+    s->timer = next < 0 ? 0 : loop_at(s->loop, next, run_due, s);
+}
+
+enum turn { TOGETHER, ALONE, LAST, TURNS };
+
+/* What goes in one pipeline comes first, what nobody waits for last: it may take its time. */
+static enum turn
+turn_of(const struct store *s, enum topic t)
+{
+    if (t == TOPIC_FINAL)
+        return LAST;
+    return s->slots[t].alone || own_timeout_ms(s, t) > 0 ? ALONE : TOGETHER;
+}
+
+/* Due now, or so soon that it may as well go along. */
+static void
+ask_due(struct store *s, int64_t now, int64_t wait)
+{
+    bool sets[TURNS][TOPIC_COUNT] = {{false}}, any = false;
+
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
+        enum turn turn = turn_of(s, (enum topic)t);
+        if (due < 0 || due > now + (turn == TOGETHER ? s->interval_ms / 4 : 0))
+            continue;
+        sets[turn][t] = true;
+        any |= turn == TOGETHER;
+    }
+    if (any)
+        ask_topics(s, sets[TOGETHER]);
+    for (int turn = ALONE; turn < TURNS; turn++)
+        for (int t = 0; t < TOPIC_COUNT; t++) {
+            bool one[TOPIC_COUNT] = {false};
+            one[t] = sets[turn][t];
+            if (one[t])
+                ask_topics(s, one);
+        }
+}
+
+static void
+run_due(void *ctx)
+{
+    struct store *s = ctx;
+    int64_t now = clock_ms();
+
+    s->timer = 0;
+    if (!s->open && s->open_at_ms && s->open_at_ms <= now)
+        store_begin_open(s);
+    if (s->open)
+        ask_due(s, now, budget_wait_ms(&s->budget, now));
+    store_plan(s);
+}
+
+/* The connection broke. */
+static void
+store_lost(struct store *s, const struct err *e)
+{
+    bool was_open = s->open;
+
+    s->open = false;
+    s->error = *e;
+    store_tap(s, "server", NULL, 0, e);
+    store_tap_done(s);
+    if (was_open && s->alive) {
+        s->open_at_ms = clock_ms();
+        store_plan(s);
+    }
+}

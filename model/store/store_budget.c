@@ -1,0 +1,120 @@
+/*
+ * What the console may spend of the server's work: a bucket that fills with 2 % of the wall clock
+ * (QUEUETOP_BUDGET: another number) pays for every query, and while it is empty refreshes wait.
+ *
+ * The server reports the time of a query, and on a busy machine most of that time is waiting for a
+ * processor, a disk or a lock. Waiting is no work, and a console that slowed down for it would be
+ * slowest in an incident. A login without special rights can't ask for the processor time. So each
+ * of the last WORK_RUNS runs of the same statements counts what the fastest of them needed: the one
+ * that waited least. The first run counts whole; when a faster one comes, the difference is given
+ * back. When the work grows, the old runs are out of the ring after WORK_RUNS refreshes.
+ */
+#include "model/store/store_parts.h"
+
+#include <stdlib.h>
+
+#define BUDGET_SHARE 0.02
+enum {
+    BALANCE_MOST_US = 200000,   /* ten seconds' worth */
+    BALANCE_LEAST_US = -600000, /* half a minute's */
+    WALL_LEAST_MS = 10000
+};
+
+void
+budget_init(struct budget *b, int64_t now)
+{
+    const char *percent = getenv("QUEUETOP_BUDGET");
+    long n = percent ? strtol(percent, NULL, 10) : 0;
+
+    *b = (struct budget){.balance_us = BALANCE_MOST_US,
+                         .of_time = n >= 1 && n <= 100 ? (double)n / 100 : BUDGET_SHARE,
+                         .share = 1,
+                         .at_ms = now,
+                         .since_ms = now};
+}
+
+static void
+fill(struct budget *b, int64_t now)
+{
+    b->balance_us += (double)(now - b->at_ms) * 1000.0 * b->of_time * b->share;
+    if (b->balance_us > BALANCE_MOST_US)
+        b->balance_us = BALANCE_MOST_US;
+    b->at_ms = now;
+}
+
+void
+budget_spend(struct budget *b, int64_t now, int64_t us)
+{
+    int64_t second = now / 1000;
+    int i = (int)(second % SPENT_SLOTS);
+
+    fill(b, now);
+    b->balance_us -= (double)us;
+    if (b->balance_us < BALANCE_LEAST_US)
+        b->balance_us = BALANCE_LEAST_US;
+    if (b->slot_s[i] != second)
+        b->spent_us[i] = 0;
+    b->slot_s[i] = second;
+    b->spent_us[i] += us;
+}
+
+/* The runs of these statements; those that were not asked for longest make room. */
+static struct work *
+find_work(struct budget *b, uint64_t statements)
+{
+    struct work *oldest = &b->work[0];
+
+    for (int i = 0; i < WORK_KINDS; i++) {
+        if (b->work[i].n > 0 && b->work[i].statements == statements)
+            return &b->work[i];
+        if (b->work[i].used < oldest->used)
+            oldest = &b->work[i];
+    }
+    *oldest = (struct work){.statements = statements};
+    return oldest;
+}
+
+int64_t
+budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_us)
+{
+    struct work *w = find_work(b, statements);
+    int64_t least = took_us, back = 0;
+
+    w->used = ++b->asked;
+    w->took_us[w->n % WORK_RUNS] = took_us;
+    w->charged_us[w->n % WORK_RUNS] = 0;
+    int last = w->n++ % WORK_RUNS, runs = w->n < WORK_RUNS ? w->n : WORK_RUNS;
+    for (int i = 0; i < runs; i++)
+        least = w->took_us[i] < least ? w->took_us[i] : least;
+    w->charged_us[last] = least;
+    for (int i = 0; i < runs; i++)
+        if (w->charged_us[i] > least) {
+            back += w->charged_us[i] - least;
+            w->charged_us[i] = least;
+        }
+    budget_spend(b, now, least - back);
+    return least;
+}
+
+int64_t
+budget_wait_ms(struct budget *b, int64_t now)
+{
+    fill(b, now);
+    return b->balance_us >= 0 ? 0
+                              : (int64_t)(-b->balance_us / (1000.0 * b->of_time * b->share)) + 1;
+}
+
+double
+budget_load(const struct budget *b, int64_t now)
+{
+    int64_t sum = 0, wall = now - b->since_ms;
+
+    for (int i = 0; i < SPENT_SLOTS; i++)
+        if (now / 1000 - b->slot_s[i] < SPENT_SLOTS)
+            sum += b->spent_us[i];
+    if (wall > (int64_t)SPENT_SLOTS * 1000)
+        wall = (int64_t)SPENT_SLOTS * 1000;
+    if (wall < WALL_LEAST_MS)
+        wall = WALL_LEAST_MS;
+    return sum > 0 ? (double)sum / ((double)wall * 1000.0) : 0; /* what came back was of earlier */
+}

@@ -1,0 +1,127 @@
+/*
+ * Database health: two topics of the console's own SQL. Sessions and vacuums change fast; tables
+ * are asked less often, and apart, because somebody's lock may be in their way. Rates are made from
+ * the difference of two answers; dead rows are kept for the graph, as long as they are asked.
+ */
+#include <math.h>
+
+#include "model/store/store_parts.h"
+
+enum { STEP_MS = 10000, FEW_BLOCKS = 200, NAMES_KEPT = 40 };
+
+void
+store_init_health(struct store *s)
+{
+    s->health.dead = history_new(STEP_MS, STORE_DEAD_STEPS);
+    s->health.cache_hit = s->health.wal_per_s = (double)NAN;
+}
+
+void
+store_done_health(struct store *s)
+{
+    history_free(s->health.dead);
+}
+
+static double
+part_of(int64_t hit, int64_t read)
+{
+    return hit + read > 0 ? (double)hit / (double)(hit + read) : (double)NAN;
+}
+
+/* Over the time since the last answer; where too little was read then, over all time. */
+static void
+make_rates(struct store *s, const struct health_server *now)
+{
+    struct health_state *h = &s->health;
+    int64_t ms = s->server_ms - h->was_ms, hit = now->blks_hit - h->was.blks_hit,
+            read = now->blks_read - h->was.blks_read, wal = now->wal_bytes - h->was.wal_bytes;
+
+    h->cache_hit = h->was_ms && hit >= 0 && read >= 0 && hit + read >= FEW_BLOCKS
+                       ? part_of(hit, read)
+                       : part_of(now->blks_hit, now->blks_read);
+    h->wal_per_s = (double)NAN;
+    if (h->was_ms && ms > 0 && wal >= 0 && now->wal_bytes != FIELD_NULL)
+        h->wal_per_s = (double)wal * 1000.0 / (double)ms;
+    h->was = *now;
+    h->was.login = h->was.xid_database = "";
+    h->was_ms = s->server_ms;
+}
+
+bool
+store_take_health(struct store *s, struct db_reply *reply, struct err *e)
+{
+    static const struct record *const records[] = {&record_health_server, &record_health_session,
+                                                   &record_health_vacuum};
+    struct rowset *const to[] = {&s->health.server, &s->health.sessions, &s->health.vacuums};
+    struct rowset rows[3] = {{0}};
+
+    for (int i = 0; i < 3; i++)
+        if (!record_decode(records[i], db_take(reply, i), &rows[i], e)) {
+            while (i > 0)
+                rowset_free(&rows[--i]);
+            return false;
+        }
+    for (int i = 0; i < 3; i++) {
+        rowset_free(to[i]);
+        *to[i] = rows[i];
+    }
+    if (rows[0].n > 0)
+        make_rates(s, rows[0].rows);
+    return true;
+}
+
+void
+store_clear_health(struct store *s)
+{
+    rowset_free(&s->health.server);
+    rowset_free(&s->health.sessions);
+    rowset_free(&s->health.vacuums);
+}
+
+bool
+store_take_tables(struct store *s, struct db_reply *reply, struct err *e)
+{
+    struct rowset rows;
+
+    if (!record_decode(&record_health_table, db_take(reply, 0), &rows, e))
+        return false;
+    rowset_free(&s->health.tables);
+    s->health.tables = rows;
+    const struct health_table *t = rows.rows;
+    for (int i = 0; i < rows.n && i < NAMES_KEPT; i++) {
+        struct sample one = {
+            s->server_ms, {FIELD_NULL, FIELD_NULL, FIELD_NULL, t[i].dead, FIELD_NULL}
+        };
+        history_add(s->health.dead, t[i].name, &one);
+    }
+    return true;
+}
+
+void
+store_clear_tables(struct store *s)
+{
+    rowset_free(&s->health.tables);
+}
+
+struct health
+store_health(const struct store *s)
+{
+    const struct health_state *h = &s->health;
+
+    return (struct health){.server = h->server.n ? h->server.rows : NULL,
+                           .sessions = h->sessions.rows,
+                           .nsessions = h->sessions.n,
+                           .vacuums = h->vacuums.rows,
+                           .nvacuums = h->vacuums.n,
+                           .tables = h->tables.rows,
+                           .ntables = h->tables.n,
+                           .cache_hit = h->cache_hit,
+                           .wal_per_s = h->wal_per_s,
+                           .now_ms = store_now_ms(s)};
+}
+
+const struct history *
+store_dead_rows(const struct store *s)
+{
+    return s->health.dead;
+}

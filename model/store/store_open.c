@@ -1,0 +1,355 @@
+/*
+ * Which queue is there: asked at the start and after each new connection, because a failover or a
+ * restore may have changed it. First every candidate's detect and the server's facts in one round
+ * trip, then, with the adapter chosen and bound to its schema, version and role.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/console_sql.h"
+#include "model/base/mem.h"
+#include "model/store/store_parts.h"
+
+enum { MISSING_WAIT_MS = 3000 };
+
+void
+store_set_clock(struct store *s, int64_t server_ms)
+{
+    s->server_ms = server_ms;
+    s->server_at_ms = clock_ms();
+}
+
+int64_t
+store_now_ms(const struct store *s)
+{
+    if (s->still.on)
+        return s->still.now_ms;
+    if (s->clock_stands)
+        return clock_wall_ms();
+    return s->server_ms ? s->server_ms + clock_ms() - s->server_at_ms : 0;
+}
+
+static void
+try_later(struct store *s, enum store_state state, const struct err *e)
+{
+    s->opening = false;
+    s->state = state;
+    s->error = *e;
+    s->open_at_ms = e->kind == ERR_AUTH ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
+    store_touch(s);
+    store_plan(s);
+}
+
+/* Another system, or another schema: what is known of the old one is void. */
+static void
+begin_anew(struct store *s)
+{
+    int serial = adapter_serial(s->adapter);
+
+    if (s->adapter_serial && s->adapter_serial != serial)
+        store_feed_reset(s);
+    s->adapter_serial = serial;
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        bool has = adapter_has(s->adapter, topic_kinds[t].sections[0]);
+        s->slots[t].info.unavailable = has ? NULL : adapter_silence(s->adapter);
+    }
+}
+
+/* The role, seen in the light of the version. */
+static bool
+take_role(struct store *s, struct db_reply *reply, int at, struct err *e)
+{
+    struct rowset role = {0};
+
+    if (!record_decode(&record_role, db_take(reply, at), &role, e))
+        return false;
+    adapter_judge(s->adapter, s->version, role.n ? role.rows : NULL);
+    rowset_free(&s->role);
+    s->role = role;
+    return true;
+}
+
+static void
+opened(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+    struct err e = reply->err;
+    int at = adapter_has(s->adapter, SEC_VERSION);
+
+    bool ok = e.kind == ERR_NONE;
+    if (ok && at)
+        store_tap(s, "version", &reply->results[0], 1, NULL);
+    if (ok)
+        store_tap(s, "role", &reply->results[at], 1, NULL);
+    store_tap_done(s);
+    if (ok) {
+        free(s->version);
+        s->version = xstrdup(
+            at && result_rows(reply->results[0]) > 0 ? result_text(reply->results[0], 0, 0) : "");
+        ok = take_role(s, reply, at, &e);
+    }
+    if (!ok) {
+        try_later(s, s->state, &e);
+        return;
+    }
+    begin_anew(s);
+    s->opening = false;
+    s->open = true;
+    s->open_at_ms = 0;
+    s->state = STORE_OPEN;
+    s->error = (struct err){0};
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        s->slots[t].again = s->slots[t].info.wanted;
+    store_touch(s);
+    store_plan(s);
+}
+
+static void
+ask_version(struct store *s)
+{
+    struct db_param none[2][ADAPTER_PARAMS];
+    struct db_stmt stmts[3];
+    int n = 0;
+
+    if (adapter_has(s->adapter, SEC_VERSION)) {
+        stmts[n] = adapter_bind(s->adapter, SEC_VERSION, NULL, none[n]);
+        n++;
+    }
+    stmts[n] = adapter_bind(s->adapter, SEC_ROLE, NULL, none[n]);
+    n++;
+    stmts[n++] = (struct db_stmt){.sql = console_sql("spent")};
+    struct db_call call = {.stmts = stmts, .n = n};
+    adapter_settings(s->adapter, false, &call);
+    db_ask(s->db, &call, -1, opened, s);
+}
+
+/* For recordings: which system the answers that follow are from. */
+static void
+tell_adapter(struct store *s)
+{
+    static const char *const names[] = {"adapter", "title", "schema"};
+    const char *values[] = {adapter_name(s->adapter), adapter_title(s->adapter),
+                            adapter_schema(s->adapter)};
+    struct result *t = result_new(names, 3);
+
+    for (int i = 0; i < 3; i++)
+        result_put(t, 0, i, values[i], (int)strlen(values[i]));
+    store_tap(s, "adapter", &t, 1, NULL);
+    result_free(t);
+}
+
+static void ask_detects(struct store *s, bool again);
+static void ask_owners(struct store *s);
+
+/* A file of the user's own that can't look for its tables is no reason not to open the others. */
+static bool
+leave_out(struct store *s, const struct db_reply *reply)
+{
+    bool is_detect = reply->failed_at >= 0 && reply->failed_at < reply->n - 1;
+
+    if (!is_detect || reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH ||
+        !adapter_spoil(s->adapter, reply->failed_at, &reply->err))
+        return false;
+    ask_detects(s, false);
+    return true;
+}
+
+/* A server without libxml can't say which one it is: then it is asked for the rest only. */
+static bool
+without_identity(struct store *s, const struct db_reply *reply)
+{
+    if (reply->failed_at != reply->n - 1 || s->nameless ||
+        strcmp(reply->err.sqlstate, "0A000") != 0)
+        return false;
+    s->nameless = true;
+    ask_detects(s, false);
+    return true;
+}
+
+/* The address leads to another database now: a failover to a copy, a proxy that turned, a restore.
+ * Counters, rows and actions under way belong to the old one. */
+static void
+note_move(struct store *s, const struct server_row *is)
+{
+    const struct server_row *was = store_server(s);
+
+    if (was && *was->identity && *is->identity && strcmp(was->identity, is->identity) != 0) {
+        adapter_moved(s->adapter);
+        s->moves++;
+    }
+}
+
+/* owners: answers, in the order of what was found. */
+static void
+choose(struct store *s, struct result **owners)
+{
+    const struct server_row *is = store_server(s);
+    char *server = trust_server(is->identity, db_host(s->db), db_name(s->db));
+    struct adapter_wish wish = {s->schema, db_name(s->db), server, s->trust};
+    struct err e = {0};
+
+    bool ok = adapter_choose(s->adapter, owners, &wish, &e);
+    free(server);
+    if (!ok) {
+        try_later(s, e.kind == ERR_DENIED ? STORE_STRANGE : STORE_MISSING, &e);
+        return;
+    }
+    s->owners_ms = clock_ms();
+    tell_adapter(s);
+    ask_version(s);
+}
+
+static void
+owners_came(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+
+    if (reply->err.kind == ERR_NONE)
+        choose(s, reply->results);
+    else
+        try_later(s, s->state, &reply->err);
+}
+
+/* Nothing of what was found is touched before it is known whose it is. */
+static void
+ask_owners(struct store *s)
+{
+    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
+    struct db_stmt stmts[ADAPTERS_MAX];
+    int n = 0;
+
+    for (; adapter_found(s->adapter, n); n++)
+        stmts[n] = adapter_owners(s->adapter, n, storage[n]);
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, owners_came, s);
+}
+
+static void
+detected(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+    struct err e = reply->err;
+    struct rowset server = {0};
+    int last = reply->n - 1;
+
+    if (e.kind != ERR_NONE) {
+        if (!leave_out(s, reply) && !without_identity(s, reply))
+            try_later(s, s->state, &e);
+        return;
+    }
+    store_tap(s, "server", &reply->results[last], 1, NULL);
+    if (!record_decode(&record_server, db_take(reply, last), &server, &e) || server.n != 1) {
+        rowset_free(&server);
+        try_later(s, s->state, &e);
+        return;
+    }
+    note_move(s, server.rows);
+    rowset_free(&s->server);
+    s->server = server;
+    store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
+    if (adapter_take(s->adapter, reply->results, s->schema) > 0)
+        ask_owners(s);
+    else
+        choose(s, NULL);
+}
+
+static void
+ask_detects(struct store *s, bool again)
+{
+    const struct db_param named = {.value = s->nameless ? "f" : "t"};
+    struct db_stmt stmts[ADAPTERS_MAX + 1];
+    int n = adapter_detects(s->adapter, again, stmts);
+
+    stmts[n++] = (struct db_stmt){.sql = console_sql("server"), .nparams = 1, .params = &named};
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, detected, s);
+}
+
+void
+store_begin_open(struct store *s)
+{
+    if (s->opening)
+        return;
+    s->opening = true;
+    s->open_at_ms = 0;
+    ask_detects(s, true);
+}
+
+const char *
+store_warning(const struct store *s, int i)
+{
+    const struct role_row *role = store_role(s);
+    bool hidden = role && *role->warning;
+
+    if (hidden && i == 0)
+        return role->warning;
+    return adapter_complaint(s->adapter, i - hidden);
+}
+
+void
+store_trust(struct store *s, const struct trust *t)
+{
+    s->trust = t;
+}
+
+const struct owners *
+store_strangers(const struct store *s)
+{
+    const struct adapter_found *f;
+
+    for (int i = 0; s->state == STORE_STRANGE && (f = adapter_found(s->adapter, i)); i++)
+        if (f->chosen)
+            return f->owners;
+    return NULL;
+}
+
+void
+store_look_again(struct store *s)
+{
+    if (s->alive)
+        store_look_anew(s);
+}
+
+enum store_state
+store_state(const struct store *s)
+{
+    return s->state;
+}
+
+/* A break of the connection is said at once, not when the call that waits for it gives up. */
+const struct err *
+store_error(const struct store *s)
+{
+    const struct err *e = db_last_error(s->db);
+
+    return s->open || e->kind == ERR_NONE ? &s->error : e;
+}
+
+const struct server_row *
+store_server(const struct store *s)
+{
+    return s->server.n ? s->server.rows : NULL;
+}
+
+int
+store_moves(const struct store *s)
+{
+    return s->moves;
+}
+
+const struct role_row *
+store_role(const struct store *s)
+{
+    return s->role.n ? s->role.rows : NULL;
+}
+
+const char *
+store_version(const struct store *s)
+{
+    return s->version;
+}
+
+const struct db *
+store_db(const struct store *s)
+{
+    return s->db;
+}

@@ -1,0 +1,200 @@
+/* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
+ * (which queue is there), store_take.c, store_queues.c (answers -> snapshots), store_jobs.c (the
+ * window of the jobs list), store_schedules.c, store_health.c, store_tap.c and store_feed.c
+ * (recordings). */
+#ifndef MODEL_STORE_STORE_PARTS_H
+#define MODEL_STORE_STORE_PARTS_H
+
+#include "model/store/store.h"
+
+enum { SPENT_SLOTS = 60, SECTIONS_MAX = 3, WORK_KINDS = 16, WORK_RUNS = 8 };
+
+struct store;
+
+struct topic_kind { /* a row of the table in store_take.c */
+    const char *name;
+    enum section_id sections[SECTIONS_MAX]; /* the first one is what the adapter must have */
+    int nsections;
+    int pace; /* asked each pace-th interval */
+    bool (*take)(struct store *s, struct db_reply *reply, struct err *e);
+    void (*clear)(struct store *s);
+};
+extern const struct topic_kind topic_kinds[TOPIC_COUNT];
+
+struct slot {
+    struct topic_info info;
+    struct params params; /* of what is asked for */
+    bool chosen;          /* there is something to ask for */
+    bool again;           /* asked for while a query was under way */
+    bool alone;           /* not in one pipeline with others: it failed or was slow */
+    int64_t work_us;      /* of the last answer: what the server did, without waiting */
+    int serial;           /* grows when something else is asked for: older answers are void */
+};
+
+struct work { /* the last runs of the same statements, a ring */
+    uint64_t statements;
+    int64_t took_us[WORK_RUNS], charged_us[WORK_RUNS];
+    int n;        /* runs so far */
+    int64_t used; /* the budget's count of queries at the last one */
+};
+
+struct budget {
+    double balance_us; /* what may be spent; grows by of_time of the time */
+    double of_time;    /* 0.02, or what QUEUETOP_BUDGET says */
+    double share;      /* of that */
+    int64_t at_ms;     /* when the balance was made */
+    int64_t spent_us[SPENT_SLOTS], slot_s[SPENT_SLOTS]; /* by second, for store_load */
+    int64_t since_ms;
+    struct work work[WORK_KINDS];
+    int64_t asked; /* queries so far */
+    bool slowed;
+};
+
+struct window_start {
+    char *cursor;
+    int64_t rows;   /* between the start before and this one; -1 = nobody has counted them */
+    int64_t looked; /* rows that a search looked at there */
+};
+
+enum window_find { FIND_NOTHING, FIND_END, FIND_UP };
+
+struct jobs_window {
+    struct filter filter;
+    struct window_start *starts; /* that were scrolled past */
+    int depth, cap;              /* 0 = the window starts at the top */
+    int limit;                   /* rows asked for */
+    int scan, scan_most;         /* rows to look through; how far that may grow */
+    int64_t look_to;             /* rows that a search may look at before it is told to go on */
+    enum window_find find;       /* the next answer is where the window starts (SEC_JOBS_BACK) */
+    char *resume; /* cursor to go on from when the search stopped early; NULL = it did not */
+    int n;        /* rows of the snapshot without the marker */
+    bool at_end;
+};
+
+struct tap { /* a recorder listens */
+    store_tap_fn *fn;
+    void *ctx;
+};
+
+struct still { /* nobody is asked: a recording feeds us */
+    bool on;
+    int64_t now_ms;
+    void (*asked)(void *ctx);
+    void *ctx;
+};
+
+struct health_state {
+    struct rowset server, sessions, vacuums, tables;
+    struct history *dead;
+    struct health_server was; /* the answer before, for rates; its strings are empty */
+    int64_t was_ms;           /* 0 = none */
+    double cache_hit, wal_per_s;
+};
+
+struct store {
+    struct loop *loop;
+    struct db *db;
+    struct adapter *adapter;
+    char *schema; /* asked for; NULL = find one */
+    const struct trust *trust;
+    int64_t owners_ms; /* when who owns all this was last looked at in full */
+    int interval_ms;
+    bool frozen;
+    bool clock_stands; /* QUEUETOP_NOW: ages don't tick */
+    uint64_t generation;
+    enum store_state state;
+    bool open; /* detection is done on this connection */
+    bool opening;
+    bool turned;        /* the server has become a standby, or is none any more */
+    bool alive;         /* false inside store_free: nothing is asked any more */
+    bool nameless;      /* the server can't say which one it is */
+    int moves;          /* how often the server was another one after a break */
+    int adapter_serial; /* of what the answers are; 0 = none yet */
+    int64_t open_at_ms; /* next try of the detection; 0 = not planned */
+    struct err error;
+    int timer; /* 0 = none */
+    struct budget budget;
+    int64_t server_ms, server_at_ms; /* the server's clock, and our monotonic clock then */
+
+    struct rowset server, role;
+    char *version;
+    struct slot slots[TOPIC_COUNT];
+
+    struct rowset queues, counts, finals, times;
+    struct queue_row *merged;
+    int nmerged;
+    struct queue_row totals;
+    struct history *history;
+    bool seeded;
+    struct jobs_window window;
+    struct health_state health;
+    struct tap tap;
+    struct still still;
+    struct rowset life, jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules,
+        runs;
+    struct rowset next_runs;
+};
+
+void budget_init(struct budget *b, int64_t now);
+void budget_spend(struct budget *b, int64_t now, int64_t us);
+/* Pays for a run of statements (a hash of what was asked) that took that long at the server; gives
+ * what it counts as the server's work: see store_budget.c. */
+int64_t budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_us);
+/* How long refreshes must wait until the bucket holds something again. */
+int64_t budget_wait_ms(struct budget *b, int64_t now);
+double budget_load(const struct budget *b, int64_t now);
+
+/* Monotonic; of a recording the time that is shown. */
+int64_t store_clock(const struct store *s);
+/* What the topic's question is about, as store_answer.key. */
+void store_key(const struct store *s, enum topic t, struct buf *out);
+/* Each how many intervals a topic is asked that no screen shows; 0 = it is not. */
+int store_tap_pace(const struct store *s, enum topic t);
+void store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us);
+void store_tap(struct store *s, const char *name, struct result **tables, int n,
+               const struct err *err);
+void store_tap_done(struct store *s);
+/* Between two refreshes of a topic: max(interval, 5 x query time), more after an error. */
+int64_t store_wait_ms(const struct store *s, const struct slot *slot, enum topic t);
+void store_touch(struct store *s); /* something changed: generation */
+void store_plan(struct store *s);  /* sets the timer for what is due next */
+void store_begin_open(struct store *s);
+void store_look_anew(struct store *s); /* what the connection leads to is asked again */
+void store_set_clock(struct store *s, int64_t server_ms);
+void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
+
+void store_replace(struct rowset *old, struct rowset *with);
+/* One section into one snapshot. */
+bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
+                    struct err *e);
+bool store_take_queues(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_queues(struct store *s);
+bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_times(struct store *s);
+bool store_take_finals(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_finals(struct store *s);
+bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_jobs(struct store *s);
+/* The section that the next question is, and its own time limit (0 = the usual one). */
+enum section_id store_jobs_section(const struct store *s);
+int store_jobs_timeout_ms(const struct store *s);
+void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
+bool store_take_schedules(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_schedules(struct store *s);
+bool store_take_runs(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_runs(struct store *s);
+bool store_take_health(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_health(struct store *s);
+bool store_take_tables(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_tables(struct store *s);
+void store_init_health(struct store *s);
+void store_done_health(struct store *s);
+void store_init_jobs(struct store *s);
+void store_done_jobs(struct store *s);
+/* The section that the next question is, and its own time limit (0 = the usual one). */
+enum section_id store_jobs_section(const struct store *s);
+enum section_id store_groups_section(const struct store *s, enum section_id sec);
+int store_jobs_timeout_ms(const struct store *s);
+void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * Answers -> snapshots, a function a topic. Each replaces its snapshot only when all of the answer
+ * was understood, so a screen never sees half of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/store/store_parts.h"
+
+void
+store_replace(struct rowset *old, struct rowset *with)
+{
+    rowset_free(old);
+    *old = *with;
+}
+
+/* One section into one snapshot. */
+bool
+store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
+               struct err *e)
+{
+    struct rowset rows;
+
+    if (!record_decode(rec, db_take(reply, i), &rows, e))
+        return false;
+    store_replace(out, &rows);
+    return true;
+}
+
+/* --- one job ---------------------------------------------------------------------------------- */
+
+static bool
+take_job(struct store *s, struct db_reply *reply, struct err *e)
+{
+    struct rowset job, attempts = {0};
+
+    if (!record_decode(&record_detail, db_take(reply, 0), &job, e))
+        return false;
+    if (adapter_has(s->adapter, SEC_ATTEMPTS) &&
+        !record_decode(&record_attempt, db_take(reply, 1), &attempts, e)) {
+        rowset_free(&job);
+        return false;
+    }
+    store_replace(&s->job, &job);
+    store_replace(&s->attempts, &attempts);
+    return true;
+}
+
+static void
+clear_job(struct store *s)
+{
+    rowset_free(&s->job);
+    rowset_free(&s->attempts);
+}
+
+void
+store_ask_job(struct store *s, const char *id)
+{
+    params_set_list(&s->slots[TOPIC_JOB].params, PARAM_IDS, &id, 1);
+    store_choose(s, TOPIC_JOB);
+}
+
+const struct job_detail *
+store_job(const struct store *s)
+{
+    return s->job.n ? s->job.rows : NULL;
+}
+
+const struct attempt_row *
+store_attempts(const struct store *s, int *n)
+{
+    *n = s->attempts.n;
+    return s->attempts.rows;
+}
+
+/* --- the plain ones --------------------------------------------------------------------------- */
+
+static bool
+take_groups(struct store *s, struct db_reply *reply, struct err *e)
+{
+    struct rowset times = {0};
+
+    if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
+        return false;
+    if (!store_take_one(reply, 0, &record_group, &s->groups, e)) {
+        rowset_free(&times);
+        return false;
+    }
+    store_replace(&s->fail_times, &times);
+    return true;
+}
+
+static void
+clear_groups(struct store *s)
+{
+    rowset_free(&s->groups);
+    rowset_free(&s->fail_times);
+}
+
+void
+store_ask_groups(struct store *s, const char *queue, const char *by)
+{
+    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_SETTINGS, by);
+    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_QUEUE, queue);
+    store_choose(s, TOPIC_GROUPS);
+}
+
+enum section_id
+store_groups_section(const struct store *s, enum section_id sec)
+{
+    bool by_error = !s->slots[TOPIC_GROUPS].params.value[PARAM_SETTINGS];
+
+    return sec == SEC_GROUPS && !by_error ? SEC_GROUPS_BY : sec;
+}
+
+int64_t
+store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms)
+{
+    const struct fail_time_row *t = s->fail_times.rows;
+    int64_t n = 0;
+
+    for (int i = 0; i < s->fail_times.n; i++)
+        if (t[i].at_ms == at_ms && !strcmp(t[i].error_key, g->error_key) &&
+            !strcmp(t[i].queue, g->queue))
+            n += t[i].n;
+    return n;
+}
+
+const struct group_row *
+store_groups(const struct store *s, int *n)
+{
+    *n = s->groups.n;
+    return s->groups.rows;
+}
+
+static bool
+take_nodes(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_node, &s->nodes, e);
+}
+
+static void
+clear_nodes(struct store *s)
+{
+    rowset_free(&s->nodes);
+}
+
+const struct node_row *
+store_nodes(const struct store *s, int *n)
+{
+    *n = s->nodes.n;
+    return s->nodes.rows;
+}
+
+const struct node_row *
+store_node(const struct store *s, const char *node)
+{
+    const struct node_row *rows = s->nodes.rows;
+
+    for (int i = 0; i < s->nodes.n; i++)
+        if (!strcmp(rows[i].node, node))
+            return &rows[i];
+    return NULL;
+}
+
+static bool
+take_leases(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_lease, &s->leases, e);
+}
+
+static void
+clear_leases(struct store *s)
+{
+    rowset_free(&s->leases);
+}
+
+void
+store_ask_leases(struct store *s, const char *node, const char *queue)
+{
+    params_set(&s->slots[TOPIC_LEASES].params, PARAM_NODE, node);
+    params_set(&s->slots[TOPIC_LEASES].params, PARAM_QUEUE, queue);
+    store_choose(s, TOPIC_LEASES);
+}
+
+const struct lease_row *
+store_leases(const struct store *s, int *n)
+{
+    *n = s->leases.n;
+    return s->leases.rows;
+}
+
+static bool
+take_audit(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_audit, &s->audit, e);
+}
+
+static void
+clear_audit(struct store *s)
+{
+    rowset_free(&s->audit);
+}
+
+const struct audit_row *
+store_audit(const struct store *s, int *n)
+{
+    *n = s->audit.n;
+    return s->audit.rows;
+}
+
+static bool
+take_life(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_life, &s->life, e);
+}
+
+static void
+clear_life(struct store *s)
+{
+    rowset_free(&s->life);
+}
+
+const struct life_row *
+store_life(const struct store *s)
+{
+    return s->life.n ? s->life.rows : NULL;
+}
+
+/* name, sections, how many, pace, take, clear */
+/* clang-format off */
+const struct topic_kind topic_kinds[TOPIC_COUNT] = {
+    [TOPIC_QUEUES] = {"queues", {SEC_QUEUES, SEC_COUNTS, SEC_RATES}, 3, 1,
+        store_take_queues, store_clear_queues},
+    [TOPIC_FINAL] = {"final", {SEC_COUNTS_FINAL}, 1, 60, store_take_finals, store_clear_finals},
+    [TOPIC_LIFE] = {"life", {SEC_LIFE}, 1, 3, take_life, clear_life},
+    [TOPIC_TIMES] = {"times", {SEC_TIMES}, 1, 15, store_take_times, store_clear_times},
+    [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, store_take_jobs, store_clear_jobs},
+    [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
+    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, take_groups, clear_groups},
+    [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
+    [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
+    [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},
+    [TOPIC_SCHEDULES] = {"schedules", {SEC_SCHEDULES}, 1, 1,
+        store_take_schedules, store_clear_schedules},
+    [TOPIC_RUNS] = {"runs", {SEC_CRON_RUNS, SEC_CRON_NEXT}, 2, 2,
+        store_take_runs, store_clear_runs},
+    [TOPIC_HEALTH] = {"health", {SEC_HEALTH_SERVER, SEC_HEALTH_SESSIONS, SEC_HEALTH_VACUUMS}, 3, 2,
+        store_take_health, store_clear_health},
+    [TOPIC_TABLES] = {"tables", {SEC_HEALTH_TABLES}, 1, 10, store_take_tables, store_clear_tables},
+};
+/* clang-format on */

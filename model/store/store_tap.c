@@ -1,0 +1,91 @@
+/*
+ * What a recorder hears of a store. While there is one, the topics that show the whole system are
+ * asked also behind the screens, at a pace that keeps both the budget and the file small.
+ */
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/store/store_parts.h"
+
+static const int paces[TOPIC_COUNT] = {
+    [TOPIC_QUEUES] = 1,  [TOPIC_FINAL] = 60, [TOPIC_NODES] = 5,      [TOPIC_GROUPS] = 10,
+    [TOPIC_JOBS] = 60,   [TOPIC_AUDIT] = 60, [TOPIC_SCHEDULES] = 30, [TOPIC_LIFE] = 15,
+    [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60};
+
+void
+store_record(struct store *s, store_tap_fn *fn, void *ctx)
+{
+    s->tap = (struct tap){fn, ctx};
+    store_plan(s);
+}
+
+int
+store_tap_pace(const struct store *s, enum topic t)
+{
+    return s->tap.fn || s->still.on ? paces[t] : 0;
+}
+
+void
+store_key(const struct store *s, enum topic t, struct buf *out)
+{
+    static const enum param names[] = {PARAM_IDS, PARAM_QUEUE, PARAM_NODE, PARAM_SCHEDULE};
+    const struct params *p = &s->slots[t].params;
+
+    buf_str(out, "");
+    if (t == TOPIC_JOBS) { /* where its window stands is no part of the question */
+        buf_str(out, s->window.filter.text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (p->value[names[i]])
+            buf_printf(out, "%s%s:%s", out->len ? " " : "", param_name(names[i]),
+                       p->value[names[i]]);
+    if (t == TOPIC_GROUPS && p->value[PARAM_SETTINGS])
+        buf_printf(out, "%sby:%s", out->len ? " " : "", p->value[PARAM_SETTINGS]);
+}
+
+static void
+tell(struct store *s, const struct store_answer *a)
+{
+    if (s->tap.fn)
+        s->tap.fn(s->tap.ctx, a);
+}
+
+void
+store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us)
+{
+    struct buf key = {0};
+    struct store_answer a = {.name = topic_kinds[t].name,
+                             .at_ms = s->server_ms,
+                             .took_us = us,
+                             .err = &own->err,
+                             .tables = own->results,
+                             .n = own->err.kind == ERR_NONE ? own->n : 0};
+
+    bool no_rows = t == TOPIC_JOBS && a.n > 0 && result_col(a.tables[0], "id") < 0;
+    if (!s->tap.fn || no_rows) /* a search for where the list ends */
+        return;
+    store_key(s, t, &key);
+    a.key = key.data;
+    tell(s, &a);
+    buf_free(&key);
+}
+
+void
+store_tap(struct store *s, const char *name, struct result **tables, int n, const struct err *err)
+{
+    int64_t now = store_now_ms(s);
+    struct store_answer a = {.name = name,
+                             .key = "",
+                             .at_ms = now ? now : clock_wall_ms(),
+                             .err = err,
+                             .tables = tables,
+                             .n = n};
+
+    tell(s, &a);
+}
+
+void
+store_tap_done(struct store *s)
+{
+    tell(s, NULL);
+}

@@ -1,0 +1,334 @@
+/*
+ * The player. The state of the recording (model/tape/tape_state.h) goes forward piece by piece;
+ * what became fresh in it is fed to the store when the time that is shown has been reached. Jumping
+ * back starts at the frame of ten minutes before, so that the graphs have their past.
+ */
+#include "model/tape/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/tape/tape.h"
+#include "model/tape/tape_state.h"
+
+enum {
+    PAST_MS = 610000,  /* what the graphs show */
+    SAMPLE_MS = 2500,  /* between points of the past that are fed to them */
+    NEAR_MS = 1200000, /* so far on, the pieces between are read */
+    TURN_MS = 100,     /* between two looks while it plays */
+    HEAD_PIECES = 20,
+    SPEED_ONE = 2
+};
+
+static const double speeds[] = {0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 600};
+
+struct replay {
+    struct loop *loop;
+    struct tape *tape;
+    struct store *store;
+    struct tape_state state;
+    int first; /* the first piece that shows something */
+    int at;    /* the last piece that the state knows; -1 = none */
+    int64_t now_ms, sampled_ms;
+    int64_t turned_ms; /* monotonic, of the last turn while it plays */
+    int speed;         /* of the table */
+    bool playing, feeding;
+    int timer;
+    struct err err;
+};
+
+/* --- feeding the store ----------------------------------------------------------------------- */
+
+static void
+feed_part(struct replay *r, struct tape_part *p)
+{
+    struct result *tables[STORE_TABLES] = {NULL};
+    struct store_answer a = {.name = p->name,
+                             .key = p->key,
+                             .at_ms = p->at_ms,
+                             .took_us = p->took_us,
+                             .err = &p->err,
+                             .tables = tables,
+                             .n = p->n};
+
+    for (int i = 0; i < p->n; i++)
+        tables[i] = tape_result(&p->tables[i]);
+    store_feed(r->store, &a);
+    p->fresh = false;
+}
+
+/* An error leaves the answer before it on the screen, as it was. */
+static void
+feed_both(struct replay *r, struct tape_part *p)
+{
+    struct err err = p->err;
+
+    if (err.kind != ERR_NONE && p->n > 0) {
+        p->err = (struct err){0};
+        feed_part(r, p);
+        p->err = err;
+    }
+    feed_part(r, p);
+}
+
+/* all: also what the store was told before; it may have forgotten, or ask for something else. */
+static void
+feed(struct replay *r, bool all)
+{
+    r->feeding = true;
+    store_feed_clock(r->store, r->now_ms);
+    for (int i = 0; i < r->state.n; i++)
+        if (all || r->state.parts[i].fresh)
+            feed_both(r, &r->state.parts[i]);
+    store_feed_done(r->store);
+    r->feeding = false;
+}
+
+static void
+feed_sample(struct replay *r)
+{
+    struct tape_part *p = tape_state_part(&r->state, "queues");
+
+    if (!p || !p->fresh || p->n == 0 || p->at_ms - r->sampled_ms < SAMPLE_MS)
+        return;
+    r->sampled_ms = p->at_ms;
+    r->feeding = true;
+    feed_part(r, p);
+    r->feeding = false;
+}
+
+/* --- moving ---------------------------------------------------------------------------------- */
+
+static bool
+read_piece(struct replay *r, int piece)
+{
+    const struct buf *raw;
+    const char *why;
+    struct err e;
+
+    if (!tape_read(r->tape, piece, &raw, &e)) {
+        r->err = e;
+        return false;
+    }
+    if (tape_state_unpack(&r->state, raw, &why))
+        return true;
+    fail(&r->err, ERR_DATA, "snapshot %d of the recording is damaged: %s", piece + 1, why);
+    return false;
+}
+
+static int
+next_frame(const struct replay *r, int piece)
+{
+    for (piece++; piece < tape_pieces(r->tape); piece++)
+        if (tape_frame(r->tape, piece) == piece)
+            break;
+    return piece;
+}
+
+/* Goes on to a piece. What can't be read is stepped over up to the next frame. */
+static void
+go_on(struct replay *r, int to)
+{
+    for (int i = r->at + 1; i <= to;) {
+        if (read_piece(r, i)) {
+            if (tape_frame(r->tape, i) == i)
+                r->err = (struct err){0};
+            feed_sample(r);
+            r->at = i++;
+            continue;
+        }
+        tape_state_done(&r->state);
+        store_feed_reset(r->store);
+        i = next_frame(r, i);
+        r->at = i - 1;
+    }
+}
+
+static void
+show(struct replay *r, int64_t ms)
+{
+    int to = tape_find(r->tape, ms);
+
+    r->now_ms = ms;
+    if (to < r->at ||
+        (to > r->at &&
+         tape_at_ms(r->tape, to) - tape_at_ms(r->tape, r->at < 0 ? 0 : r->at) > NEAR_MS) ||
+        r->at < 0) {
+        tape_state_done(&r->state);
+        store_feed_reset(r->store);
+        r->err = (struct err){0};
+        r->sampled_ms = 0;
+        r->at = tape_frame(r->tape, tape_find(r->tape, ms - PAST_MS)) - 1;
+    }
+    go_on(r, to);
+    feed(r, false);
+}
+
+/* The first pieces tell of the server only; the recording starts with the first snapshot. */
+static void
+find_start(struct replay *r)
+{
+    int most = tape_pieces(r->tape) - 1 < HEAD_PIECES ? tape_pieces(r->tape) - 1 : HEAD_PIECES;
+
+    for (int i = 0; i <= most; i++) {
+        show(r, tape_at_ms(r->tape, i));
+        if (tape_state_part(&r->state, "queues")) {
+            r->first = i;
+            return;
+        }
+    }
+    show(r, tape_at_ms(r->tape, 0));
+}
+
+static void on_turn(void *ctx);
+
+static void
+wake(struct replay *r, int64_t in_ms)
+{
+    if (r->timer)
+        loop_cancel(r->loop, r->timer);
+    r->timer = loop_at(r->loop, clock_ms() + in_ms, on_turn, r);
+}
+
+/* Also when the store lacks something: a screen has come up. */
+static void
+on_turn(void *ctx)
+{
+    struct replay *r = ctx;
+    int64_t now = clock_ms(), end = tape_at_ms(r->tape, tape_pieces(r->tape) - 1);
+
+    r->timer = 0;
+    feed(r, true);
+    if (!r->playing)
+        return;
+    int64_t to = r->now_ms + (int64_t)((double)(now - r->turned_ms) * speeds[r->speed]);
+    r->turned_ms = now;
+    if (to >= end)
+        r->playing = false;
+    show(r, to < end ? to : end);
+    if (r->playing)
+        wake(r, TURN_MS);
+}
+
+static void
+asked(void *ctx)
+{
+    struct replay *r = ctx;
+
+    if (!r->feeding && r->store)
+        wake(r, 0);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct replay *
+replay_new(struct loop *l, const char *file, struct db *db, struct adapter *a, struct err *e)
+{
+    struct tape *tape = tape_open(file, e);
+
+    if (!tape)
+        return NULL;
+    struct replay *r = xcalloc(1, sizeof *r);
+    r->loop = l;
+    r->tape = tape;
+    r->at = -1;
+    r->speed = SPEED_ONE;
+    r->store = store_new_still(l, db, a, asked, r);
+    find_start(r);
+    if (r->state.n == 0 && r->err.kind != ERR_NONE) {
+        *e = r->err;
+        replay_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void
+replay_free(struct replay *r)
+{
+    if (!r)
+        return;
+    if (r->timer)
+        loop_cancel(r->loop, r->timer);
+    r->feeding = true;
+    store_free(r->store);
+    tape_close(r->tape);
+    tape_state_done(&r->state);
+    free(r);
+}
+
+struct store *
+replay_store(struct replay *r)
+{
+    return r->store;
+}
+
+struct replay_state
+replay_state(const struct replay *r)
+{
+    struct replay_state s = {.start_ms = tape_at_ms(r->tape, r->first),
+                             .end_ms = tape_at_ms(r->tape, tape_pieces(r->tape) - 1),
+                             .now_ms = r->now_ms,
+                             .playing = r->playing,
+                             .speed = speeds[r->speed],
+                             .place = "",
+                             .err = &r->err,
+                             .pieces = tape_pieces(r->tape)};
+
+    for (int i = 0; i < r->state.n; i++) {
+        const struct tape_part *p = &r->state.parts[i];
+        if (!strcmp(p->name, "source") && p->n > 0)
+            s.place = tape_text(&p->tables[0], 0, 0);
+    }
+    s.damage = tape_damage(r->tape, &s.lost);
+    return s;
+}
+
+/* --- controls -------------------------------------------------------------------------------- */
+
+void
+replay_play(struct replay *r, bool on)
+{
+    struct replay_state s = replay_state(r);
+
+    if (on && r->now_ms >= s.end_ms)
+        show(r, s.start_ms);
+    r->playing = on;
+    r->turned_ms = clock_ms();
+    if (on)
+        wake(r, TURN_MS);
+}
+
+void
+replay_speed(struct replay *r, int step)
+{
+    int n = (int)(sizeof speeds / sizeof *speeds), to = r->speed + step;
+
+    r->speed = to < 0 ? 0 : to >= n ? n - 1 : to;
+}
+
+void
+replay_seek(struct replay *r, int64_t ms)
+{
+    struct replay_state s = replay_state(r);
+
+    show(r, ms < s.start_ms ? s.start_ms : ms > s.end_ms ? s.end_ms : ms);
+    r->turned_ms = clock_ms();
+}
+
+void
+replay_step(struct replay *r, int n)
+{
+    int last = tape_pieces(r->tape) - 1, to = tape_find(r->tape, r->now_ms);
+
+    r->playing = false;
+    if (n < 0 && tape_at_ms(r->tape, to) < r->now_ms)
+        n++;                            /* between two: the one before is a step */
+    for (; n < 0 && to > r->first; n++) /* pieces of one moment are one step */
+        to = tape_find(r->tape, tape_at_ms(r->tape, to) - 1);
+    for (; n > 0 && to < last; n--)
+        to = tape_find(r->tape, tape_at_ms(r->tape, to + 1));
+    replay_seek(r, tape_at_ms(r->tape, to));
+}

@@ -1,0 +1,42 @@
+/* A recording shown again: it feeds a store with what was known at the time that is shown, and
+ * moves that time: playing at a speed, in steps, by jumps. Screens don't know the difference. */
+#ifndef MODEL_TAPE_REPLAY_H
+#define MODEL_TAPE_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/adapter/adapter.h"
+#include "model/base/err.h"
+#include "model/base/loop.h"
+#include "model/db/db.h"
+#include "model/store/store.h"
+
+struct replay;
+/* db is never asked. Shows the first moment, standing. */
+struct replay *replay_new(struct loop *l, const char *file, struct db *db, struct adapter *a,
+                          struct err *e) __attribute__((warn_unused_result));
+void replay_free(struct replay *r); /* with its store */
+struct store *replay_store(struct replay *r);
+
+struct replay_state {
+    int64_t start_ms, end_ms, now_ms; /* by the server's clock */
+    bool playing;
+    double speed;
+    const char *place;     /* "host/db", "" = not told; valid until the next turn */
+    const struct err *err; /* what could not be read of this moment; kind NONE = nothing */
+    int64_t damage, lost;  /* the file is no recording from this byte on; 0 = it is whole */
+    int pieces;
+};
+struct replay_state replay_state(const struct replay *r);
+
+void replay_play(struct replay *r, bool on);    /* from the end: from the start again */
+void replay_speed(struct replay *r, int step);  /* faster, slower; 1/4 to 600 times */
+void replay_seek(struct replay *r, int64_t ms); /* as near as there is */
+void replay_step(struct replay *r, int n);      /* so many snapshots on, or back; stands then */
+/* "03:10", "03:10:05", "2026-11-21 03:10", "start", "end", "+5m", "-90s" -> a time in the
+ * recording; a time of day alone is the one nearest to what is shown. */
+bool replay_time(const struct replay *r, const char *text, bool utc, int64_t *ms, struct err *e)
+    __attribute__((warn_unused_result));
+
+#endif

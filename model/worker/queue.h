@@ -1,0 +1,214 @@
+/* The core queue module's C interface: push, claim, extend, complete, fail, asynchronous over one
+ * struct db. Every call mirrors the SQL function of the same name (sql/core), which holds the
+ * rules. All answers come from the loop; arrays in an answer live until the callback returns. */
+#ifndef MODEL_WORKER_QUEUE_H
+#define MODEL_WORKER_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/db/db.h"
+
+#define QUEUE_PROTOCOL 1 /* of the SQL functions this code speaks */
+#define QUEUE_ID_LEN 36  /* a uuid as text, without the NUL */
+
+struct queue;
+/* schema: where the module is installed, e.g. "queues". The db is borrowed; NULL when the schema
+ * can't be a name. */
+struct queue *queue_new(struct db *db, const char *schema, struct err *e);
+/* When no call is out: after db_free, or after the last answer. */
+void queue_free(struct queue *q);
+/* How long the next calls wait for a connection: -1 = for ever (default), 0 = not at all. */
+void queue_wait(struct queue *q, int wait_ms);
+/* Inside a callback with an error: the connection broke, and the call may have happened. */
+bool queue_in_doubt(const struct queue *q);
+
+/* A version 7 uuid (RFC 9562) as text from the wall clock and libuuid's random bytes. */
+void queue_make_id(char out[static QUEUE_ID_LEN + 1]);
+
+struct queue_push {
+    char id[QUEUE_ID_LEN + 1]; /* "" = queue_push makes one */
+    const char *queue;
+    const char *kind;    /* NULL = "" */
+    const char *payload; /* JSON, or bytes when type is set; NULL = no payload */
+    size_t payload_len;
+    const char *type;       /* NULL = payload is JSON; else its media type: stored as bytes */
+    const char *unique_key; /* NULL = none */
+    const char
+        *concurrency_key;     /* few jobs of it at a time (queue_config.max_per_key); NULL = none */
+    const char *run_after;    /* timestamp with time zone as text; NULL = now */
+    const char *expires_at;   /* not after: then it ends as cancelled; NULL = never */
+    int64_t expires_in_ms;    /* 0 = never; counted by the server's clock */
+    int64_t delay_ms;         /* 0 = none; counted by the server's clock */
+    int64_t run_timeout_ms;   /* 0 = the queue's */
+    int64_t lease_timeout_ms; /* 0 = the queue's */
+    int priority;             /* 0 (soonest) to 9, -1 = default */
+    int max_tries;            /* 0 = the queue's */
+    bool check_id;            /* id is the caller's own: also look among finished jobs */
+};
+struct queue_pushed {
+    char id[QUEUE_ID_LEN + 1];
+    bool is_new; /* false: an unfinished job with this id or unique key was there; id is its id */
+};
+/* Says what the server would refuse, before anything is sent: names, id, sizes. */
+bool queue_push_check(const struct queue_push *job, struct err *e)
+    __attribute__((warn_unused_result));
+typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n);
+/* One statement for all n jobs; all or none. Re-sent by itself after a lost answer (the ids make it
+ * one push). */
+void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn,
+                void *ctx);
+/* After a push that ended in doubt: whether the server has its first job (all or none), finished or
+ * not. Asks by the id with a push that is rolled back, because that is all a worker's role may do.
+ * A server that is still at the first push answers when that is over. */
+typedef void queue_there_fn(void *ctx, const struct err *e, bool is_there);
+void queue_ask_doubtful(struct queue *q, queue_there_fn *fn, void *ctx);
+
+struct queue_job {
+    int64_t lease, seq;
+    int version;
+    char id[QUEUE_ID_LEN + 1];
+    const char *queue, *kind;
+    const char *payload; /* JSON text or bytes; NULL = none */
+    size_t payload_len;
+    const char *type; /* NULL = JSON */
+    int priority, try_, max_tries;
+    int64_t lease_until_ms; /* since 1970, the server's clock */
+    int64_t lease_ms;       /* lease length that was granted */
+    int64_t run_timeout_ms; /* 0 = none */
+};
+typedef void queue_claim_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n);
+struct queue_claim {
+    const char *node;
+    int n;
+    int64_t timeout_ms;        /* 0 = the job's, the queue's or the default */
+    const char *const *queues; /* NULL = all */
+    int nqueues;
+    bool start; /* all count as started; else name them in queue_extend */
+};
+void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
+
+struct queue_sleep { /* a claim found nothing */
+    int slot;        /* where this session waits now; below 0 = nowhere: ask again */
+    int wait_ms;     /* ask again after that long, unless woken by a NOTIFY (db_on_notify) */
+};
+/* s: NULL when there are jobs. */
+typedef void queue_sleep_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n,
+                            const struct queue_sleep *s);
+/* A claim for a worker that has nothing to do: if there is nothing, it waits in a slot from now on,
+ * until the next call. slot: of the last answer on this connection, -1 = none. wait: false = only
+ * look (polling). Takes every advisory lock of the session for its own. */
+void queue_claim_or_wait(struct queue *q, const struct queue_claim *c, bool wait, int slot,
+                         queue_sleep_fn *fn, void *ctx);
+
+struct queue_token { /* the right to answer for one job */
+    int64_t lease, seq;
+    int version;
+};
+enum queue_outcome {
+    QUEUE_DONE,
+    QUEUE_RETRY,
+    QUEUE_FAILED,
+    QUEUE_CANCELLED,
+    QUEUE_GIVEN_BACK,
+    QUEUE_EXTENDED,
+    QUEUE_LOST,
+    QUEUE_GONE
+};
+struct queue_answer {
+    int64_t lease, seq;
+    enum queue_outcome outcome;
+    int64_t lease_until_ms; /* extend only */
+    int64_t lease_ms;       /* extend only: what is left of the lease, by the server's clock */
+    bool cancel_asked;      /* extend only: an operator wants this job ended */
+};
+typedef void queue_answer_fn(void *ctx, const struct err *e, const struct queue_answer *a, int n);
+
+struct queue_done {
+    struct queue_token token;
+    int64_t started_ms; /* since 1970, 0 = unknown */
+    const void *result; /* NULL = none */
+    size_t result_len;
+};
+void queue_complete(struct queue *q, const char *node, const struct queue_done *jobs, int n,
+                    queue_answer_fn *fn, void *ctx);
+typedef void queue_both_fn(void *ctx, const struct err *e, const struct queue_answer *a, int n,
+                           const struct queue_job *jobs, int njobs);
+/* queue_complete and queue_claim in one transaction and one round trip. */
+void queue_complete_and_claim(struct queue *q, const struct queue_done *done, int n,
+                              const struct queue_claim *c, queue_both_fn *fn, void *ctx);
+struct queue_failure {
+    struct queue_token token;
+    int64_t started_ms;
+    const char *error, *trace; /* NUL-terminated; trace may be NULL */
+    const char *outcome;       /* "failed", "timeout", "cancelled"; NULL = "failed" */
+    int64_t retry_in_ms;       /* -1 = the queue's back-off */
+    bool final;                /* no more tries */
+};
+void queue_fail(struct queue *q, const char *node, const struct queue_failure *jobs, int n,
+                queue_answer_fn *fn, void *ctx);
+struct queue_extend {
+    const struct queue_token *jobs; /* unfinished jobs that this node holds */
+    int n;
+    const int64_t *started; /* seqs that have been started, for the crash count */
+    int nstarted;
+    int64_t by_ms;
+};
+void queue_extend(struct queue *q, const char *node, const struct queue_extend *x,
+                  queue_answer_fn *fn, void *ctx);
+void queue_give_back(struct queue *q, const char *node, const struct queue_token *jobs, int n,
+                     queue_answer_fn *fn, void *ctx);
+
+/* --- the worker process and the scheduler --------------------------------------------------- */
+struct queue_node {
+    const char *name, *session; /* session: a uuid made by the process */
+    const char *host, *version;
+    int pid, slots;
+    const char *const *queues; /* NULL = all */
+    int nqueues;
+};
+/* text: node_beat's state ("up", "draining", "gone"), else "". */
+typedef void queue_node_fn(void *ctx, const struct err *e, const char *text);
+/* Registers the process. SQLSTATE QT002: a live process has the name; QT003: protocol. */
+void queue_node_start(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+
+/* After a claim whose answer was lost: gives back, without counting, every lease of the node that
+ * is not among those n. text: how many jobs. */
+void queue_keep_only(struct queue *q, const struct queue_node *node, const int64_t *leases, int n,
+                     queue_node_fn *fn, void *ctx);
+/* text: how many jobs of these queues (NULL = all) are ready and not running, paused queues aside.
+ */
+void queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *fn, void *ctx);
+
+struct queue_step { /* what a scheduling step did */
+    bool active;    /* this holder is the scheduler */
+    int cut, promoted, stolen;
+    int wait_ms; /* until the next step */
+    int look_ms; /* until queue_is_new; not before the next step where it is not less than wait_ms
+                  */
+    bool late;   /* who waits for a push has left one alone */
+    bool waits;  /* until a NOTIFY (db_on_notify) at most */
+};
+typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
+struct queue_stepper { /* who asks for a step */
+    const char *holder;
+    int64_t quiet_ms;  /* since a step did something or was told to come back soon: after a second
+                          this session may wait in a slot, as an idle worker does; after two the
+                          steps are a second apart */
+    bool is_listening; /* an earlier step on this connection waited */
+};
+void queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx);
+/* Between steps. text: "1" = a step would find something, "0" */
+void queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx);
+/* Wakes up to n workers that wait: after leaving slot 0. text: "". */
+void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
+/* Lets another scheduler take over at once. */
+void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
+/* Minutes and checks of the counters, which may take seconds. text: ms until the next call. */
+void queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL
+ * (schedule_or_wait()): it waits for a NOTIFY, or looks in between whether anything is new, which
+ * costs little.
+ * The one that is active keeps the books too (keep_books()): by a second connection, so that no
+ * step ever waits for them; what fails there is said and tried again.
+ */
+#include "model/worker/scheduler.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+#include "model/worker/queue.h"
+#include "model/worker/worker.h"
+
+enum {
+    RETRY_MS = 500,
+    WAIT_MAX_MS = 5000,
+    STOP_MS = 1000,
+    BOOKS_WAIT_MS = 5000,
+    NEWS_MS = 50, /* told twice to come back sooner: something goes on; once, a clock is due */
+    LOOK_MS = 50, /* where who waits does not react */
+    DISTRUST_MS = 60000 /* so long */
+};
+
+struct scheduler {
+    struct loop *loop;
+    struct db *db;
+    struct queue *queue;
+    char *holder;
+    struct db *books_db;
+    struct queue *books;
+    int timer, books_timer;
+    int64_t steps;
+    int64_t news_ms;     /* when something went on last */
+    int64_t step_ms;     /* when the next step is due */
+    int64_t distrust_ms; /* until then look, whoever waits */
+    int64_t doubt_ms;    /* when who waits did not react last */
+    int look_ms;         /* how often to ask before whether anything is new */
+    int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
+    bool was_short;      /* the last step said to come back soon */
+    bool is_asking;      /* a step is out */
+    bool is_waiting;     /* for a NOTIFY */
+    bool is_woken;       /* one came while a step was out */
+    bool is_active, has_ended;
+    bool is_keeping; /* keep_books is out */
+    struct err fatal;
+    struct err said; /* last complaint */
+    struct err said_books;
+};
+
+static void ask(void *ctx);
+static void look(void *ctx);
+static void keep_books(void *ctx);
+
+static void
+again_in(struct scheduler *s, int64_t ms)
+{
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, clock_ms() + ms, ask, s);
+}
+
+static void
+complain(struct scheduler *s, const struct err *e)
+{
+    if (e->kind == ERR_CONN || !strcmp(s->said.text, e->text)) /* db says that itself */
+        return;
+    s->said = *e;
+    log_line(LOG_WARN, "%s; trying again", e->text);
+}
+
+/* --- the books --- */
+
+static void
+on_books(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+    int64_t wait_ms = BOOKS_WAIT_MS;
+
+    s->is_keeping = false;
+    if (s->has_ended)
+        return;
+    if (e->kind == ERR_NONE) {
+        s->said_books = (struct err){0};
+        wait_ms = strtol(text, NULL, 10);
+    } else if (e->kind != ERR_CONN && strcmp(s->said_books.text, e->text) != 0) {
+        s->said_books = *e;
+        log_line(LOG_WARN, "keeping the books: %s; trying again", e->text);
+    }
+    s->books_timer = loop_at(s->loop, clock_ms() + (wait_ms > 0 ? wait_ms : 0), keep_books, s);
+}
+
+static void
+keep_books(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->books_timer = 0;
+    if (!s->is_active || s->is_keeping)
+        return;
+    s->is_keeping = true;
+    queue_wait(s->books, BOOKS_WAIT_MS);
+    queue_keep_books(s->books, on_books, s);
+}
+
+/* --- the steps --- */
+
+static void
+on_error(struct scheduler *s, const struct err *e)
+{
+    bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42883");
+
+    s->is_active = false;
+    if (s->steps == 0 && (no_queue || e->kind == ERR_AUTH || e->kind == ERR_DENIED)) {
+        s->fatal = *e;
+        loop_stop(s->loop);
+        return;
+    }
+    complain(s, e);
+    if (e->kind == ERR_AUTH || e->kind == ERR_DENIED)
+        db_retry_now(s->db); /* it let us in before: perhaps the password is being changed */
+    again_in(s, RETRY_MS);
+}
+
+static void
+on_woken(void *ctx, const struct err *e, const char *text)
+{
+    (void)ctx, (void)text;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_DEBUG, "wake: %s", e->text);
+}
+
+/* A worker waits to be woken by a push, or so the lock says, and yet we find what was pushed: it
+ * stands still, or a stranger has taken the lock. */
+static void
+watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
+{
+    if (step->late && step->cut > 0) {
+        if (s->doubt_ms > 0 && now < s->doubt_ms + DISTRUST_MS) { /* once may be chance */
+            log_line(LOG_WARN,
+                     "who waits for a push does not work it (a worker that stands still, or a "
+                     "session that is none and holds its lock: see Database in the console); "
+                     "looking after it myself");
+            s->distrust_ms = now + DISTRUST_MS;
+        }
+        s->doubt_ms = now;
+    }
+    if (step->cut > 0 && now < s->distrust_ms) /* the step itself woke who is first in line */
+        queue_wake(s->queue, step->cut, on_woken, s);
+}
+
+/* A step when it is due, or when a look in between says that something is new. */
+static void
+go_on(struct scheduler *s, int64_t now)
+{
+    bool looks = s->look_ms > 0 && now + s->look_ms < s->step_ms;
+
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, looks ? now + s->look_ms : s->step_ms, looks ? look : ask, s);
+}
+
+static void
+on_look(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+
+    s->is_asking = false;
+    if (s->has_ended)
+        return;
+    if (e->kind != ERR_NONE || s->is_woken || *text == '1')
+        ask(s);
+    else
+        go_on(s, clock_ms());
+}
+
+static void
+look(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->timer = 0;
+    s->is_asking = true;
+    queue_is_new(s->queue, on_look, s);
+}
+
+static void
+pace(struct scheduler *s, const struct queue_step *step)
+{
+    bool only_listens = step->waits && step->wait_ms == 0; /* the first time */
+    int64_t now = clock_ms();
+
+    bool is_short = step->wait_ms < NEWS_MS && !only_listens;
+    if (step->cut || step->promoted || step->stolen || (is_short && s->was_short))
+        s->news_ms = now;
+    s->was_short = is_short;
+    s->is_waiting = step->waits;
+    db_own_session(s->db, step->waits);
+    if (step->waits)
+        s->listen_pid = db_backend_pid(s->db);
+    watch_waiter(s, step, now);
+    s->look_ms = now < s->distrust_ms && step->active && !step->waits ? LOOK_MS : step->look_ms;
+    s->step_ms = now + (step->wait_ms < WAIT_MAX_MS ? step->wait_ms : WAIT_MAX_MS);
+    if (s->is_woken)
+        s->step_ms = now;
+    s->is_woken = false;
+    go_on(s, now);
+}
+
+static void
+on_step(void *ctx, const struct err *e, const struct queue_step *step)
+{
+    struct scheduler *s = ctx;
+
+    s->is_asking = false;
+    if (s->has_ended)
+        return;
+    if (e->kind != ERR_NONE) {
+        on_error(s, e);
+        return;
+    }
+    if (step->active != s->is_active || s->steps == 0)
+        log_line(LOG_INFO, "scheduler %s %s", s->holder,
+                 step->active ? "is active" : "stands by: another is active");
+    s->is_active = step->active;
+    s->said = (struct err){0};
+    s->steps++;
+    if (s->is_active && s->books_timer == 0)
+        keep_books(s);
+    if (step->cut || step->promoted || step->stolen)
+        log_line(LOG_DEBUG, "cut %d, promoted %d, stolen %d", step->cut, step->promoted,
+                 step->stolen);
+    pace(s, step);
+}
+
+static void
+ask(void *ctx)
+{
+    struct scheduler *s = ctx;
+    int pid = db_backend_pid(s->db);
+    struct queue_stepper who = {.holder = s->holder,
+                                .quiet_ms = s->is_active ? clock_ms() - s->news_ms : 0,
+                                .is_listening = pid != 0 && pid == s->listen_pid};
+
+    s->timer = 0;
+    s->is_waiting = s->is_woken = false;
+    s->is_asking = true;
+    queue_schedule(s->queue, &who, on_step, s);
+}
+
+/* A NOTIFY: something was pushed. */
+static void
+wake(void *ctx, const char *channel)
+{
+    struct scheduler *s = ctx;
+
+    (void)channel; /* it listens to one */
+    s->is_woken = s->is_asking;
+    if (s->is_waiting && !s->is_asking && !s->has_ended)
+        again_in(s, 0);
+}
+
+static void
+end(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    loop_stop(s->loop);
+}
+
+static void
+on_stop(void *ctx, const struct err *e, const char *text)
+{
+    (void)e; /* then it ends by itself, in three seconds */
+    (void)text;
+    end(ctx);
+}
+
+/* The first signal hands over, the second just ends. */
+static void
+on_signal(void *ctx, int signo)
+{
+    struct scheduler *s = ctx;
+
+    if (s->has_ended || !s->is_active) {
+        s->has_ended = true;
+        loop_stop(s->loop);
+        return;
+    }
+    log_line(LOG_INFO, "%s: ending", strsignal(signo));
+    s->has_ended = true;
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, clock_ms() + STOP_MS, end, s);
+    queue_wait(s->queue, 0);
+    queue_schedule_stop(s->queue, s->holder, on_stop, s);
+}
+
+struct scheduler *
+scheduler_new(struct loop *l, struct db *db, struct db *books, const char *schema,
+              const char *holder, struct err *e)
+{
+    struct queue *queue = queue_new(db, schema, e);
+
+    if (!queue) {
+        db_free(books);
+        return NULL;
+    }
+    struct scheduler *s = xcalloc(1, sizeof *s);
+    s->loop = l;
+    s->db = db;
+    s->queue = queue;
+    s->books_db = books;
+    s->books = queue_new(books, schema, e); /* the same texts: it can't fail */
+    s->holder = holder ? xstrdup(holder) : worker_make_name();
+    return s;
+}
+
+bool
+scheduler_run(struct scheduler *s, struct err *e)
+{
+    loop_on_signal(s->loop, SIGTERM, on_signal, s);
+    loop_on_signal(s->loop, SIGINT, on_signal, s);
+    db_on_notify(s->db, wake, s);
+    ask(s);
+    if (!loop_run(s->loop, e))
+        return false;
+    s->has_ended = true;
+    if (s->fatal.kind != ERR_NONE)
+        *e = s->fatal;
+    return s->fatal.kind == ERR_NONE;
+}
+
+void
+scheduler_free(struct scheduler *s)
+{
+    if (!s)
+        return;
+    s->has_ended = true;
+    db_free(s->books_db);
+    loop_cancel(s->loop, s->timer);
+    loop_cancel(s->loop, s->books_timer);
+    queue_free(s->books);
+    queue_free(s->queue);
+    free(s->holder);
+    free(s);
+}

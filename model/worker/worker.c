@@ -1,0 +1,307 @@
+/*
+ * What the worker does next. worker_pump looks at everything and starts what is due; it runs after
+ * every answer, signal and timer, so there is no other order of events to keep in mind. At most one
+ * call of each kind is out: register or beat, claim, extend, one for each kind of answer.
+ */
+#include "model/worker/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/worker/worker_parts.h"
+
+enum {
+    ASK_MS = 100,
+    LEAVE_MS = 10000 /* after the second signal, whatever is still out */
+};
+
+/* --- the end --- */
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void
+stop_claiming(struct worker *w, const char *why)
+{
+    if (w->stop != STOP_NOT)
+        return;
+    w->stop = STOP_DRAINING;
+    if (w->is_registered)
+        log_line(LOG_INFO, "%s: finishing %d, then ending", why, w->running);
+}
+
+static void
+stop_now(struct worker *w)
+{
+    w->stop = STOP_NOW;
+    w->stop_at_ms = clock_ms() + w->o.grace_ms + LEAVE_MS;
+    log_line(LOG_INFO, "told again: ending %d commands and giving their jobs back", w->running);
+    for (int i = 0; i < w->o.jobs; i++)
+        if (w->slots[i].is_busy)
+            job_kill(&w->slots[i], WHY_GIVE_BACK);
+}
+
+static void
+on_backlog(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    w->is_asking = false;
+    w->ask_at_ms = clock_ms() + ASK_MS;
+    if (e->kind == ERR_NONE) {
+        w->is_empty = !strcmp(text, "0");
+        w->claim_at_ms = earlier(w->claim_at_ms, w->ask_at_ms);
+    } else if (e->kind != ERR_CONN && w->fatal.kind == ERR_NONE)
+        w->fatal = *e;
+    worker_pump(w);
+}
+
+/* --drain: a claim that finds nothing does not say that nothing is ready. */
+static void
+ask_backlog(struct worker *w, int64_t now)
+{
+    if (!w->o.drain || !w->is_registered || w->stop != STOP_NOT || w->is_asking || w->running > 0 ||
+        !w->was_idle || now < w->ask_at_ms)
+        return;
+    w->is_asking = true;
+    queue_wait(w->queue, 0);
+    queue_backlog(w->queue, w->o.queues, w->o.nqueues, on_backlog, w);
+}
+
+/* --drain has an end: without a server it is the first failure. Otherwise a worker waits for one.
+ */
+static void
+check_server(struct worker *w)
+{
+    if (w->o.drain && !w->is_registered && w->fatal.kind == ERR_NONE && db_tries(w->db) > 0)
+        w->fatal = *db_last_error(w->db);
+}
+
+static void
+check_end(struct worker *w, int64_t now)
+{
+    bool is_busy = w->running > 0 || w->nheld > 0 || w->is_claiming || answers_left(w) > 0;
+
+    check_server(w);
+    if (w->fatal.kind != ERR_NONE)
+        stop_claiming(w, "error");
+    if (w->o.drain && w->is_empty && !is_busy)
+        stop_claiming(w, "nothing is ready");
+    if (w->o.max_idle_ms > 0 && !is_busy && now - w->idle_since_ms >= w->o.max_idle_ms) {
+        if (!w->is_registered && w->fatal.kind == ERR_NONE && db_last_error(w->db)->kind)
+            w->fatal = *db_last_error(w->db);
+        stop_claiming(w, "idle");
+    }
+    if (w->stop == STOP_NOW && now >= w->stop_at_ms) {
+        w->is_dirty = true;
+        w->has_left = true;
+        loop_stop(w->loop);
+    } else if (w->stop != STOP_NOT && !is_busy && !w->is_leaving)
+        node_leave(w);
+}
+
+static void
+on_signal(void *ctx, int signo)
+{
+    struct worker *w = ctx;
+
+    if (signo == SIGCHLD)
+        jobs_check(w);
+    else if (w->stop == STOP_NOT)
+        stop_claiming(w, strsignal(signo));
+    else if (w->stop == STOP_DRAINING)
+        stop_now(w);
+    else
+        w->stop_at_ms = clock_ms();
+    worker_pump(w);
+}
+
+/* --- the middle --- */
+
+static void
+on_timer(void *ctx)
+{
+    struct worker *w = ctx;
+
+    w->timer = 0;
+    worker_pump(w);
+}
+
+static void
+set_timer(struct worker *w, int64_t now)
+{
+    int64_t due = earlier(earlier(jobs_due_ms(w), answers_due_ms(w)), node_due_ms(w, now));
+
+    due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
+    if (w->o.max_idle_ms > 0 && w->running == 0)
+        due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
+    if (w->o.drain && w->was_idle && !w->is_asking)
+        due = earlier(due, w->ask_at_ms);
+    if (w->o.drain && !w->is_registered)
+        due = earlier(due, now + ASK_MS);
+    if (w->stop == STOP_NOW)
+        due = earlier(due, w->stop_at_ms);
+    loop_cancel(w->loop, w->timer);
+    w->timer = loop_at(w->loop, due > now ? due : now + 1, on_timer, w);
+}
+
+void
+worker_pump(struct worker *w)
+{
+    int64_t now = clock_ms();
+
+    if (w->has_left)
+        return;
+    node_watch(w);
+    if (!w->is_leaving && (w->fatal.kind == ERR_NONE || w->is_registered))
+        node_keep(w, now);
+    node_tidy(w, now);
+    jobs_keep(w);
+    held_start(w, now);
+    if (w->was_short) /* to be woken again soon counts more than one call for both */
+        claims_make(w, now);
+    answers_send(w);
+    claims_make(w, now);
+    ask_backlog(w, now);
+    check_end(w, now);
+    if (!w->has_left)
+        set_timer(w, now);
+}
+
+/* Each command takes four descriptors. */
+static bool
+allow_files(int jobs, struct err *e)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)jobs * 4 + 64;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+        return true;
+    if (limit.rlim_max < needed)
+        return fail(e, ERR_USAGE, "%d commands at a time need %ju open files, the limit is %ju",
+                    jobs, (uintmax_t)needed, (uintmax_t)limit.rlim_max);
+    limit.rlim_cur = needed;
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        return fail(e, ERR_SYS, "open files: %s", strerror(errno));
+    return true;
+}
+
+struct worker *
+worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct err *e)
+{
+    char *path = NULL, host[256] = "";
+
+    if (o->argv && (!allow_files(o->jobs, e) || !child_find(o->argv[0], &path, e)))
+        return NULL;
+    struct queue *queue = queue_new(db, o->schema, e);
+    if (!queue) {
+        free(path);
+        return NULL;
+    }
+    struct guard *guard = NULL;
+    if (o->argv && !(guard = guard_new(o->jobs, e))) {
+        queue_free(queue);
+        free(path);
+        return NULL;
+    }
+    struct worker *w = xcalloc(1, sizeof *w);
+    w->guard = guard;
+    gethostname(host, sizeof host - 1);
+    w->loop = l;
+    w->db = db;
+    w->queue = queue;
+    w->path = path;
+    w->o = *o;
+    w->host = xstrdup(host);
+    w->node = o->node ? xstrdup(o->node) : worker_make_name();
+    w->sleep_slot = w->listen_slot = -1;
+    w->idle_since_ms = clock_ms();
+    queue_make_id(w->session);
+    w->slots = xcalloc((size_t)o->jobs, sizeof *w->slots);
+    for (int i = 0; i < o->jobs; i++)
+        w->slots[i].w = w;
+    for (int i = 0; i < ANSWER_KINDS; i++)
+        w->box[i].w = w;
+    if (o->threads > 0)
+        w->pool = pool_new(w, o->threads);
+    return w;
+}
+
+bool
+worker_run(struct worker *w, struct err *e)
+{
+    if (!w->o.no_signals) {
+        loop_on_signal(w->loop, SIGTERM, on_signal, w);
+        loop_on_signal(w->loop, SIGINT, on_signal, w);
+        loop_on_signal(w->loop, SIGHUP, on_signal, w);
+    }
+    if (w->o.argv)
+        loop_on_signal(w->loop, SIGCHLD, on_signal, w);
+    db_on_notify(w->db, claims_wake, w);
+    worker_pump(w);
+    if (!loop_run(w->loop, e))
+        return false;
+    w->has_left = true;
+    if (w->fatal.kind != ERR_NONE)
+        *e = w->fatal;
+    return w->fatal.kind == ERR_NONE;
+}
+
+void
+worker_end(struct worker *w, const char *why)
+{
+    stop_claiming(w, why);
+    worker_pump(w);
+}
+
+bool
+worker_is_clean(const struct worker *w)
+{
+    return !w->is_dirty && answers_left(w) == 0;
+}
+
+const struct worker_counts *
+worker_counts(const struct worker *w)
+{
+    return &w->counts;
+}
+
+const char *
+worker_node(const struct worker *w)
+{
+    return w->node;
+}
+
+void
+worker_free(struct worker *w)
+{
+    if (!w)
+        return;
+    loop_cancel(w->loop, w->timer);
+    pool_free(w->pool);
+    held_free(w);
+    for (int i = 0; i < w->o.jobs; i++) {
+        free(w->slots[i].run.copy);
+        child_free(w->slots[i].child);
+        free(w->slots[i].what);
+    }
+    guard_free(w->guard);
+    answers_free(w);
+    queue_free(w->queue);
+    free(w->slots);
+    free(w->node);
+    free(w->host);
+    free(w->path);
+    free(w);
+}

@@ -1,0 +1,258 @@
+/*
+ * Getting jobs. With answers to deliver, the claim goes with them (worker_answer.c); without, it is
+ * claim_or_wait: nothing there = this session waits in a slot on the server, and a NOTIFY ends the
+ * wait. Looking again after a second is for what no NOTIFY can tell: a waker that was stopped, a
+ * server that came back. Where nobody can wait (a pooler, all slots taken, --poll) we look oftener.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/worker/worker_parts.h"
+
+enum {
+    POLL_MIN_MS = 20,
+    POLL_MAX_MS = 100,
+    RETRY_MS = 250,
+    CLAIM_RETRY_MS = 1000,
+    ANSWERS_MAX = 5000, /* undelivered: no more claims */
+    AHEAD_US = 50000    /* what is claimed ahead begins within that time, or so we think */
+};
+
+/* How many jobs may come. Short jobs are claimed ahead: those of one answer run while the next is
+ * on its way. */
+static int
+room(const struct worker *w)
+{
+    int most = w->o.jobs > w->ahead ? w->o.jobs : w->ahead;
+    int left = w->o.jobs + 2 * w->ahead - w->running - w->nheld - w->coming;
+
+    return left < most ? left : most;
+}
+
+bool
+may_claim(const struct worker *w)
+{
+    return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
+           !w->is_claiming && !w->is_tidying && room(w) > 0 && answers_left(w) < ANSWERS_MAX;
+}
+
+int64_t
+claims_due_ms(const struct worker *w)
+{
+    return may_claim(w) ? w->claim_at_ms : INT64_MAX;
+}
+
+struct queue_claim
+claim_of(struct worker *w, int64_t now)
+{
+    w->is_claiming = true;
+    w->is_woken = false;
+    w->claim_sent_ms = now;
+    return (struct queue_claim){.node = w->node,
+                                .n = w->claimed_n = room(w),
+                                .timeout_ms = w->o.timeout_ms,
+                                .queues = w->o.queues,
+                                .nqueues = w->o.nqueues,
+                                .start = true};
+}
+
+static void
+on_ahead(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
+{
+    struct worker *w = ctx;
+
+    claim_done(w, e, jobs, n, NULL);
+    worker_pump(w);
+}
+
+/* The next jobs are asked for before these are worked. */
+static void
+claim_ahead(struct worker *w)
+{
+    answers_send(w);
+    if (!may_claim(w))
+        return;
+    struct queue_claim claim = claim_of(w, clock_ms());
+    queue_wait(w->queue, 0);
+    queue_claim(w->queue, &claim, on_ahead, w);
+}
+
+/* --- what came back --- */
+
+static void
+claim_failed(struct worker *w, const struct err *e)
+{
+    if (queue_in_doubt(w->queue))
+        w->untidy = 2;
+    if (err_is_outdated(e) && w->counts.started == 0) /* no waiting mends it */
+        w->fatal = *e;
+    w->claim_at_ms = clock_ms() + RETRY_MS;
+    if (e->kind != ERR_CONN)
+        w->claim_at_ms += CLAIM_RETRY_MS;
+    if (e->kind != ERR_CONN && strcmp(w->said_claim.text, e->text) != 0)
+        log_line(LOG_WARN, "claim: %s; trying again", e->text);
+    w->said_claim = *e;
+}
+
+/* Twice as long as the last time. */
+static void
+poll_later(struct worker *w, int least_ms, int most_ms)
+{
+    w->idle_wait_ms = w->idle_wait_ms ? w->idle_wait_ms * 2 : least_ms;
+    if (w->idle_wait_ms > most_ms)
+        w->idle_wait_ms = most_ms;
+}
+
+/* Nothing there: when to look again. */
+static void
+pace_idle(struct worker *w, const struct queue_sleep *sleep)
+{
+    int64_t now = clock_ms();
+
+    w->was_idle = true;
+    if (!sleep || w->is_woken) { /* it came with answers: now in earnest */
+        w->claim_at_ms = now;
+        return;
+    }
+    w->sleep_slot = sleep->slot;
+    db_own_session(w->db, sleep->slot >= 0);
+    if (sleep->slot >= 0) {
+        w->listen_slot = sleep->slot;
+        w->listen_pid = db_backend_pid(w->db);
+    }
+    if (sleep->slot >= 0) {
+        w->idle_wait_ms = 0;
+        w->claim_at_ms = now + sleep->wait_ms;
+        return;
+    }
+    if (sleep->slot == -1) /* a push is under way; one that stays open must not cost a core */
+        poll_later(w, sleep->wait_ms, POLL_MAX_MS / 2);
+    else
+        poll_later(w, POLL_MIN_MS, sleep->wait_ms < POLL_MAX_MS ? sleep->wait_ms : POLL_MAX_MS);
+    w->claim_at_ms = now + w->idle_wait_ms;
+}
+
+static void
+on_wake(void *ctx, const struct err *e, const char *text)
+{
+    (void)ctx, (void)text;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_DEBUG, "wake: %s", e->text);
+}
+
+/* As many ahead as will begin soon: none at first, twice as many each time that more would have
+ * come. */
+static void
+pace_ahead(struct worker *w, int n)
+{
+    int64_t most = w->job_us > 0 ? w->o.jobs * AHEAD_US / w->job_us : w->o.ahead;
+
+    if (n >= w->claimed_n && w->ahead < w->o.ahead)
+        w->ahead = w->ahead > 0 ? 2 * w->ahead : 1;
+    if (w->ahead > w->o.ahead)
+        w->ahead = w->o.ahead;
+    if (w->ahead > most)
+        w->ahead = (int)most;
+}
+
+static void
+start_all(struct worker *w, const struct queue_job *jobs, int n)
+{
+    int64_t asked_ms = w->claim_sent_ms;
+
+    w->coming = n;
+    if (n >= w->claimed_n && w->ahead > 0 && w->running + w->nheld == 0)
+        claim_ahead(w);
+    for (int i = 0; i < n; i++) {
+        w->coming--;
+        if (w->o.fn && (w->nheld > 0 || w->running >= w->o.jobs))
+            held_add(w, &jobs[i], asked_ms);
+        else
+            job_start(w, &jobs[i], asked_ms);
+    }
+}
+
+void
+claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
+           const struct queue_sleep *sleep)
+{
+    bool was_first = w->sleep_slot == 0;
+
+    w->is_claiming = false;
+    w->sleep_slot = -1;
+    if (e->kind != ERR_NONE) {
+        claim_failed(w, e);
+        return;
+    }
+    if (n == 0) {
+        pace_idle(w, sleep);
+        return;
+    }
+    w->idle_wait_ms = 0;
+    w->idle_since_ms = clock_ms();
+    w->is_empty = false;
+    w->was_idle = false;
+    w->was_short = n < w->claimed_n;
+    w->claim_at_ms = w->idle_since_ms;
+    pace_ahead(w, n);
+    start_all(w, jobs, n);
+    if (was_first && room(w) <= 0) { /* another should take our place */
+        queue_wait(w->queue, 0);
+        queue_wake(w->queue, 1, on_wake, w);
+    }
+}
+
+static void
+on_claim(void *ctx, const struct err *e, const struct queue_job *jobs, int n,
+         const struct queue_sleep *sleep)
+{
+    struct worker *w = ctx;
+
+    claim_done(w, e, jobs, n, sleep);
+    worker_pump(w);
+}
+
+/* --- asking --- */
+
+void
+claims_wake(void *ctx, const char *channel)
+{
+    struct worker *w = ctx;
+
+    (void)channel; /* this connection listens to one */
+    w->is_woken = true;
+    if (w->sleep_slot < 0 || w->is_claiming)
+        return;
+    w->claim_at_ms = clock_ms();
+    worker_pump(w);
+}
+
+static void
+ask(struct worker *w, struct queue_claim claim)
+{
+    bool same = w->listen_pid == db_backend_pid(w->db);
+
+    queue_wait(w->queue, 0);
+    queue_claim_or_wait(w->queue, &claim, !w->o.poll, same ? w->listen_slot : -1, on_claim, w);
+}
+
+/* Who takes no more jobs must not stand in the way of those who would be woken. */
+static void
+leave_slot(struct worker *w, int64_t now)
+{
+    if (w->sleep_slot < 0 || w->is_claiming || (w->stop == STOP_NOT && !w->is_paused))
+        return;
+    struct queue_claim claim = claim_of(w, now);
+    claim.n = 0;
+    ask(w, claim);
+}
+
+void
+claims_make(struct worker *w, int64_t now)
+{
+    leave_slot(w, now);
+    if (may_claim(w) && now >= w->claim_at_ms)
+        ask(w, claim_of(w, now));
+}

@@ -1,0 +1,392 @@
+/*
+ * One job in one slot: start the command, keep the lease while it runs, make an answer of its end.
+ * A lease is counted by our own monotonic clock from before the request that got it was sent, so it
+ * never seems to last longer than it does; over by that count = the command is killed, and what it
+ * did is not answered for.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/worker/worker_parts.h"
+
+enum {
+    EXTEND_MS = 5000, /* at the latest: an operator's cancel comes back with it */
+    EXTEND_RETRY_MS = 250,
+    EXTEND_MAX = 1000,
+    ENV_WORDS = 6
+};
+
+/* --- the command's environment --- */
+
+static char **
+env_make(const struct worker *w, const struct queue_job *job)
+{
+    int n = 0;
+
+    while (environ[n])
+        n++;
+    char **env = xcalloc((size_t)n + ENV_WORDS + 1, sizeof *env);
+    char **at = env;
+    *at++ = xasprintf("QUEUETOP_JOB_ID=%s", job->id);
+    *at++ = xasprintf("QUEUETOP_QUEUE=%s", job->queue);
+    *at++ = xasprintf("QUEUETOP_KIND=%s", job->kind);
+    *at++ = xasprintf("QUEUETOP_TRY=%d", job->try_);
+    *at++ = xasprintf("QUEUETOP_NODE=%s", w->node);
+    *at++ = xasprintf("QUEUETOP_TYPE=%s", job->type      ? job->type
+                                          : job->payload ? "application/json"
+                                                         : "");
+    for (int i = 0; i < n; i++)
+        if (strncmp(environ[i], "QUEUETOP_", 9) != 0)
+            *at++ = environ[i];
+    return env;
+}
+
+static void
+env_free(char **env)
+{
+    for (int i = 0; i < ENV_WORDS; i++)
+        free(env[i]);
+    free(env);
+}
+
+/* --- the end of a job --- */
+
+void
+job_over(struct slot *s)
+{
+    struct worker *w = s->w;
+    int64_t now = clock_us();
+
+    w->job_us += (now - s->started_us - w->job_us) / 8;
+    free(s->what);
+    *s = (struct slot){.w = w};
+    w->running--;
+    w->idle_since_ms = now / 1000;
+}
+
+static void
+fail_answer(struct answer *a, const struct slot *s, const struct child_report *r)
+{
+    char how[240], ended[120];
+
+    report_how(r, ended, sizeof ended);
+    snprintf(how, sizeof how, "%s", ended);
+    a->outcome = "failed";
+    if (s->why == WHY_CANCELLED) {
+        a->outcome = "cancelled";
+        snprintf(how, sizeof how, "cancelled by an operator (%s)", ended);
+    } else if (r->timed_out) {
+        a->outcome = "timeout";
+        bool whole = s->run_timeout_ms % 1000 == 0;
+        snprintf(how, sizeof how, "ran longer than %" PRId64 " %s (%s)",
+                 whole ? s->run_timeout_ms / 1000 : s->run_timeout_ms, whole ? "s" : "ms", ended);
+    }
+    a->error = report_error(r, how, &a->trace);
+}
+
+static bool
+cannot_start(const struct child_report *r)
+{
+    return r->end == CHILD_NOT_STARTED && r->code != E2BIG;
+}
+
+static void
+on_child(void *ctx, const struct child_report *r)
+{
+    struct slot *s = ctx;
+    struct worker *w = s->w;
+    struct answer a = {.token = s->token, .server_started_ms = s->server_started_ms};
+    enum answer_kind kind = ANSWER_FAIL;
+
+    memcpy(a.id, s->id, sizeof a.id);
+    if (cannot_start(r)) {
+        fail(&w->fatal, ERR_USAGE, "can't run %s: %s", w->path, strerror(r->code));
+        kind = ANSWER_GIVE_BACK;
+    } else if (s->why == WHY_GIVE_BACK) {
+        kind = ANSWER_GIVE_BACK;
+        w->is_dirty = true;
+    } else if (s->why == WHY_NOT && !r->timed_out && r->end == CHILD_EXITED && r->code == 0) {
+        kind = ANSWER_COMPLETE;
+        a.result = report_result(r, &a.result_len);
+        if (r->output_all > r->output_len)
+            log_line(LOG_WARN, "job %s: %" PRIu64 " bytes of output, %zu kept", s->id,
+                     r->output_all, r->output_len);
+    } else if (s->why != WHY_LOST) {
+        fail_answer(&a, s, r);
+        w->counts.timed_out += r->timed_out;
+        log_line(LOG_INFO, "%s: %s", s->what, a.error);
+    }
+    if (s->why != WHY_LOST)
+        answer_add(w, kind, &a);
+    child_free(s->child);
+    job_over(s);
+}
+
+/* Functions are called too often to name each. */
+static const char *
+slot_name(const struct slot *s)
+{
+    return s->what ? s->what : s->id;
+}
+
+void
+job_kill(struct slot *s, enum slot_why why)
+{
+    struct worker *w = s->w;
+
+    if (s->why == WHY_LOST || s->why == why)
+        return;
+    s->why = why;
+    if (why == WHY_LOST) {
+        w->counts.lost++;
+        log_line(LOG_WARN, "%s: the lease is lost, killing the command", slot_name(s));
+    } else
+        log_line(LOG_INFO, "%s: ending the command%s", slot_name(s),
+                 why == WHY_CANCELLED ? ", an operator cancelled the job" : "");
+    atomic_store(&s->run.is_unwanted, true);
+    if (s->child)
+        child_kill(s->child, why == WHY_LOST ? 0 : w->o.grace_ms);
+}
+
+void
+jobs_check(struct worker *w)
+{
+    for (int i = 0; i < w->o.jobs; i++)
+        if (w->slots[i].child)
+            child_check(w->slots[i].child);
+}
+
+/* --- the start --- */
+
+static int64_t
+extend_every(int64_t lease_ms)
+{
+    return lease_ms / 2 < EXTEND_MS ? lease_ms / 2 : EXTEND_MS;
+}
+
+static void
+give_back(struct worker *w, const struct queue_job *job)
+{
+    struct answer a = {
+        .token = {.lease = job->lease, .seq = job->seq, .version = job->version}
+    };
+
+    memcpy(a.id, job->id, sizeof a.id);
+    answer_add(w, ANSWER_GIVE_BACK, &a);
+}
+
+static struct slot *
+slot_find(struct worker *w)
+{
+    for (int i = 0; i < w->o.jobs && w->running < w->o.jobs; i++)
+        if (!w->slots[i].is_busy)
+            return &w->slots[i];
+    return NULL;
+}
+
+static struct child *
+start_child(struct slot *s, const struct queue_job *job, struct err *e)
+{
+    struct worker *w = s->w;
+    char **env = env_make(w, job);
+    struct child_start start = {.path = w->path,
+                                .argv = w->o.argv,
+                                .env = env,
+                                .input = job->payload,
+                                .input_len = job->payload_len,
+                                .output_limit = w->o.result_limit,
+                                .tail_limit = w->o.error_limit,
+                                .run_timeout_ms = job->run_timeout_ms,
+                                .grace_ms = w->o.grace_ms,
+                                .may_leave = w->o.may_leave,
+                                .guard = w->guard,
+                                .place = (int)(s - w->slots)};
+    struct child *c = child_new(w->loop, &start, on_child, s, e);
+
+    env_free(env);
+    return c;
+}
+
+static void
+slot_take(struct slot *s, const struct queue_job *job, int64_t asked_ms)
+{
+    s->is_busy = true;
+    s->w->running++;
+    s->w->counts.started++;
+    s->token = (struct queue_token){job->lease, job->seq, job->version};
+    memcpy(s->id, job->id, sizeof s->id);
+    s->lease_ms = job->lease_ms;
+    s->over_ms = asked_ms + job->lease_ms;
+    s->extend_at_ms = asked_ms + extend_every(job->lease_ms);
+    s->started_us = clock_us();
+    s->server_started_ms = job->lease_until_ms - job->lease_ms + s->started_us / 1000 - asked_ms;
+    s->run_timeout_ms = job->run_timeout_ms;
+}
+
+static void
+command_start(struct slot *s, const struct queue_job *job, int64_t asked_ms)
+{
+    struct worker *w = s->w;
+    struct err e = {0};
+
+    s->child = start_child(s, job, &e);
+    if (!s->child) {
+        log_line(LOG_WARN, "%s; giving the job back", e.text);
+        w->claim_at_ms = clock_ms() + 1000;
+        give_back(w, job);
+        return;
+    }
+    slot_take(s, job, asked_ms);
+    s->what = xasprintf("%s%s%s %s try %d", job->queue, *job->kind ? "/" : "", job->kind, job->id,
+                        job->try_);
+    log_line(LOG_DEBUG, "%s: started", s->what);
+}
+
+void
+job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
+{
+    struct slot *s = slot_find(w);
+
+    /* Too late (we were stopped), no room, or going: whoever may have the job now should. */
+    if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE ||
+        clock_ms() >= asked_ms + job->lease_ms)
+        give_back(w, job);
+    else if (w->o.fn) {
+        slot_take(s, job, asked_ms);
+        call_start(s, job);
+    } else
+        command_start(s, job, asked_ms);
+}
+
+/* --- the lease --- */
+
+static void
+take_extension(struct worker *w, const struct queue_answer *a)
+{
+    int64_t over_ms = w->extend_sent_ms + a->lease_ms;
+
+    for (int i = 0; i < w->o.jobs; i++) {
+        struct slot *s = &w->slots[i];
+        if (!s->is_busy || s->token.seq != a->seq || s->token.lease != a->lease)
+            continue;
+        if (a->outcome != QUEUE_EXTENDED) {
+            job_kill(s, WHY_LOST);
+            continue;
+        }
+        if (over_ms > s->over_ms)
+            s->over_ms = over_ms;
+        s->extend_at_ms = clock_ms() + extend_every(s->lease_ms);
+        if (a->cancel_asked)
+            job_kill(s, WHY_CANCELLED);
+    }
+}
+
+static void
+on_extend(void *ctx, const struct err *e, const struct queue_answer *a, int n)
+{
+    struct worker *w = ctx;
+
+    w->is_extending = false;
+    if (e->kind != ERR_NONE) {
+        w->extend_retry_ms = clock_ms() + EXTEND_RETRY_MS;
+        log_line(LOG_DEBUG, "extend: %s", e->text);
+    }
+    for (int i = 0; i < n; i++)
+        take_extension(w, &a[i]);
+    worker_pump(w);
+}
+
+static bool
+is_held(const struct slot *s)
+{
+    return s->is_busy && s->why != WHY_LOST && s->why != WHY_TIMEOUT;
+}
+
+/* Leases are extended by what they were granted; one call for all of (nearly) the same length. */
+static void
+extend_like(struct worker *w, int64_t by_ms)
+{
+    struct queue_token tokens[EXTEND_MAX];
+    int64_t started[EXTEND_MAX];
+    int n = 0;
+
+    for (int i = 0; i < w->o.jobs && n < EXTEND_MAX; i++) {
+        const struct slot *s = &w->slots[i];
+        if (!is_held(s) || s->lease_ms < by_ms - by_ms / 20 || s->lease_ms > by_ms + by_ms / 20)
+            continue;
+        tokens[n] = s->token;
+        started[n++] = s->token.seq;
+    }
+    struct queue_extend x = {
+        .jobs = tokens, .n = n, .started = started, .nstarted = n, .by_ms = by_ms};
+    w->is_extending = true;
+    w->extend_sent_ms = clock_ms();
+    queue_wait(w->queue, 0);
+    queue_extend(w->queue, w->node, &x, on_extend, w);
+}
+
+/* When a function has run too long; it is told so, and its lease is let go. */
+static int64_t
+call_over_ms(const struct slot *s)
+{
+    return s->child || s->run_timeout_ms == 0 ? INT64_MAX
+                                              : s->started_us / 1000 + s->run_timeout_ms;
+}
+
+void
+jobs_keep(struct worker *w)
+{
+    int64_t now = clock_ms();
+    const struct slot *first = NULL;
+
+    for (int i = 0; i < w->o.jobs; i++) {
+        struct slot *s = &w->slots[i];
+        /* one that has ended meanwhile (we were stopped) may still answer, perhaps in vain */
+        if (is_held(s) && now >= s->over_ms && !(s->child && child_check(s->child)))
+            job_kill(s, WHY_LOST);
+        if (is_held(s) && now >= call_over_ms(s))
+            job_kill(s, WHY_TIMEOUT);
+        if (is_held(s) && now >= s->extend_at_ms && (!first || s->over_ms < first->over_ms))
+            first = s;
+    }
+    if (first && !w->is_extending && now >= w->extend_retry_ms)
+        extend_like(w, first->lease_ms);
+}
+
+int64_t
+jobs_due_ms(const struct worker *w)
+{
+    int64_t due = INT64_MAX;
+
+    for (int i = 0; i < w->o.jobs; i++) {
+        const struct slot *s = &w->slots[i];
+        if (!is_held(s))
+            continue;
+        int64_t extend =
+            s->extend_at_ms > w->extend_retry_ms ? s->extend_at_ms : w->extend_retry_ms;
+        if (s->over_ms < due)
+            due = s->over_ms;
+        if (call_over_ms(s) < due)
+            due = call_over_ms(s);
+        if (!w->is_extending && extend < due)
+            due = extend;
+    }
+    return due;
+}
+
+int
+jobs_leases(const struct worker *w, int64_t *leases)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->o.jobs; i++)
+        if (w->slots[i].is_busy)
+            leases[n++] = w->slots[i].token.lease;
+    return n;
+}

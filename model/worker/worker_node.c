@@ -1,0 +1,206 @@
+/*
+ * What the server knows of this process: sign on, give signs of life, give back leases that a lost
+ * answer left with us, sign off.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/worker/worker_parts.h"
+
+enum {
+    BEAT_MS = 5000,
+    BEAT_RETRY_MS = 1000,
+    AUTH_MS = 5000,
+    SLOTS_MAX = 1000, /* what node_start takes: the scheduler keeps jobs ready for each slot */
+    TIDY_MS = 10000   /* then once more: the lost claim may still have been running */
+};
+
+char *
+worker_make_name(void)
+{
+    char host[64] = "", id[QUEUE_ID_LEN + 1];
+
+    gethostname(host, sizeof host - 1);
+    queue_make_id(id);
+    return xasprintf("%s-%d-%s", *host ? host : "host", (int)getpid(), id + QUEUE_ID_LEN - 6);
+}
+
+/* --- the connection and the node --- */
+
+void
+node_watch(struct worker *w)
+{
+    enum err_kind why = db_last_error(w->db)->kind;
+
+    if (w->is_registered && db_state(w->db) == DB_OFF && (why == ERR_AUTH || why == ERR_DENIED) &&
+        clock_ms() >= w->retry_auth_ms) {
+        w->retry_auth_ms = clock_ms() + AUTH_MS;
+        db_retry_now(w->db);
+    }
+}
+
+/* Is it something that waiting can't mend? Only asked before the worker has ever worked. */
+static bool
+is_hopeless(const struct err *e)
+{
+    static const char *const no_queue[] = {"3F000", "42883", "42P01"};
+
+    for (size_t i = 0; i < sizeof no_queue / sizeof *no_queue; i++)
+        if (!strcmp(e->sqlstate, no_queue[i]))
+            return true;
+    return e->kind == ERR_AUTH || e->kind == ERR_DENIED;
+}
+
+static void
+on_start(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    (void)text;
+    w->is_calling_node = false;
+    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    if (e->kind == ERR_NONE) {
+        if (!w->is_registered)
+            log_line(LOG_INFO, "node %s is up", w->node);
+        w->is_registered = true;
+    } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
+        w->fatal = *e;
+        w->is_registered = false;
+    } else if (e->kind != ERR_CONN)
+        log_line(LOG_WARN, "node %s: %s", w->node, e->text);
+    worker_pump(w);
+}
+
+static void
+on_beat(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+    bool is_paused = !strcmp(text, "draining");
+
+    w->is_calling_node = false;
+    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    if (e->kind == ERR_NONE && !strcmp(text, "gone")) {
+        log_line(LOG_WARN, "node %s is unknown to the server: registering again", w->node);
+        w->is_registered = false;
+        w->beat_at_ms = 0;
+    } else if (e->kind == ERR_NONE && is_paused != w->is_paused) {
+        log_line(LOG_INFO, "node %s is %s", w->node,
+                 is_paused ? "drained by an operator: no new jobs" : "up again");
+        w->is_paused = is_paused;
+    }
+    worker_pump(w);
+}
+
+static struct queue_node
+node_of(const struct worker *w)
+{
+    return (struct queue_node){.name = w->node,
+                               .session = w->session,
+                               .host = w->host,
+                               .version = QUEUETOP_VERSION,
+                               .pid = (int)getpid(),
+                               .slots = w->o.jobs + w->o.ahead < SLOTS_MAX ? w->o.jobs + w->o.ahead
+                                                                           : SLOTS_MAX,
+                               .queues = w->o.queues,
+                               .nqueues = w->o.nqueues};
+}
+
+void
+node_keep(struct worker *w, int64_t now)
+{
+    struct queue_node node = node_of(w);
+
+    if (w->is_calling_node || now < w->beat_at_ms)
+        return;
+    w->is_calling_node = true;
+    queue_wait(w->queue, w->is_registered ? 0 : -1);
+    if (w->is_registered)
+        queue_node_beat(w->queue, &node, on_beat, w);
+    else
+        queue_node_start(w->queue, &node, on_start, w);
+}
+
+/* --- leases that we don't know of --- */
+
+static void
+on_tidy(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    w->is_tidying = false;
+    w->tidy_at_ms = clock_ms() + BEAT_RETRY_MS;
+    if (e->kind == ERR_NONE) {
+        w->untidy--;
+        w->tidy_at_ms = clock_ms() + TIDY_MS;
+        if (strcmp(text, "0") != 0)
+            log_line(LOG_INFO, "gave back %s jobs of a claim whose answer was lost", text);
+    } else if (e->kind != ERR_CONN) {
+        w->untidy = 0; /* their leases will run out */
+        log_line(LOG_WARN, "keep_only: %s", e->text);
+    }
+    worker_pump(w);
+}
+
+void
+node_tidy(struct worker *w, int64_t now)
+{
+    struct queue_node node = node_of(w);
+
+    if (!w->untidy || w->is_tidying || w->is_claiming || !w->is_registered || now < w->tidy_at_ms)
+        return;
+    int all = w->running + w->nheld + answers_left(w);
+    int64_t *leases = xcalloc((size_t)all + 1, sizeof *leases);
+    int n = jobs_leases(w, leases);
+    n += held_leases(w, leases + n);
+    n += answers_leases(w, leases + n);
+    w->is_tidying = true;
+    queue_wait(w->queue, 0);
+    queue_keep_only(w->queue, &node, leases, n, on_tidy, w);
+    free(leases);
+}
+
+/* --- signing off --- */
+
+static void
+on_stop(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    (void)text;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_WARN, "could not sign off: %s", e->text);
+    w->has_left = true;
+    loop_stop(w->loop);
+}
+
+void
+node_leave(struct worker *w)
+{
+    struct queue_node node = node_of(w);
+
+    w->is_leaving = true;
+    if (!w->is_registered) {
+        w->has_left = true;
+        loop_stop(w->loop);
+        return;
+    }
+    queue_wait(w->queue, 0);
+    queue_node_stop(w->queue, &node, on_stop, w);
+}
+
+int64_t
+node_due_ms(const struct worker *w, int64_t now)
+{
+    int64_t due = now + BEAT_MS;
+
+    if (!w->is_calling_node && w->beat_at_ms < due)
+        due = w->beat_at_ms;
+    if (w->untidy && !w->is_tidying && !w->is_claiming && w->tidy_at_ms < due)
+        due = w->tidy_at_ms;
+    return due;
+}

@@ -1,0 +1,197 @@
+/* Inside the worker: its state, and the chapters that share it. worker.c decides what to do
+ * next; worker_node.c signs on and off; worker_job.c runs one job; worker_answer.c delivers
+ * answers; worker_claim.c gets jobs; worker_held.c keeps
+ * those claimed ahead; worker_call.c calls functions; worker_report.c makes the texts of an answer
+ * out of what a command left. */
+#ifndef MODEL_WORKER_WORKER_PARTS_H
+#define MODEL_WORKER_WORKER_PARTS_H
+
+#include <stdatomic.h>
+
+#include "model/base/child.h"
+#include "model/base/guard.h"
+#include "model/base/mem.h"
+#include "model/worker/queue.h"
+#include "model/worker/worker.h"
+
+enum slot_why { /* why a command was killed by us */
+                WHY_NOT,
+                WHY_LOST,      /* the server says that the lease is lost, or it is surely over */
+                WHY_CANCELLED, /* an operator asked */
+                WHY_TIMEOUT,   /* a function took too long (commands: model/base/child.h) */
+                WHY_GIVE_BACK  /* told to stop at once */
+};
+
+struct queuetop_run { /* one call of a function; first in its slot */
+    struct queuetop_task task;
+    char *copy; /* of what task points to, for a thread */
+    void *result;
+    size_t result_len;
+    char *error, *trace;
+    enum queuetop_outcome outcome;
+    atomic_bool is_unwanted;
+    struct queuetop_run *next; /* in a list of the pool */
+};
+
+struct slot { /* one running job */
+    struct queuetop_run run;
+    struct worker *w;
+    bool is_busy;
+    struct child *child; /* a command */
+    struct queue_token token;
+    char id[QUEUE_ID_LEN + 1];
+    char *what; /* "queue/kind id", for the log */
+    enum slot_why why;
+    int64_t lease_ms;          /* granted length */
+    int64_t over_ms;           /* monotonic: surely over then; counted from before the request */
+    int64_t extend_at_ms;      /* monotonic */
+    int64_t started_us;        /* monotonic */
+    int64_t server_started_ms; /* since 1970, the server's clock */
+    int64_t run_timeout_ms;
+};
+
+enum answer_kind { ANSWER_COMPLETE, ANSWER_FAIL, ANSWER_GIVE_BACK, ANSWER_KINDS };
+
+struct answer { /* what the server has yet to be told about one job */
+    struct queue_token token;
+    char id[QUEUE_ID_LEN + 1];
+    int64_t server_started_ms;
+    char *result; /* bytes */
+    size_t result_len;
+    char *error, *trace;
+    const char *outcome; /* of a failure */
+    bool final;
+    bool in_doubt; /* was sent, and the connection broke before the answer */
+    bool alone;    /* the server refused a call with it: goes by itself from now on */
+    bool bared;    /* its texts were already taken out */
+};
+
+struct outbox { /* answers of one kind, oldest first */
+    struct worker *w;
+    struct answer *items;
+    int n, cap;
+    int flying; /* the first so many are in the call that is out */
+    bool plain; /* the next call carries no claim: the last one with a claim failed */
+    int64_t retry_at_ms, backoff_ms;
+};
+
+struct held { /* claimed ahead, not started; job points into copy */
+    struct queue_job job;
+    char *copy;
+    int64_t asked_ms;
+};
+
+enum worker_stop { STOP_NOT, STOP_DRAINING, STOP_NOW };
+
+struct worker {
+    struct loop *loop;
+    struct db *db;
+    struct queue *queue;
+    struct worker_options o;
+    char *node, *path, *host;
+    char session[QUEUE_ID_LEN + 1];
+    struct slot *slots;
+    int running;
+    struct held *held; /* the oldest first */
+    int nheld, held_cap;
+    int coming;          /* jobs of an answer that is just being taken */
+    int ahead;           /* how many are claimed ahead now */
+    int64_t job_us;      /* how long a job takes, about */
+    struct pool *pool;   /* of the threads, or NULL */
+    struct guard *guard; /* of the commands, or NULL */
+    struct outbox box[ANSWER_KINDS];
+    struct worker_counts counts;
+
+    bool is_registered;
+    bool is_calling_node; /* node_start, node_beat or node_stop is out */
+    bool is_claiming, is_extending;
+    bool is_paused;  /* the server says that this node drains */
+    bool is_asking;  /* whether anything is ready (--drain) */
+    bool is_tidying; /* keep_only is out */
+    int untidy;      /* the answer of a claim was lost: leases may stand that we don't know of */
+    bool is_leaving, has_left;
+    bool is_dirty;
+    enum worker_stop stop;
+    struct err fatal;
+
+    int timer;
+    int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
+    int64_t tidy_at_ms, retry_auth_ms;
+    int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
+    int idle_wait_ms, claimed_n;
+    int sleep_slot;        /* where we wait on the server for jobs, -1 = nowhere */
+    int listen_slot;       /* whose channel this connection listens to, -1 = none */
+    int listen_pid;        /* that connection */
+    bool is_woken;         /* a NOTIFY came since the last claim was sent */
+    bool was_short;        /* the last jobs were fewer than asked for: nothing more is there */
+    bool was_idle;         /* the last claim found nothing */
+    bool is_empty;         /* nothing was ready when last asked */
+    struct err said_claim; /* last complaint about claims */
+};
+
+/* worker.c: looks at everything and does what is due; call it after every change. */
+void worker_pump(struct worker *w);
+
+/* worker_claim.c */
+bool may_claim(const struct worker *w);
+void claims_make(struct worker *w, int64_t now);
+int64_t claims_due_ms(const struct worker *w);
+void claims_wake(void *ctx, const char *channel); /* a NOTIFY */
+/* What the next claim should ask for. */
+struct queue_claim claim_of(struct worker *w, int64_t now);
+/* A claim was answered; sleep: NULL unless it says how to wait. */
+void claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
+                const struct queue_sleep *sleep);
+
+/* A copy of the job with all its texts in one block (*copy), which the caller frees. */
+struct queue_job job_copy(const struct queue_job *job, char **copy);
+void held_add(struct worker *w, const struct queue_job *job, int64_t asked_ms);
+void held_start(struct worker *w, int64_t now); /* as slots are free; gives back what waits long */
+int held_leases(const struct worker *w, int64_t *leases);
+int64_t held_due_ms(const struct worker *w);
+void held_free(struct worker *w);
+
+/* worker_call.c: functions */
+struct pool *pool_new(struct worker *w, int threads);
+void pool_free(struct pool *p); /* waits for the functions that run */
+void call_start(struct slot *s, const struct queue_job *job);
+
+/* worker_job.c */
+void job_over(struct slot *s); /* the slot is free */
+void job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms);
+void job_kill(struct slot *s, enum slot_why why);
+/* Kills what has no lease any more by our own count, and asks for more time for the others. */
+void jobs_keep(struct worker *w);
+void jobs_check(struct worker *w); /* after SIGCHLD */
+/* When the next thing is due for a running job; INT64_MAX = nothing. */
+int64_t jobs_due_ms(const struct worker *w);
+
+/* The leases of all that runs; the array has room for that many. */
+int jobs_leases(const struct worker *w, int64_t *leases);
+
+/* worker_answer.c */
+int answers_leases(const struct worker *w, int64_t *leases);
+void answer_add(struct worker *w, enum answer_kind kind, struct answer *a); /* takes its texts */
+void answers_send(struct worker *w);
+int answers_left(const struct worker *w);
+int64_t answers_due_ms(const struct worker *w);
+void answers_free(struct worker *w);
+
+/* worker_node.c: the connection, and what the server knows of this process. */
+void node_keep(struct worker *w, int64_t now); /* registers, then beats */
+void node_tidy(struct worker *w, int64_t now); /* gives back leases that we don't know of */
+void node_leave(struct worker *w);
+void node_watch(struct worker *w); /* the server refused us after it had let us in: tries again */
+int64_t node_due_ms(const struct worker *w, int64_t now);
+
+/* worker_report.c */
+/* The result of a command that exited 0: its output, with a last line that says what was cut. */
+char *report_result(const struct child_report *r, size_t *len);
+/* One line that says how it ended, and the rest of standard error (*trace, may be NULL). */
+char *report_error(const struct child_report *r, const char *how, char **trace);
+/* "exit status 3", "killed by signal 9 (Killed)" */
+void report_how(const struct child_report *r, char *out, size_t size);
+/* Valid UTF-8 without NUL: what else is in it becomes U+FFFD. */
+char *report_clean(const char *s, size_t len);
+
+#endif

@@ -1,0 +1,506 @@
+/*
+ * Acting: from the row under the cursor to an intent, and the life of the one running action. What
+ * an act does, counts and says is model/action's; here stands only what it is for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "ui/act/act_parts.h"
+#include "ui/box/box.h"
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+
+/* Quicker actions show no box, only their outcome. One that went well within BRIEF_MS takes its box
+ * away by itself: nobody has to close it before the next key. */
+enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
+
+/* --- the running action ---------------------------------------------------------------------- */
+
+bool
+app_action_runs(const struct app *a)
+{
+    return a->action && !a->action_ended;
+}
+
+struct action *
+app_action_begin(struct app *a, const struct intent *intent)
+{
+    struct err e = {.kind = ERR_NONE};
+    struct action *act = source_act(a->source, intent, &e);
+
+    if (!act)
+        app_say(a, SAY_BAD, "%s: %s", act_infos[intent->act].name, e.text);
+    return act;
+}
+
+void
+app_action_run(struct app *a, struct action *act, bool force)
+{
+    if (a->action)
+        action_free(a->action);
+    a->action = act;
+    a->action_at = a->at;
+    a->action_ended = a->action_stopping = a->action_shown = false;
+    a->action_started_ms = clock_ms();
+    a->action_seen = action_generation(act);
+    action_start(act, force);
+    app_wake(a, a->action_started_ms + SHOW_AFTER_MS);
+    app_action_update(a);
+}
+
+void
+app_action_stop(struct app *a)
+{
+    if (!app_action_runs(a))
+        return;
+    a->action_stopping = true;
+    action_stop(a->action);
+    app_say(a, SAY_INFO, "stops after this batch; what is done stays done");
+}
+
+static bool
+action_is_over(const struct action *act, enum severity *how)
+{
+    switch (action_state(act)) {
+    case ACTION_PREVIEWING:
+    case ACTION_READY:
+    case ACTION_RUNNING:
+    case ACTION_WAITING:
+        return false;
+    case ACTION_DONE:
+        *how = SAY_GOOD;
+        return true;
+    case ACTION_STOPPED:
+        *how = SAY_WARN;
+        return true;
+    case ACTION_REFUSED:
+    case ACTION_FAILED:
+    case ACTION_DOUBTFUL:
+        *how = SAY_BAD;
+        return true;
+    }
+    return false;
+}
+
+/* Where the server keeps no record of what was done, the messages do. */
+static void
+record(struct app *a)
+{
+    struct buf b = {0};
+
+    if (action_audited(a->action) || action_progress(a->action).batches == 0)
+        return;
+    action_record(a->action, &b);
+    app_say(a, SAY_INFO, "%s", b.data);
+    buf_free(&b);
+}
+
+static void
+action_over(struct app *a, enum severity how)
+{
+    struct view *v = app_view(a);
+
+    a->action_ended = true;
+    record(a);
+    app_say(a, how, "%s%s: %s", act_infos[action_act(a->action)].name,
+            app_of_source(a, a->action_at), action_summary(a->action));
+    if (how == SAY_GOOD && v->ops->unmark && a->at == a->action_at)
+        v->ops->unmark(v);
+    store_refresh_all(source_store(sources_peek(a->sources, a->action_at)));
+    if (a->quit_when_done)
+        a->quit = true;
+    struct view *box = NULL;
+    for (int i = 0; i < a->nboxes; i++)
+        if (!strcmp(a->boxes[i]->ops->name, "progress-box"))
+            box = a->boxes[i];
+    if (!box) {
+        action_free(a->action);
+        a->action = NULL;
+    } else if (how == SAY_GOOD && box == app_front(a) &&
+               clock_ms() - a->action_started_ms < BRIEF_MS) {
+        app_close_box(a, box); /* the action goes with it */
+    }
+}
+
+void
+app_action_update(struct app *a)
+{
+    enum severity how = SAY_INFO;
+
+    if (!app_action_runs(a))
+        return;
+    uint64_t seen = action_generation(a->action);
+    if (seen != a->action_seen)
+        app_stale(a);
+    a->action_seen = seen;
+    if (action_is_over(a->action, &how)) {
+        action_over(a, how);
+    } else if (!a->action_shown && clock_ms() - a->action_started_ms >= SHOW_AFTER_MS) {
+        a->action_shown = true;
+        box_progress(a);
+    }
+}
+
+/* --- what it is for -------------------------------------------------------------------------- */
+
+struct target
+act_target(const struct app *a)
+{
+    struct view *v = app_view(a);
+    struct target t = {.kind = TARGET_NONE, .name = "", .state = ""};
+
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    return t;
+}
+
+void
+act_ask(struct app *a, const struct intent *intent)
+{
+    struct action *act = app_action_begin(a, intent);
+
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    if (act)
+        box_confirm(a, act, intent->ids && intent->nids == 1 ? intent->ids[0] : NULL);
+}
+
+const char *
+act_no_one(const struct app *a, enum act act)
+{
+    if (app_action_runs(a))
+        return "an action is running (F8 shows it)";
+    if (store_state(a->store) != STORE_OPEN)
+        return "there is no connection yet";
+    return source_why_not(a->source, act);
+}
+
+const char *
+act_no_target(const struct app *a, enum act act)
+{
+    const char *why = act_no_one(a, act);
+
+    if (!why && act_target(a).kind == TARGET_NONE)
+        why = app_no_row(a);
+    return why;
+}
+
+static bool
+one_in(const struct target *t, const char *states)
+{
+    return t->kind == TARGET_JOBS && !t->all && t->nids == 1 && *t->state &&
+           strstr(states, t->state);
+}
+
+/* --- requeue --------------------------------------------------------------------------------- */
+
+const char *
+no_requeue(const struct app *a, int all)
+{
+    const char *why = act_no_target(a, ACT_REQUEUE);
+    struct target t = act_target(a);
+
+    if (why)
+        return why;
+    if (all)
+        return t.where ? NULL : "no filter on this screen";
+    if (one_in(&t, "running"))
+        return "the job is running";
+    return one_in(&t, "ready scheduled") ? "the job is waiting already" : NULL;
+}
+
+void
+on_requeue(struct app *a, int all)
+{
+    struct target t = act_target(a);
+
+    t.all |= all;
+    if (all)
+        t.kind = TARGET_JOBS;
+    act_jobs(a, &(struct intent){.act = ACT_REQUEUE}, &t);
+}
+
+/* --- cancel ---------------------------------------------------------------------------------- */
+
+const char *
+no_cancel(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_CANCEL);
+    struct target t = act_target(a);
+
+    (void)arg;
+    if (why)
+        return why;
+    if (one_in(&t, "failed"))
+        return "the job failed: X discards it, D deletes it";
+    return one_in(&t, "completed cancelled") ? "the job is finished" : NULL;
+}
+
+void
+on_cancel(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_jobs(a, &(struct intent){.act = ACT_CANCEL}, &t);
+}
+
+/* --- pause ----------------------------------------------------------------------------------- */
+
+static void
+pause_done(struct app *a, struct form *f)
+{
+    act_ask(a, &(struct intent){.act = ACT_PAUSE,
+                                .queue = form_subject(f),
+                                .expected = -1,
+                                .reason = *form_text(f, 0) ? form_text(f, 0) : NULL});
+}
+
+static const struct form_field pause_fields[] = {
+    {"reason", FIELD_TEXT, "", NULL, NULL},
+};
+static const struct form_spec pause_form = {"Pause queue", pause_fields, 1, pause_done, NULL, NULL};
+
+const char *
+no_pause(const struct app *a, int arg)
+{
+    (void)arg;
+    return act_no_target(a, act_target(a).paused ? ACT_RESUME : ACT_PAUSE);
+}
+
+void
+on_pause(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    if (t.paused)
+        act_ask(a, &(struct intent){.act = ACT_RESUME, .queue = t.name, .expected = -1});
+    else
+        box_form(a, &pause_form, t.name,
+                 "No job of it starts until it is resumed; what runs goes on.");
+}
+
+/* --- purge ----------------------------------------------------------------------------------- */
+
+static void
+purge_done(struct app *a, struct form *f)
+{
+    static const char *const states[] = {"completed", "cancelled"};
+    struct intent i = {.act = ACT_PURGE, .expected = -1};
+    struct params where = {{0}};
+    int which = form_choice(f, 1);
+
+    (void)a;
+    if (which == 0)
+        params_set_list(&where, PARAM_STATES, states, 2);
+    else
+        params_set_list(&where, PARAM_STATES, &states[which - 1], 1);
+    i.where = &where;
+    if (form_choice(f, 0) == 0)
+        i.queue = form_subject(f);
+    if (i.queue)
+        params_set(&where, PARAM_QUEUE, i.queue);
+    i.older_than_ms = form_ms(f, 2);
+    form_ask(f, &i);
+    params_done(&where);
+}
+
+static const char *const purge_queues[] = {"this queue", "all queues", NULL};
+static const char *const purge_states[] = {"both", "completed", "cancelled", NULL};
+static const struct form_field purge_fields[] = {
+    {"of",         FIELD_CHOICE, NULL, purge_queues, NULL             },
+    {"state",      FIELD_CHOICE, NULL, purge_states, NULL             },
+    {"older than", FIELD_TIME,   "7d", NULL,         "90s, 5m, 2h, 7d"},
+};
+static const struct form_spec purge_form = {
+    "Purge finished jobs", purge_fields, 3, purge_done, NULL, NULL};
+
+const char *
+no_purge(const struct app *a, int arg)
+{
+    (void)arg;
+    return act_no_target(a, ACT_PURGE);
+}
+
+void
+on_purge(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    box_form(a, &purge_form, t.name, NULL);
+}
+
+/* --- release --------------------------------------------------------------------------------- */
+
+static void
+release_done(struct app *a, struct form *f)
+{
+    act_ask(a, &(struct intent){.act = ACT_RELEASE,
+                                .node = form_subject(f),
+                                .all_leases = form_choice(f, 0) == 1,
+                                .fail = form_choice(f, 1) == 1,
+                                .no_count = form_choice(f, 2) == 1,
+                                .expected = -1});
+}
+
+/* Where nothing but the leases can be chosen. */
+static void
+release_some_done(struct app *a, struct form *f)
+{
+    act_ask(a, &(struct intent){.act = ACT_RELEASE,
+                                .node = form_subject(f),
+                                .all_leases = form_choice(f, 0) == 1,
+                                .expected = -1});
+}
+
+static const char *const release_which[] = {"expired only", "all", NULL};
+static const char *const release_where[] = {"back to the queue", "to failed", NULL};
+static const char *const release_count[] = {"counts", "does not count", NULL};
+static const struct form_field release_fields[] = {
+    {"leases",   FIELD_CHOICE, NULL, release_which, NULL},
+    {"jobs go",  FIELD_CHOICE, NULL, release_where, NULL},
+    {"lost try", FIELD_CHOICE, NULL, release_count, NULL},
+};
+static const struct form_field release_dead[] = {
+    {"leases",   FIELD_CHOICE, "all", release_which, NULL},
+    {"jobs go",  FIELD_CHOICE, NULL,  release_where, NULL},
+    {"lost try", FIELD_CHOICE, NULL,  release_count, NULL},
+};
+static const struct form_spec release_form = {"Release leases", release_fields, 3,
+                                              release_done,     NULL,           NULL};
+static const struct form_spec release_some = {"Release leases",  release_fields, 1,
+                                              release_some_done, NULL,           NULL};
+
+static const struct form_spec release_form_dead = {"Release leases", release_dead, 3,
+                                                   release_done,     NULL,         NULL};
+static const struct form_spec release_some_dead = {"Release leases",  release_dead, 1,
+                                                   release_some_done, NULL,         NULL};
+
+const char *
+no_release(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_RELEASE);
+
+    (void)arg;
+    if (!why && !adapter_has(source_adapter(a->source), SEC_RELEASE_WHERE))
+        why = "here single jobs are given back: Enter, then L";
+    return why;
+}
+
+static struct fmt
+beat_age(const struct app *a, const struct node_row *n)
+{
+    return fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms);
+}
+
+void
+on_release(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+    const struct node_row *n = store_node(a->store, t.name);
+    bool beats = n && (n->heartbeat_ms != FIELD_NULL || !app_is_foreign(a));
+    char facts[400] = "";
+
+    (void)arg;
+    if (n)
+        snprintf(facts, sizeof facts, "%.20s, %s%s\n%s, %s, %s expired", n->state,
+                 beats ? "last heartbeat " : "no heartbeat is kept",
+                 beats ? arena_printf(a->frame, "%s ago", beat_age(a, n).s) : "",
+                 fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
+                 fmt_count(n->expired).s);
+    const struct adapter *ad = source_adapter(a->source);
+    bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
+    bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
+    bool is_dead =
+        n && !strcmp(n->state, "dead") && n->session_alive == 0; /* it holds nothing back */
+    if (whole || which)
+        box_form(a,
+                 whole && is_dead ? &release_form_dead
+                 : whole          ? &release_form
+                 : is_dead        ? &release_some_dead
+                                  : &release_some,
+                 t.name, facts);
+    else
+        act_ask(a, &(struct intent){
+                       .act = ACT_RELEASE, .node = t.name, .all_leases = true, .expected = -1});
+}
+
+/* --- extend ---------------------------------------------------------------------------------- */
+
+static void
+extend_done(struct app *a, struct form *f)
+{
+    struct target t = act_target(a);
+    struct intent i = {.act = ACT_EXTEND, .by_ms = form_ms(f, 0), .expected = -1};
+
+    if (t.kind == TARGET_NODE) {
+        i.node = form_subject(f);
+    } else if (strcmp(t.name, form_subject(f)) != 0) { /* the job went away under the form */
+        app_say(a, SAY_WARN, "extend: the row is another by now; nothing was changed");
+        return;
+    } else {
+        i.ids = t.ids;
+        i.nids = t.nids;
+    }
+    act_ask(a, &i);
+}
+
+static const struct form_field extend_fields[] = {
+    {"by", FIELD_TIME, "5m", NULL, "from now: 90s, 5m, 2h"},
+};
+static const struct form_spec extend_form = {"Extend leases", extend_fields, 1,
+                                             extend_done,     NULL,          NULL};
+
+const char *
+no_extend(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_EXTEND);
+    struct target t = act_target(a);
+
+    (void)arg;
+    if (why)
+        return why;
+    if (t.kind == TARGET_NODE && !adapter_has(source_adapter(a->source), SEC_EXTEND_WHERE))
+        return "here single jobs are extended: Enter, then E";
+    if (t.all)
+        return "only marked rows can be extended: U, then Space";
+    if (t.kind == TARGET_JOBS && t.nids == 1 && *t.state && strcmp(t.state, "running") != 0)
+        return "the job is not running";
+    return NULL;
+}
+
+void
+on_extend(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    box_form(a, &extend_form, t.name,
+             t.kind == TARGET_NODE ? "All its leases; a lease is never made shorter."
+                                   : "The lease of a job is extended whole; never made shorter.");
+}
+
+/* --- drain ----------------------------------------------------------------------------------- */
+
+const char *
+no_drain(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_DRAIN);
+
+    (void)arg;
+    if (!why && !strcmp(act_target(a).state, "draining"))
+        why = "it is draining already";
+    return why;
+}
+
+void
+on_drain(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_ask(a, &(struct intent){.act = ACT_DRAIN, .node = t.name, .expected = -1});
+}

@@ -1,0 +1,87 @@
+/*
+ * The row as JSON, or in full for people; and the way to the clipboard of the terminal.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/text.h"
+#include "ui/box/box.h"
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+#include "ui/console/row_json.h"
+
+static struct list *
+front_list(const struct app *a)
+{
+    struct view *v = app_view(a);
+
+    return v->ops->list ? v->ops->list(v) : NULL;
+}
+
+/* --- to the clipboard ------------------------------------------------------------------------- */
+
+/* What went there is said, and how much of it when it was too long. */
+static void
+to_clipboard(struct app *a, const char *what, const char *text, bool show)
+{
+    size_t len = strlen(text), sent;
+
+    if (!a->options.clipboard) {
+        app_say(a, SAY_INFO, "%s   (--clipboard lets %s copy it)", show ? text : what,
+                show ? "y" : "Y");
+        return;
+    }
+    sent = term_clipboard(a->term, text, len);
+    if (sent == len)
+        app_say(a, SAY_GOOD, "copied: %s", show ? text : what);
+    else
+        app_say(a, SAY_WARN, "copied the first %s of %s: a terminal takes no more",
+                fmt_bytes((int64_t)sent).s, fmt_bytes((int64_t)len).s);
+}
+
+void
+on_copy(struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+    const char *id = v->ops->copy ? v->ops->copy(v) : NULL;
+
+    (void)arg;
+    if (id && *id)
+        to_clipboard(a, "the id", id, true);
+}
+
+/* --- the row ---------------------------------------------------------------------------------- */
+
+void
+on_copy_row(struct app *a, int arg)
+{
+    struct buf b = {0};
+
+    (void)arg;
+    row_json(a, &b);
+    if (!a->options.clipboard)
+        box_text(a, "row as JSON (--clipboard lets Y copy it)", b.data);
+    else
+        to_clipboard(a, "the row as JSON", b.data, false);
+    buf_free(&b);
+}
+
+void
+on_full(struct app *a, int arg)
+{
+    struct buf out = {0};
+
+    (void)arg;
+    row_lines(a, &out);
+    box_prose(a, "the row in full", out.data);
+    buf_free(&out);
+}
+
+const char *
+no_full(const struct app *a, int arg)
+{
+    struct list *l = front_list(a);
+
+    (void)arg;
+    return l && list_selected(l) ? NULL : app_no_row(a);
+}

@@ -1,0 +1,77 @@
+/*
+ * Acts that other systems' queues have, and our own has not: giving back a single job whose worker
+ * is gone (in our own its lease does that), sending dead letters back, ending a node's sessions.
+ */
+#include <string.h>
+
+#include "ui/act/act_parts.h"
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+
+static bool
+has(const struct app *a, enum section_id s)
+{
+    return adapter_has(source_adapter(a->source), s);
+}
+
+const char *
+no_rescue(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_RELEASE);
+    struct target t = act_target(a);
+
+    (void)arg;
+    if (why)
+        return why;
+    if (!has(a, SEC_RESCUE))
+        return "here a node's leases are released: Nodes (4), L";
+    if (t.all)
+        return "only marked rows can be given back: U, then Space";
+    return t.nids == 1 && *t.state && strcmp(t.state, "running") != 0 ? "the job is not running"
+                                                                      : NULL;
+}
+
+void
+on_rescue(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_jobs(a, &(struct intent){.act = ACT_RELEASE}, &t);
+}
+
+const char *
+no_redrive(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_REDRIVE);
+
+    (void)arg;
+    if (!why && act_target(a).all)
+        why = "only marked rows can be sent back: U, then Space";
+    return why;
+}
+
+void
+on_redrive(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_jobs(a, &(struct intent){.act = ACT_REDRIVE}, &t);
+}
+
+const char *
+no_terminate(const struct app *a, int arg)
+{
+    (void)arg;
+    return act_no_target(a, ACT_TERMINATE);
+}
+
+void
+on_terminate(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_ask(a, &(struct intent){.act = ACT_TERMINATE, .node = t.name, .expected = -1});
+}

@@ -1,0 +1,279 @@
+/*
+ * Acts on jobs besides requeue and cancel: discard, delete, priority, time; and undo. All are for
+ * the row, the marks, all that match, or one group of errors.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/act/act_parts.h"
+#include "ui/box/box.h"
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+#include "ui/term/when.h"
+
+void
+act_jobs(struct app *a, struct intent *i, const struct target *t)
+{
+    static const char *const failed[] = {"failed"};
+    struct params where = {{0}};
+    char about[200];
+
+    i->expected = -1;
+    if (t->moved > 0 || t->left > 0) {
+        snprintf(about, sizeof about, "! of the %s, since they were marked:%s%s%s",
+                 fmt_plural(t->nids, "marked job").s,
+                 t->left ? arena_printf(a->frame, " %d left the list", t->left) : "",
+                 t->left && t->moved ? "," : "",
+                 t->moved ? arena_printf(a->frame, " %d came into another state", t->moved) : "");
+        i->about = about;
+    }
+    if (t->all || t->kind == TARGET_GROUP) {
+        if (t->where)
+            params_copy(&where, t->where);
+        if (t->kind == TARGET_GROUP) {
+            params_set(&where, PARAM_ERROR, t->error);
+            params_set(&where, PARAM_QUEUE, t->queue);
+            params_set_list(&where, PARAM_STATES, failed, 1);
+        }
+        i->where = &where;
+    } else {
+        i->ids = t->ids;
+        i->nids = t->nids;
+    }
+    act_ask(a, i);
+    params_done(&where);
+}
+
+/* The target now, if it is still the one that the form was opened for; else says so. */
+static bool
+act_same_target(struct app *a, const struct form *f, struct target *t)
+{
+    *t = act_target(a);
+    if (t->kind != TARGET_NONE && !strcmp(t->name, form_subject(f)))
+        return true;
+    app_say(a, SAY_WARN, "the row is another by now; nothing was changed");
+    return false;
+}
+
+/* --- discard and delete ---------------------------------------------------------------------- */
+
+static bool
+is_state(const struct target *t, const char *state)
+{
+    return t->kind == TARGET_JOBS && !t->all && t->nids == 1 && !strcmp(t->state, state);
+}
+
+static const char *
+no_change(const struct app *a, enum act act)
+{
+    const char *why = act_no_target(a, act);
+    struct target t = act_target(a);
+
+    if (why)
+        return why;
+    if (is_state(&t, "running"))
+        return "the job is running";
+    if (is_state(&t, "completed") || is_state(&t, "cancelled"))
+        return "the job is finished";
+    return NULL;
+}
+
+const char *
+no_discard(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_change(a, ACT_DISCARD);
+}
+
+void
+on_discard(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_jobs(a, &(struct intent){.act = ACT_DISCARD}, &t);
+}
+
+const char *
+no_delete(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_change(a, ACT_DELETE);
+}
+
+void
+on_delete(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    act_jobs(a, &(struct intent){.act = ACT_DELETE}, &t);
+}
+
+/* --- priority -------------------------------------------------------------------------------- */
+
+static void
+priority_done(struct app *a, struct form *f)
+{
+    struct target t;
+
+    if (act_same_target(a, f, &t))
+        act_jobs(a,
+                 &(struct intent){.act = ACT_PRIORITY,
+                                  .priority = form_text(f, 0),
+                                  .reason = *form_text(f, 1) ? form_text(f, 1) : NULL},
+                 &t);
+}
+
+static const char *
+priority_check(const struct app *a, const struct form *f, int *field)
+{
+    const struct adapter *ad = source_adapter(a->source);
+    const char *range = adapter_note(ad, SEC_PRIORITY, "range");
+    struct err e;
+
+    *field = 0;
+    if (act_priority_fits(ad, form_text(f, 0), &e))
+        return NULL;
+    return adapter_takes(ad, SEC_PRIORITY, PARAM_ACTION) ? "0 (soonest) to 9"
+           : range                                       ? range
+                                                         : "a number";
+}
+
+static const struct form_field priority_fields[] = {
+    {"priority", FIELD_TEXT, "", NULL, "0 (soonest) to 9; jobs have 5 unless they say else"},
+    {"reason",   FIELD_TEXT, "", NULL, "for the audit; may be empty"                       },
+};
+static const struct form_spec priority_form = {"Priority",    priority_fields, 2,
+                                               priority_done, priority_check,  NULL};
+/* A foreign queue has its own numbers and keeps no reason. */
+static const struct form_field foreign_fields[] = {
+    {"priority", FIELD_TEXT, "", NULL, "a number as this queue system counts them"},
+    {"reason",   FIELD_TEXT, "", NULL, "for the messages; may be empty"           },
+};
+static const struct form_spec foreign_form = {"Priority",    foreign_fields, 2,
+                                              priority_done, priority_check, NULL};
+
+const char *
+no_priority(const struct app *a, int arg)
+{
+    (void)arg;
+    return no_change(a, ACT_PRIORITY);
+}
+
+void
+on_priority(struct app *a, int arg)
+{
+    const char *name = act_target(a).name;
+
+    (void)arg;
+    if (!adapter_takes(source_adapter(a->source), SEC_PRIORITY, PARAM_ACTION))
+        box_form(a, &foreign_form, name, NULL);
+    else
+        box_form(a, &priority_form, name, "They stand behind those that have it already.");
+}
+
+/* --- time ------------------------------------------------------------------------------------ */
+
+static void
+time_done(struct app *a, struct form *f)
+{
+    struct target t;
+    struct when w;
+    struct err e;
+
+    if (!act_same_target(a, f, &t) ||
+        !when_parse(form_text(f, 0), a->now_ms, a->options.utc, &w, &e))
+        return;
+    act_jobs(a,
+             &(struct intent){.act = ACT_TIME,
+                              .at_ms = w.at_ms,
+                              .by_ms = w.in_ms,
+                              .reason = *form_text(f, 1) ? form_text(f, 1) : NULL},
+             &t);
+}
+
+static const char *
+time_check(const struct app *a, const struct form *f, int *field)
+{
+    struct when w;
+    struct err e;
+
+    *field = 0;
+    return when_parse(form_text(f, 0), a->now_ms, a->options.utc, &w, &e)
+               ? NULL
+               : "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00";
+}
+
+static const struct form_field time_fields[] = {
+    {"when",   FIELD_TEXT, "now", NULL, "now; 10m or 2h from now; 18:30; 2026-11-30 06:00"},
+    {"reason", FIELD_TEXT, "",    NULL, "for the audit; may be empty"                     },
+};
+static const struct form_spec time_form = {"Time", time_fields, 2, time_done, time_check, NULL};
+
+const char *
+no_time(const struct app *a, int arg)
+{
+    const char *why = no_change(a, ACT_TIME);
+    struct target t = act_target(a);
+
+    (void)arg;
+    if (!why && (is_state(&t, "failed") || t.kind == TARGET_GROUP))
+        why = "failed: r requeues it, at once or spread over a time";
+    return why;
+}
+
+void
+on_time(struct app *a, int arg)
+{
+    (void)arg;
+    box_form(a, &time_form, act_target(a).name,
+             "Jobs that wait become due then; what runs or failed is left alone.");
+}
+
+/* --- undo ------------------------------------------------------------------------------------ */
+
+static const struct audit_row *
+audit_of(const struct app *a, const char *action)
+{
+    int n;
+    const struct audit_row *rows = store_audit(a->store, &n);
+
+    for (int i = 0; i < n; i++)
+        if (!strcmp(rows[i].action, action))
+            return &rows[i];
+    return NULL;
+}
+
+const char *
+no_undo(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_UNDO);
+    const struct audit_row *r = why ? NULL : audit_of(a, act_target(a).name);
+
+    (void)arg;
+    if (r && *r->no_undo)
+        return r->no_undo;
+    return r && r->changed == 0 ? "it changed nothing" : why;
+}
+
+void
+on_undo(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+    const struct audit_row *r = audit_of(a, t.name);
+    struct buf about = {0};
+
+    (void)arg;
+    if (!r)
+        return;
+    buf_printf(&about, "%s by %s, %s: %s", r->verb, r->who,
+               fmt_when(r->at_ms, a->now_ms, a->options.utc).s, fmt_plural(r->changed, "row").s);
+    if (*r->target)
+        buf_printf(&about, ", %s", r->target);
+    if (*r->reason)
+        buf_printf(&about, "\nreason: %s", r->reason);
+    act_ask(a,
+            &(struct intent){.act = ACT_UNDO, .of = t.name, .about = about.data, .expected = -1});
+    buf_free(&about);
+}

@@ -1,0 +1,145 @@
+/*
+ * What is set for a queue, as a form that is filled with what it is now. What was changed is sent,
+ * and nothing else; the server knows which values there may be.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/adapter/lookup.h"
+#include "model/base/text.h"
+#include "ui/act/act_parts.h"
+#include "ui/box/box.h"
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+
+/* clang-format off */
+static const struct form_field fields[] = {
+    {"limit", FIELD_TEXT, "", NULL, "never more than so many jobs at a time; none: no limit"},
+    {"rate", FIELD_TEXT, "", NULL, "jobs that may start: 20/s, 100/min, 5/h; none: no limit"},
+    {"burst", FIELD_TEXT, "", NULL, "of them at once, after a quiet time; none: one second of the rate"},
+    {"per key", FIELD_TEXT, "", NULL, "jobs of one concurrency key at a time; none: 1"},
+    {"weight", FIELD_TEXT, "", NULL, "its share when several queues wait: 1 to 1000"},
+    {"chunk", FIELD_TEXT, "", NULL, "jobs a lease, 1 to 100; none: measured"},
+    {"lease timeout", FIELD_TEXT, "", NULL, "how long a worker may be silent: 90s, 5m"},
+    {"run timeout", FIELD_TEXT, "", NULL, "how long a job may run: 10m, 2h; none: as long as it likes"},
+    {"max tries", FIELD_TEXT, "", NULL, "tries before a job counts as failed"},
+    {"first retry", FIELD_TEXT, "", NULL, "wait before it, doubled by each: 5s"},
+    {"last retry", FIELD_TEXT, "", NULL, "longest wait before a retry: 1h"},
+    {"retention", FIELD_TEXT, "", NULL, "how long finished jobs are kept: 12h, 7d"},
+    {"history", FIELD_TEXT, "", NULL, "what is kept of them: none, meta (no payload), full"},
+    {"reason", FIELD_TEXT, "", NULL, "for the audit; may be empty"},
+};
+/* clang-format on */
+enum { FIELDS = sizeof fields / sizeof *fields, REASON = FIELDS - 1 };
+
+static const char *const names[REASON] = {
+    "max_running", "rate",          "burst",       "max_per_key", "weight",
+    "chunk",       "lease_timeout", "run_timeout", "max_tries",   "backoff_base",
+    "backoff_max", "retention",     "history"};
+
+/* What the changed ones were when the form was filled: who has changed one since is not overruled.
+ */
+static void
+add_was(struct buf *b, const struct form *f)
+{
+    bool first = true;
+
+    for (int i = 0; i < REASON; i++) {
+        const char *was = form_filled(f, i);
+        if (!form_changed(f, i))
+            continue;
+        buf_printf(b, "%s\"%s\": ", first ? ", \"was\": {" : ", ", names[i]);
+        json_string(b, was, strlen(was));
+        first = false;
+    }
+    buf_str(b, first ? "" : "}");
+}
+
+static void
+limits_done(struct app *a, struct form *f)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "{");
+    for (int i = 0; i < REASON; i++) {
+        const char *text = *form_text(f, i) ? form_text(f, i) : "default";
+        if (!form_changed(f, i))
+            continue;
+        buf_printf(&b, "%s\"%s\": ", b.len > 1 ? ", " : "", names[i]);
+        json_string(&b, text, strlen(text));
+    }
+    add_was(&b, f);
+    buf_str(&b, "}");
+    if (!strcmp(b.data, "{}"))
+        app_say(a, SAY_INFO, "nothing was changed in the form: Esc closes it");
+    else
+        form_ask(f, &(struct intent){.act = ACT_QUEUE_SET,
+                                     .queue = form_subject(f),
+                                     .settings = b.data,
+                                     .reason = *form_text(f, REASON) ? form_text(f, REASON) : NULL,
+                                     .expected = -1});
+    buf_free(&b);
+}
+
+/* "rate takes a number of jobs": a refusal begins with the setting. */
+static int
+limits_blame(const struct form *f, const char *error)
+{
+    (void)f;
+    for (int i = 0; i < REASON; i++)
+        if (!strncmp(error, names[i], strlen(names[i])) && error[strlen(names[i])] == ' ')
+            return i;
+    return -1;
+}
+
+static const struct form_spec limits_form = {"Limits of queue", fields, FIELDS,
+                                             limits_done,       NULL,   limits_blame};
+
+/* The row may be another by now, or something may have come in front. */
+static void
+settings_came(void *ctx, const struct rowset *rows, const struct err *e)
+{
+    struct app *a = ctx;
+    struct target t = act_target(a);
+    const struct setting_row *row = rows->rows;
+    const char *values[FIELDS] = {NULL};
+
+    app_stale(a);
+    if (e->kind != ERR_NONE) {
+        app_say(a, SAY_BAD, "limits: %s", e->text);
+        return;
+    }
+    if (t.kind != TARGET_QUEUE || strcmp(t.name, a->looked_up) != 0 || a->nboxes > 0)
+        return;
+    for (int i = 0; i < rows->n; i++)
+        for (int k = 0; k < REASON; k++)
+            if (!strcmp(row[i].setting, names[k]))
+                values[k] = row[i].value;
+    box_form_with(a, &limits_form, t.name, values, 0);
+}
+
+const char *
+no_limits(const struct app *a, int arg)
+{
+    const char *why = act_no_target(a, ACT_QUEUE_SET);
+
+    (void)arg;
+    if (!why && !adapter_has(source_adapter(a->source), SEC_QUEUE_SETTINGS))
+        why = "this queue system has no limits that can be set";
+    return why;
+}
+
+void
+on_limits(struct app *a, int arg)
+{
+    struct target t = act_target(a);
+    struct params p = {{0}};
+
+    (void)arg;
+    snprintf(a->looked_up, sizeof a->looked_up, "%s", t.name);
+    params_set(&p, PARAM_QUEUE, t.name);
+    lookup_free(a->lookup);
+    a->lookup = lookup_new(source_watcher(a->source), source_adapter(a->source), SEC_QUEUE_SETTINGS,
+                           &p, settings_came, a);
+    params_done(&p);
+}

@@ -1,0 +1,20 @@
+/* What the files of acts share (ui/act/act.c, ui/act/act_schedule.c): the row that an act is for,
+ * why it can't be done, and the way to the question. */
+#ifndef UI_ACT_ACT_PARTS_H
+#define UI_ACT_ACT_PARTS_H
+
+#include "model/action/action.h"
+#include "ui/console/view.h"
+
+/* Of the row under the cursor; TARGET_NONE = there is none. Borrowed as its fields are. */
+struct target act_target(const struct app *a);
+/* Why the act can't be done here at all: the connection, the role, the adapter, another action. */
+const char *act_no_one(const struct app *a, enum act act);
+/* The same, and because there is no row. */
+const char *act_no_target(const struct app *a, enum act act);
+/* For the jobs of a target: the ids, or its predicate. Fills the intent and asks. */
+void act_jobs(struct app *a, struct intent *i, const struct target *t);
+/* Preview and question; the boxes that led here close. */
+void act_ask(struct app *a, const struct intent *intent);
+
+#endif

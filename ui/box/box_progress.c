@@ -1,0 +1,192 @@
+/*
+ * The box of the running action (Esc hides it, the action goes on), and the question whether to
+ * leave while it runs.
+ */
+#include <math.h>
+
+#include "model/db/rows.h"
+#include "ui/box/box.h"
+
+static void
+fill_progress(const struct app *a, struct progress_box *b)
+{
+    struct progress p = action_progress(a->action);
+    const struct act_info *info = &act_infos[action_act(a->action)];
+    enum action_state state = action_state(a->action);
+
+    *b = (struct progress_box){
+        .title = action_title(a->action),
+        .noun = info->noun,
+        .done = p.changed + p.skipped,
+        .total = p.total,
+        .batches = p.batches,
+        .all_batches = -1,
+        .rate = p.rate,
+        .left_ms = p.left_ms < 0 ? FIELD_NULL : p.left_ms,
+        .slowest_ms = p.slowest_us > 0 ? p.slowest_us / 1000 : FIELD_NULL,
+        .note = state == ACTION_WAITING ? "the connection is lost: asks again when it is back"
+                                        : action_waits(a->action),
+    };
+    if (a->action_ended) {
+        b->result = action_summary(a->action);
+        b->bad = state == ACTION_FAILED || state == ACTION_REFUSED || state == ACTION_DOUBTFUL;
+    }
+}
+
+static void
+progress_box_draw(struct view *v, struct grid *g, struct rect screen)
+{
+    struct progress_box b;
+
+    if (!v->app->action)
+        return;
+    fill_progress(v->app, &b);
+    b.stopping = v->app->action_stopping;
+    progress_draw(&b, g, screen);
+}
+
+static bool
+progress_box_key(struct view *v, const struct key *k)
+{
+    struct app *a = v->app;
+    struct progress_box b;
+
+    if (!a->action) {
+        app_close_box(a, v);
+        return true;
+    }
+    fill_progress(a, &b);
+    switch (progress_key(&b, k)) {
+    case PROGRESS_HIDE:
+        app_close_box(a, v);
+        break;
+    case PROGRESS_STOP:
+        app_action_stop(a);
+        break;
+    case PROGRESS_IGNORED:
+        break;
+    }
+    return true;
+}
+
+/* When the box of an ended action closes, the action goes with it. */
+static void
+progress_box_done(struct view *v)
+{
+    struct app *a = v->app;
+
+    if (a->action && a->action_ended) {
+        action_free(a->action);
+        a->action = NULL;
+    }
+}
+
+static void
+progress_box_footer(struct view *v, struct buf *out)
+{
+    buf_str(out, v->app->action_ended ? "Esc close"
+                                      : "Esc hide (goes on; F8 shows it)   Ctrl-C stop "
+                                        "after this batch");
+}
+
+static const struct view_ops progress_ops = {
+    .name = "progress-box",
+    .size = sizeof(struct view),
+    .done = progress_box_done,
+    .draw = progress_box_draw,
+    .key = progress_box_key,
+    .footer = progress_box_footer,
+};
+
+void
+box_progress(struct app *a)
+{
+    if (a->action && app_front(a)->ops != &progress_ops)
+        app_box(a, &progress_ops, NULL);
+}
+
+/* --- leaving --------------------------------------------------------------------------------- */
+
+struct quit_box {
+    struct view view;
+    struct ask ask;
+};
+
+static void
+quit_init(struct view *v, const char *arg)
+{
+    struct quit_box *q = (struct quit_box *)v;
+
+    (void)arg;
+    ask_init(&q->ask, "Quit");
+    if (app_action_runs(v->app)) {
+        ask_say(&q->ask, ROLE_WARN, NULL, "an action is running: %s", action_title(v->app->action));
+        ask_say(&q->ask, ROLE_TEXT, NULL, "y stops it after this batch, then quits");
+    } else {
+        ask_say(&q->ask, ROLE_TEXT, NULL, "Leave queuetop?");
+        q->ask.easy = true;
+    }
+}
+
+static void
+quit_done(struct view *v)
+{
+    ask_done(&((struct quit_box *)v)->ask);
+}
+
+static bool
+quit_key(struct view *v, const struct key *k)
+{
+    struct quit_box *q = (struct quit_box *)v;
+    struct app *a = v->app;
+
+    switch (ask_key(&q->ask, k)) {
+    case ASK_YES:
+        app_close_box(a, v);
+        if (app_action_runs(a)) {
+            a->quit_when_done = true;
+            app_action_stop(a);
+        } else {
+            a->quit = true;
+        }
+        break;
+    case ASK_NO:
+        app_close_box(a, v);
+        break;
+    case ASK_WAIT:
+    case ASK_DRY:
+    case ASK_SQL:
+    case ASK_OPTIONS:
+        break;
+    }
+    return true;
+}
+
+static void
+quit_draw(struct view *v, struct grid *g, struct rect screen)
+{
+    ask_draw(&((struct quit_box *)v)->ask, g, screen);
+}
+
+static void
+quit_drawn(struct view *v)
+{
+    ask_shown(&((struct quit_box *)v)->ask, v->app->drawn_ms);
+}
+
+static void
+quit_footer(struct view *v, struct buf *out)
+{
+    buf_str(out, ask_footer(&((struct quit_box *)v)->ask));
+}
+
+const struct view_ops quit_ops = {
+    .name = "quit-box",
+    .size = sizeof(struct quit_box),
+    .init = quit_init,
+    .done = quit_done,
+    .draw = quit_draw,
+    .drawn = quit_drawn,
+    .key = quit_key,
+    .footer = quit_footer,
+};

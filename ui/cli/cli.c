@@ -1,0 +1,441 @@
+/*
+ * From argv to a verb: one getopt_long loop whose tables change when the verb's name comes by, so
+ * that `queuetop -d db push --kind k q` and `queuetop push q -d db` are the same. Nothing here
+ * knows a particular verb. Messages go through model/text, because they may hold words of the
+ * server.
+ */
+#include "ui/cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "model/db/db.h"
+#include "ui/cli/cli_help.h"
+#include "ui/cli/cli_parts.h"
+#include "ui/cli/cli_trust.h"
+
+enum { OPTIONS_MAX = 64, WORDS_AT_ONCE = 16 };
+
+/* What getopt_long works with: the options of every verb, then those of the current one. */
+struct table {
+    const struct cli_option *row[OPTIONS_MAX];
+    bool is_common[OPTIONS_MAX];
+    struct option longs[OPTIONS_MAX + 1];
+    char shorts[OPTIONS_MAX * 2 + 3];
+    int n;
+};
+
+struct parse {
+    struct cli *c;
+    struct table table;
+    struct cli_common *common;
+    void *options;              /* the verb's struct */
+    const char *console_option; /* an option of the console that was given */
+    struct err *e;
+};
+
+static void
+table_add(struct table *t, const struct cli_option *rows, bool is_common)
+{
+    for (; rows && rows->name; rows++) {
+        if (t->n == OPTIONS_MAX)
+            abort();
+        int has_arg = rows->kind == CLI_FLAG ? no_argument : required_argument;
+        t->row[t->n] = rows;
+        t->is_common[t->n] = is_common;
+        t->longs[t->n] = (struct option){rows->name, has_arg, NULL, UCHAR_MAX + 1 + t->n};
+        size_t len = strlen(t->shorts);
+        if (rows->letter)
+            snprintf(t->shorts + len, sizeof t->shorts - len, "%c%s", rows->letter,
+                     has_arg ? ":" : "");
+        t->n++;
+    }
+    t->longs[t->n] = (struct option){0};
+}
+
+/* "-" gives words in their order, ":" tells a missing value from an unknown option. */
+static void
+table_make(struct table *t, const struct cli_verb *verb)
+{
+    *t = (struct table){.shorts = "-:"};
+    table_add(t, cli_common_options, true);
+    table_add(t, verb ? verb->options : NULL, false);
+}
+
+static int
+table_find(const struct table *t, int code)
+{
+    if (code > UCHAR_MAX)
+        return code - UCHAR_MAX - 1;
+    for (int i = 0; i < t->n; i++)
+        if (t->row[i]->letter && t->row[i]->letter == code)
+            return i;
+    return -1;
+}
+
+static bool
+parse_number(const struct cli_option *o, const char *text, int64_t *value, struct err *e)
+{
+    int64_t most = o->kind == CLI_INT ? INT_MAX : INT64_MAX;
+    int64_t min = o->min, max = o->min == 0 && o->max == 0 ? most : o->max;
+    char *end = NULL;
+
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (errno == 0 && end != text && *end == 0 && *value >= min && *value <= max)
+        return true;
+    if (max == most)
+        return fail(e, ERR_USAGE, "--%s takes a number from %" PRId64 " up, not '%s'", o->name, min,
+                    text);
+    return fail(e, ERR_USAGE, "--%s takes a number from %" PRId64 " to %" PRId64 ", not '%s'",
+                o->name, min, max, text);
+}
+
+static bool
+parse_time(const struct cli_option *o, const char *text, int64_t *value, struct err *e)
+{
+    struct err why = {0};
+
+    if (!duration_parse(text, value, &why))
+        return fail(e, ERR_USAGE, "--%s takes a time such as 90s or 5m, not '%s'", o->name, text);
+    if (*value < o->min || (o->max && *value > o->max))
+        return fail(e, ERR_USAGE, "--%s: '%s' is too %s", o->name, text,
+                    *value < o->min ? "short" : "long");
+    return true;
+}
+
+static void
+list_add(struct arena *mem, struct cli_list *list, const char *text, size_t len)
+{
+    const char **items = arena_alloc(mem, sizeof *items * (size_t)(list->n + 1));
+
+    if (list->n > 0)
+        memcpy(items, list->items, sizeof *items * (size_t)list->n);
+    items[list->n++] = arena_strndup(mem, text, len);
+    list->items = items;
+}
+
+static bool
+list_split(struct arena *mem, struct cli_list *list, const struct cli_option *o, const char *text,
+           struct err *e)
+{
+    for (const char *at = text;; at++) {
+        size_t len = strcspn(at, ",");
+        if (len == 0)
+            return fail(e, ERR_USAGE, "--%s: an empty name in '%s'", o->name, text);
+        list_add(mem, list, at, len);
+        at += len;
+        if (!*at)
+            return true;
+    }
+}
+
+static bool
+set_option(struct parse *p, int at, const char *text)
+{
+    const struct cli_option *o = p->table.row[at];
+    void *base = p->table.is_common[at] ? (void *)p->common : p->options;
+    void *field = (char *)base + o->offset;
+    int64_t value = 0;
+
+    if (!p->table.is_common[at] && p->c->verb && !*p->c->verb->name)
+        p->console_option = o->name;
+    switch (o->kind) {
+    case CLI_FLAG:
+        *(bool *)field = true;
+        return true;
+    case CLI_TEXT:
+        *(const char **)field = text;
+        return true;
+    case CLI_LIST:
+        return list_split(p->c->mem, field, o, text, p->e);
+    case CLI_EACH:
+        list_add(p->c->mem, field, text, strlen(text));
+        return true;
+    case CLI_INT:
+        if (!parse_number(o, text, &value, p->e))
+            return false;
+        *(int *)field = (int)value;
+        return true;
+    case CLI_BIG:
+        return parse_number(o, text, field, p->e);
+    case CLI_TIME:
+        return parse_time(o, text, field, p->e);
+    }
+    return true;
+}
+
+static bool
+bad_option(const struct parse *p, int code, char **argv)
+{
+    int at = optopt ? table_find(&p->table, optopt) : -1;
+
+    if (code == ':')
+        return fail(p->e, ERR_USAGE, "%s needs a value", argv[optind - 1]);
+    if (at >= 0)
+        return fail(p->e, ERR_USAGE, "--%s takes no value", p->table.row[at]->name);
+    if (optopt)
+        return fail(p->e, ERR_USAGE, "unknown option -%c", optopt);
+    return fail(p->e, ERR_USAGE, "unknown option %s", argv[optind - 1]);
+}
+
+static void
+choose_verb(struct parse *p, const struct cli_verb *verb)
+{
+    p->c->verb = verb;
+    p->options = arena_alloc(p->c->mem, verb && verb->size ? verb->size : 1);
+    if (verb && verb->defaults)
+        memcpy(p->options, verb->defaults, verb->size);
+    table_make(&p->table, verb);
+}
+
+static void
+add_word(struct cli *c, char *word)
+{
+    if (c->nwords % WORDS_AT_ONCE == 0) {
+        char **words = arena_alloc(c->mem, sizeof *words * (size_t)(c->nwords + WORDS_AT_ONCE + 1));
+        if (c->nwords > 0)
+            memcpy(words, c->words, sizeof *words * (size_t)c->nwords);
+        c->words = words;
+    }
+    c->words[c->nwords++] = word;
+    c->words[c->nwords] = NULL;
+}
+
+/* Neither a verb nor a database: the way out. */
+static bool
+no_such_verb(const char *word, struct err *e)
+{
+    const char *meant = cli_meant_verb(word);
+
+    if (strchr(word, '=') || strstr(word, "://"))
+        return fail(e, ERR_USAGE,
+                    "'%s' is no connection string: libpq knows host=, dbname=, ... and "
+                    "postgresql://",
+                    word);
+    if (meant)
+        return fail(e, ERR_USAGE, "there is no verb '%s', did you mean %s?", word, meant);
+    return fail(e, ERR_USAGE, "there is no verb '%s' (a database is named by -d)", word);
+}
+
+/* A word before `--`: a CONNINFO, the verb, or a word of the verb. */
+static bool
+take_word(struct parse *p, char *word)
+{
+    struct cli *c = p->c;
+    bool in_verb = c->verb && *c->verb->name;
+
+    if (db_is_conninfo(word)) {
+        list_add(c->mem, &c->conninfos, word, strlen(word));
+        return true;
+    }
+    if (!in_verb) {
+        const struct cli_verb *verb = cli_find_verb(word);
+        if (verb && p->console_option)
+            return fail(p->e, ERR_USAGE, "--%s does not go with %s", p->console_option, word);
+        if (verb) {
+            choose_verb(p, verb);
+            return true;
+        }
+        if (!p->console_option || strspn(word, "0123456789") != strlen(word))
+            return no_such_verb(word, p->e);
+    }
+    if (in_verb && c->verb->min_words > 0 && c->nwords == 0 && !strcmp(word, "help"))
+        return fail(p->e, ERR_USAGE, "'help' is a question here; put -- before a name: %s -- help",
+                    c->verb->name);
+    if (in_verb && c->verb->after_dashes)
+        return fail(p->e, ERR_USAGE, "put -- before the command: -- %s", word);
+    add_word(c, word);
+    return true;
+}
+
+static bool
+check_words(const struct cli *c, struct err *e)
+{
+    const struct cli_verb *v = c->verb;
+
+    if (c->nwords < v->min_words)
+        return fail(e, ERR_USAGE, "what is missing: %s", v->words);
+    if (v->max_words >= 0 && c->nwords > v->max_words)
+        return fail(e, ERR_USAGE, "one word too many: '%s'", c->words[v->max_words]);
+    return true;
+}
+
+static bool
+parse_all(struct parse *p, int argc, char **argv)
+{
+    opterr = 0;
+    optind = 0; /* glibc: start anew, read the mode from the letters */
+    for (;;) {
+        int code = getopt_long(argc, argv, p->table.shorts, p->table.longs, NULL);
+        if (code == -1)
+            break;
+        if (code == '?' || code == ':')
+            return bad_option(p, code, argv);
+        if (code == 1 && !take_word(p, optarg))
+            return false;
+        if (code != 1 && !set_option(p, table_find(&p->table, code), optarg))
+            return false;
+    }
+    while (optind < argc)
+        add_word(p->c, argv[optind++]);
+    return true;
+}
+
+/* -d beside a connection string that names another database: neither is dropped in silence. */
+static bool
+check_one_name(const char *conninfo, const struct cli_list *names, struct err *e)
+{
+    char *named = db_conninfo_value(conninfo, "dbname");
+    bool ok = true;
+
+    for (int i = 0; named && ok && i < names->n; i++)
+        if (strcmp(named, names->items[i]) != 0)
+            ok = fail(e, ERR_USAGE,
+                      "two databases: -d %s and dbname %s; name each by -d, or each by a "
+                      "connection string",
+                      names->items[i], named);
+    free(named);
+    return ok;
+}
+
+/* Databases side by side are the console's. */
+static bool
+check_places(const struct cli *c, struct err *e)
+{
+    const struct cli_list *conn = &c->conninfos, *names = &c->dbnames;
+    bool console = c->verb && !*c->verb->name;
+
+    for (int i = 0; i < conn->n; i++)
+        if (!cli_check_secrets(conn->items[i], e))
+            return false;
+    for (int i = 0; i < names->n; i++)
+        if (!cli_check_secrets(names->items[i], e))
+            return false;
+    if (conn->n > 1 && !console)
+        return fail(e, ERR_USAGE, "two connection strings: '%s' and '%s'", conn->items[0],
+                    conn->items[1]);
+    if (names->n > 1 && !console)
+        return fail(e, ERR_USAGE, "two databases: '%s' and '%s'", names->items[0], names->items[1]);
+    if (conn->n > 1 && names->n > 0)
+        return fail(e, ERR_USAGE, "-d goes with one connection string, not with %d", conn->n);
+    return conn->n == 0 || check_one_name(conn->items[0], names, e);
+}
+
+static bool
+take_common(struct cli *c, const struct cli_common *o, struct err *e)
+{
+    c->dbnames = o->dbnames;
+    c->dbname = o->dbnames.n ? o->dbnames.items[0] : NULL;
+    c->conninfo = c->conninfos.n ? c->conninfos.items[0] : NULL;
+    c->schema = o->schema ? o->schema : "queues";
+    c->wish = o->schema;
+    c->adapter = o->adapter;
+    c->trust_version = o->trust_version;
+    c->trust_owners = o->trust_owners;
+    c->log_file = o->log_file;
+    c->read_only = o->read_only;
+    if (!*c->schema || strlen(c->schema) > 63)
+        return fail(e, ERR_USAGE, "--schema takes a name of 1 to 63 bytes");
+    return check_places(c, e);
+}
+
+bool
+cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help, struct err *e)
+{
+    struct cli_common common = {0};
+    struct parse p = {.c = c, .common = &common, .e = e};
+    bool ok;
+
+    *help = false;
+    choose_verb(&p, cli_find_verb(""));
+    ok = parse_all(&p, argc, argv);
+    *options = p.options;
+    if (common.help || common.version) {
+        *help = true;
+        common.help ? cli_help(c) : cli_version();
+        return true;
+    }
+    if (!ok || !take_common(c, &common, e))
+        return false;
+    if (!c->verb)
+        return fail(e, ERR_USAGE, "a verb is missing");
+    return check_words(c, e);
+}
+
+static const struct db_gate *
+gate_of(struct cli *c)
+{
+    if (!c->gate) {
+        c->gate = arena_alloc(c->mem, sizeof *c->gate);
+        schema_gate_init(c->gate, c->schema, cli_trust(c));
+    }
+    return &c->gate->db;
+}
+
+void
+cli_db_options(struct cli *c, struct db_options *o)
+{
+    *o = (struct db_options){.conninfo = c->conninfo ? c->conninfo : "",
+                             .dbname = c->dbname,
+                             .app_name = "queuetop",
+                             .schema = c->schema,
+                             .gate = gate_of(c),
+                             .read_only = c->read_only};
+}
+
+struct db *
+cli_db(struct cli *c, bool once)
+{
+    struct db_options o;
+
+    if (c->db)
+        return c->db;
+    cli_db_options(c, &o);
+    o.once = once;
+    c->db = db_new(c->loop, &o);
+    return c->db;
+}
+
+int
+cli_main(int argc, char **argv)
+{
+    struct cli c = {.mem = arena_new()};
+    struct err e = {0};
+    void *options = NULL;
+    bool help = false;
+    int code;
+
+    if (!cli_parse(&c, argc, argv, &options, &help, &e))
+        code = cli_usage(&c, "%s", e.text);
+    else if (help)
+        code = cli_flush(&c);
+    else if (c.log_file && !log_open(c.log_file, &e))
+        code = cli_fail(&c, &e);
+    else {
+        c.loop = loop_new();
+        code = c.verb->run(&c, options);
+        if (c.db)
+            db_free(c.db);
+        if (c.gate)
+            schema_gate_done(c.gate);
+        trust_free(c.trust);
+        loop_free(c.loop);
+        int flushed = cli_flush(&c);
+        if (code == CLI_DONE)
+            code = flushed;
+    }
+    log_close();
+    arena_free(c.mem);
+    return code;
+}

@@ -1,0 +1,443 @@
+/*
+ * From a verb's intent to the last line: preview, question, batches, outcome. Guards and sentences
+ * are model/action's, the same as the console's. Without --yes a person at a terminal is asked;
+ * nobody there: nothing is done.
+ */
+#include "ui/cli/cli_act.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/action/action.h"
+#include "model/base/clock.h"
+#include "model/base/log.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "ui/cli/cli_open.h"
+#include "ui/term/fmt.h"
+#include "ui/widget/out.h"
+
+enum { GIVE_UP_MS = 60000, TURN_MS = 500 };
+
+struct act_run {
+    struct cli *cli;
+    const struct act_words *words;
+    struct cli_queue queue;
+    struct action *action;
+    struct out out; /* only for its way to print a line */
+    int shown;      /* cells of the line of progress that stands on standard error */
+};
+
+/* --- talking ---------------------------------------------------------------------------------- */
+
+static void
+tell(const char *label, const char *text)
+{
+    struct buf b = {0};
+
+    for (const char *s = text, *end; *s; s = end + (*end == '\n')) {
+        end = s + strcspn(s, "\n");
+        buf_printf(&b, "%-7s", s == text ? label : "");
+        text_clean(&b, s, (size_t)(end - s), TEXT_LINE, INT_MAX);
+        buf_str(&b, "\n");
+    }
+    if (b.len > 0)
+        fwrite(b.data, 1, b.len, stderr);
+    buf_free(&b);
+}
+
+/* What a system does not know of its nodes is not said. */
+static void
+tell_evidence(const struct act_run *r)
+{
+    const struct node_row *n = action_evidence(r->action);
+    bool foreign = !action_audited(r->action);
+    struct buf b = {0};
+
+    if (!n)
+        return;
+    buf_printf(&b, "%s is %s", n->node, n->state);
+    if (n->heartbeat_ms != FIELD_NULL)
+        buf_printf(&b, ", last heartbeat %s ago",
+                   fmt_age(action_counted_ms(r->action) - n->heartbeat_ms).s);
+    else if (!foreign)
+        buf_str(&b, ", never sent a heartbeat");
+    if (n->leases != FIELD_NULL)
+        buf_printf(&b, ", %s", fmt_plural(n->leases, "lease").s);
+    else if (n->running != FIELD_NULL)
+        buf_printf(&b, ", runs %s", fmt_plural(n->running, "job").s);
+    if (n->expired != FIELD_NULL)
+        buf_printf(&b, ", %" PRId64 " expired", n->expired);
+    if (n->session_alive >= 0)
+        buf_printf(&b, ", its database session %s", n->session_alive ? "lives" : "is gone");
+    tell("node", b.data);
+    buf_free(&b);
+}
+
+static void
+tell_preview(const struct act_run *r)
+{
+    tell("", action_title(r->action));
+    tell("what", action_what(r->action));
+    tell(action_act(r->action) == ACT_EDIT ? "diff" : "note", action_about(r->action));
+    tell("where", action_where(r->action));
+    tell("note", action_notes(r->action));
+    tell_evidence(r);
+    tell("undo", action_undo(r->action));
+}
+
+static bool
+read_answer(char *line, int size)
+{
+    if (!fgets(line, size, stdin))
+        return false;
+    line[strcspn(line, "\n")] = 0;
+    return true;
+}
+
+/* The ladder: y for what is small and harmless, else the count or the name must be typed. */
+static bool
+asked_and_agreed(const struct act_run *r)
+{
+    char line[300];
+    const char *challenge = action_challenge(r->action);
+    bool typed = action_confirm(r->action, false) == CONFIRM_TYPE;
+    struct buf b = {0};
+
+    text_clean(&b, challenge, strlen(challenge), TEXT_LINE, INT_MAX);
+    fprintf(stderr, typed ? "Type %s to go on: " : "Go on? [y/N] %s",
+            typed && b.data ? b.data : "");
+    buf_free(&b);
+    if (!read_answer(line, sizeof line))
+        return false;
+    return typed ? !strcmp(line, challenge) : !strcmp(line, "y") || !strcmp(line, "yes");
+}
+
+static void
+show_progress(struct act_run *r, bool preview)
+{
+    struct progress p = action_progress(r->action);
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (preview)
+        r->shown = fprintf(stderr, "\r%s   ", action_busy(r->action));
+    else
+        r->shown =
+            fprintf(stderr, "\r%s %s of %s, %s/s   ", act_infos[action_act(r->action)].doing,
+                    fmt_count(p.changed + p.skipped).s, fmt_count(p.total).s, fmt_rate(p.rate).s);
+    fflush(stderr);
+}
+
+/* By blanks: not every terminal knows how to clear a line. */
+static void
+clear_progress(struct act_run *r)
+{
+    if (r->shown > 0)
+        fprintf(stderr, "\r%*s\r", r->shown, "");
+    r->shown = 0;
+}
+
+static void
+add_outcome(const struct act_run *r, struct buf *b)
+{
+    int n;
+    bool preview = action_state(r->action) == ACTION_READY;
+    const struct effect_row *rows =
+        preview ? action_effects(r->action, &n) : action_outcome(r->action, &n);
+
+    for (int i = 0; i < n; i++) {
+        buf_printf(b, "%s{\"state\": ", i ? ", " : "");
+        if (*rows[i].state)
+            json_string(b, rows[i].state, strlen(rows[i].state));
+        else
+            buf_str(b, "null");
+        buf_printf(b, ", \"n\": %" PRId64 ", \"why\": ", rows[i].n);
+        if (*rows[i].why)
+            json_string(b, rows[i].why, strlen(rows[i].why));
+        else
+            buf_str(b, "null");
+        buf_str(b, "}");
+    }
+}
+
+static void
+print_json(const struct act_run *r, int code)
+{
+    struct progress p = action_progress(r->action);
+    bool preview = action_state(r->action) == ACTION_READY;
+    bool known = !preview && action_audited(r->action); /* under this id, in the audit */
+    struct buf b = {0};
+
+    buf_str(&b, "{\"source\": ");
+    json_string(&b, r->queue.source, strlen(r->queue.source));
+    buf_printf(&b, ", \"verb\": \"%s\", \"action\": %s%s%s, \"dry_run\": %s, \"exit\": %d",
+               act_infos[action_act(r->action)].name, known ? "\"" : "null",
+               known ? action_id(r->action) : "", known ? "\"" : "", preview ? "true" : "false",
+               code);
+    buf_printf(&b, ", \"changed\": %" PRId64 ", \"skipped\": %" PRId64 ", \"outcome\": [",
+               preview ? action_count(r->action) : p.changed,
+               preview ? action_skips(r->action) : p.skipped);
+    add_outcome(r, &b);
+    buf_str(&b, "], \"summary\": ");
+    json_string(&b, action_summary(r->action), strlen(action_summary(r->action)));
+    buf_str(&b, "}");
+    out_json(b.data, b.len);
+    buf_free(&b);
+}
+
+/* On standard error: where the action stands, and how it is taken back where undo can. */
+static void
+tell_record(const struct act_run *r)
+{
+    const char *id = action_id(r->action);
+
+    if (!action_audited(r->action) || action_state(r->action) == ACTION_READY ||
+        action_progress(r->action).changed == 0)
+        return;
+    if (strstr(action_undo(r->action), "udit"))
+        fprintf(stderr, "action %s: queuetop undo %s takes it back\n", id, fmt_id_tail(id).s);
+    else
+        fprintf(stderr, "action %s\n", id);
+}
+
+/* The last word: on standard output when it went well, else on standard error. */
+static int
+finish(const struct act_run *r, int code)
+{
+    const char *text = action_summary(r->action);
+
+    if (r->words->json)
+        print_json(r, code);
+    else if (code == CLI_DONE || code == CLI_NOTHING)
+        out_line(text, strlen(text));
+    if (code != CLI_DONE && code != CLI_NOTHING)
+        cli_say(r->cli, "%s", text);
+    if (!r->words->json)
+        tell_record(r);
+    int flushed = cli_flush(r->cli);
+    return flushed == CLI_DONE ? code : flushed;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static bool
+turn_until(struct act_run *r, bool preview, struct err *e)
+{
+    int64_t shown = clock_ms();
+
+    for (;;) {
+        enum action_state s = action_state(r->action);
+        bool busy = preview ? s == ACTION_PREVIEWING : s == ACTION_RUNNING || s == ACTION_WAITING;
+        if (!busy)
+            return true;
+        if (!loop_turn(r->cli->loop, TURN_MS, e))
+            return false;
+        if (clock_ms() - shown >= TURN_MS) {
+            show_progress(r, preview);
+            shown = clock_ms();
+        }
+    }
+}
+
+static void
+stop_asked(void *ctx, int signo)
+{
+    const struct act_run *r = ctx;
+
+    (void)signo;
+    if (r->action)
+        action_stop(r->action);
+}
+
+/* By default only what is expired is taken: where nothing is, what it holds, and how to take it. */
+static void
+tell_held(const struct act_run *r)
+{
+    const struct node_row *n = action_evidence(r->action);
+
+    if (action_act(r->action) != ACT_RELEASE || !n || r->words->all || n->leases <= 0)
+        return;
+    tell_evidence(r);
+    bool is_dead = !strcmp(n->state, "dead") && n->session_alive != 1;
+    cli_say(r->cli, "no lease of it is expired: --all%s releases them all",
+            is_dead ? "" : " --force");
+}
+
+/* What to do with a preview: an exit code, or -1 = go on. */
+static int
+decide(struct act_run *r)
+{
+    const struct act_words *w = r->words;
+
+    if (action_state(r->action) != ACTION_READY)
+        return finish(r, action_exit_code(r->action));
+    if (w->dry_run) {
+        tell_preview(r);
+        tell("sql", action_sql(r->action));
+        return finish(r, action_exit_code(r->action));
+    }
+    if (action_count(r->action) == 0) {
+        tell_held(r);
+        return finish(r, CLI_NOTHING);
+    }
+    if (action_looks_alive(r->action) && !w->force) {
+        tell_evidence(r);
+        cli_say(r->cli, "the node looks alive: nothing was changed; %s does it anyway",
+                w->all ? "--force" : "--all --force");
+        return CLI_REFUSED;
+    }
+    if (w->yes)
+        return -1;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return cli_usage(r->cli, "nobody to ask here: --yes acts, --dry-run only looks");
+    tell_preview(r);
+    if (asked_and_agreed(r))
+        return -1;
+    cli_say(r->cli, "nothing was changed");
+    return CLI_REFUSED;
+}
+
+/* Where the server keeps none, the log does (--log). */
+static void
+keep_record(const struct act_run *r)
+{
+    struct buf b = {0};
+
+    if (action_audited(r->action))
+        return;
+    action_record(r->action, &b);
+    log_line(LOG_INFO, "%s", b.data);
+    buf_free(&b);
+}
+
+static int
+run_action(struct act_run *r)
+{
+    struct err e = {0};
+    int code;
+
+    loop_on_signal(r->cli->loop, SIGINT, stop_asked, r);
+    loop_on_signal(r->cli->loop, SIGTERM, stop_asked, r);
+    bool ok = turn_until(r, true, &e);
+    clear_progress(r);
+    if (!ok)
+        return cli_fail(r->cli, &e);
+    code = decide(r);
+    if (code >= 0)
+        return code;
+    if (!r->words->yes && action_confirm(r->action, false) == CONFIRM_TYPE)
+        action_hold_count(r->action);
+    action_start(r->action, r->words->force);
+    ok = turn_until(r, false, &e);
+    clear_progress(r);
+    keep_record(r);
+    return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
+}
+
+/* Connects; to try an act out is to write, though it is rolled back. */
+static bool
+open_for(struct act_run *r, enum act act, struct err *e)
+{
+    struct cli *c = r->cli;
+
+    if (!cli_open(c, !r->words->dry_run, &r->queue, e))
+        return false;
+    if (!r->words->dry_run || c->read_only || !act_is_tried(act, r->queue.adapter))
+        return true;
+    cli_close(&r->queue);
+    return cli_open(c, true, &r->queue, e);
+}
+
+/* What the words say that this queue system can't mean: an exit code, or -1 = all is well. */
+static int
+check_words(struct act_run *r, struct intent *in)
+{
+    const struct act_words *w = r->words;
+    const struct adapter *a = r->queue.adapter;
+    struct err e = {0};
+
+    if (in->act == ACT_PRIORITY && !act_priority_fits(a, in->priority, &e))
+        return cli_usage(r->cli, "%s", e.text);
+    bool look = w->dry_run && !act_is_tried(in->act, a); /* anybody may */
+    const char *why = look ? NULL : act_why_not(in->act, a, cli_role(&r->queue));
+    bool expired = w->expired_only && !adapter_takes(a, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
+    if (!why && !expired)
+        return -1;
+    if (why)
+        cli_say(r->cli, "%s", why);
+    else
+        cli_say(r->cli, "%s can't tell expired leases from others", adapter_title(a));
+    return CLI_REFUSED;
+}
+
+/* Ids as they were typed become full ones. */
+static bool
+find_ids(struct act_run *r, struct intent *in, struct err *e)
+{
+    const struct cli_list *typed = &r->words->ids;
+    const char **ids = typed->n ? arena_alloc(r->cli->mem, (size_t)typed->n * sizeof *ids) : NULL;
+
+    for (int i = 0; i < typed->n; i++)
+        if (!(ids[i] = cli_full_id(&r->queue, SEC_JOBS, typed->items[i], e)))
+            return false;
+    if (typed->n > 0) {
+        in->ids = ids;
+        in->nids = typed->n;
+    }
+    return !in->of || (in->of = cli_full_id(&r->queue, SEC_AUDIT, in->of, e));
+}
+
+bool
+cli_act_states(const struct act_words *w, struct params *where, struct err *e)
+{
+    struct buf names = {0}, text = {0};
+    struct filter f;
+
+    if (w->states.n == 0)
+        return true;
+    for (int i = 0; i < w->states.n; i++)
+        buf_printf(&names, "%s%s", i ? "," : "", w->states.items[i]);
+    buf_str(&text, "state:");
+    filter_add_value(&text, names.data); /* a name with a blank is no other term */
+    bool ok = filter_parse(text.data, &f, NULL, e);
+    if (ok)
+        params_set(where, PARAM_STATES, f.terms.value[PARAM_STATES]);
+    filter_done(&f);
+    buf_free(&names);
+    buf_free(&text);
+    return ok;
+}
+
+int
+cli_act(struct cli *c, const struct act_words *w, struct intent *in)
+{
+    struct act_run *r = arena_alloc(c->mem, sizeof *r); /* a signal may come until the end */
+    struct err e = {0};
+
+    *r = (struct act_run){.cli = c, .words = w};
+    if (!open_for(r, in->act, &e))
+        return cli_fail(c, &e);
+    int code = check_words(r, in);
+    if (code < 0 && !find_ids(r, in, &e))
+        code = cli_fail(c, &e);
+    if (code >= 0) {
+        cli_close(&r->queue);
+        return code;
+    }
+    in->expected = w->expect;
+    in->reason = w->reason;
+    in->give_up_ms = GIVE_UP_MS;
+    out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct out_column){0});
+    r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
+    code = run_action(r);
+    action_free(r->action);
+    r->action = NULL;
+    cli_close(&r->queue);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* What the verbs that act share: their common options, and the way from an intent through preview,
+ * question and batches to the last line (ui/cli/cli_act.c). */
+#ifndef UI_CLI_CLI_ACT_H
+#define UI_CLI_CLI_ACT_H
+
+#include "model/action/action.h"
+#include "ui/cli/cli.h"
+
+struct act_words { /* the first member of what a verb's options fill, when it has more */
+    struct cli_list ids, states;
+    const char *queue, *node, *kind, *error, *reason;
+    int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not said */
+    bool dry_run, yes, json, reset, expired_only, all, fail, no_count, force;
+};
+/* clang-format off */
+#define ACT_WORDS_DEFAULTS {.expect = -1, .older_ms = -1}
+
+/* Options that every acting verb takes, as rows of its table. */
+#define ACT_OPTION(f) offsetof(struct act_words, f)
+#define ACT_OPTIONS                                                                                \
+    {"dry-run", 0, NULL, CLI_FLAG, ACT_OPTION(dry_run), "show what would happen, change nothing", 0, 0}, \
+    {"yes", 'y', NULL, CLI_FLAG, ACT_OPTION(yes), "do not ask", 0, 0},                             \
+    {"reason", 'r', "TEXT", CLI_TEXT, ACT_OPTION(reason), "why, for the audit", 0, 0},             \
+    {"expect", 0, "N", CLI_BIG, ACT_OPTION(expect), "refuse unless exactly N would change", 0, INT64_MAX}, \
+    {"json", 0, NULL, CLI_FLAG, ACT_OPTION(json), "the outcome as one JSON object", 0, 0}
+/* clang-format on */
+
+/* --state as the jobs list has it: its names, and "done"; false = a word is none of them. */
+bool cli_act_states(const struct act_words *w, struct params *where, struct err *e);
+/* Runs the intent; fills in what the words say of it. -> exit code */
+int cli_act(struct cli *c, const struct act_words *w, struct intent *in);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * The verbs that act: requeue, release, extend, purge, pause, resume, drain; redrive and terminate,
+ * which only other queue systems know. They only make an intent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/cli/cli_act.h"
+#include "ui/cli/verbs.h"
+
+static const struct act_words act_defaults = ACT_WORDS_DEFAULTS;
+
+static int
+run_requeue(struct cli *c, const void *options)
+{
+    const struct act_words *w = options;
+    struct params where = {0};
+    struct err e = {0};
+
+    if (w->ids.n == 0 && !w->queue && !w->error && !w->kind && w->states.n == 0)
+        return cli_usage(c, "say which: --id, --queue, --state, --kind or --error");
+    if (w->ids.n > 0 && (w->queue || w->error || w->kind || w->states.n > 0))
+        return cli_usage(
+            c, "--id names jobs; it can't be joined with --queue, --state, --kind or --error");
+    if (!cli_act_states(w, &where, &e))
+        return cli_usage(c, "--state: %s", e.text);
+    params_set(&where, PARAM_QUEUE, w->queue);
+    params_set(&where, PARAM_KIND, w->kind);
+    params_set(&where, PARAM_ERROR, w->error);
+    int code =
+        cli_act(c, w,
+                &(struct intent){
+                    .act = ACT_REQUEUE, .where = &where, .reset = w->reset, .by_ms = w->by_ms});
+    params_done(&where);
+    return code;
+}
+
+static int
+run_release(struct cli *c, const void *options)
+{
+    const struct act_words *w = options;
+
+    if ((w->ids.n > 0) == (w->node != NULL))
+        return cli_usage(c, "say which: --node NAME, or --id ID of running jobs");
+    if (w->all && w->expired_only)
+        return cli_usage(c, "--all and --expired-only exclude each other");
+    if (w->ids.n > 0 && (w->all || w->expired_only || w->fail || w->no_count))
+        return cli_usage(c, "--all, --expired-only, --fail and --no-count are for --node");
+    return cli_act(c, w,
+                   &(struct intent){.act = ACT_RELEASE,
+                                    .node = w->node,
+                                    .all_leases = w->all,
+                                    .fail = w->fail,
+                                    .no_count = w->no_count,
+                                    .force = w->force});
+}
+
+static int
+run_terminate(struct cli *c, const void *options)
+{
+    return cli_act(c, options, &(struct intent){.act = ACT_TERMINATE, .node = c->words[0]});
+}
+
+static int
+run_extend(struct cli *c, const void *options)
+{
+    const struct act_words *w = options;
+
+    if (!w->by_ms)
+        return cli_usage(c, "say how long: --by 5m");
+    if ((w->ids.n > 0) == (w->node != NULL))
+        return cli_usage(c, "say which: --id or --node");
+    return cli_act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
+}
+
+static bool
+has_ended(const char *state)
+{
+    return !strcmp(state, "completed") || !strcmp(state, "done") || !strcmp(state, "cancelled") ||
+           !strcmp(state, "failed");
+}
+
+static int
+run_purge(struct cli *c, const void *options)
+{
+    const struct act_words *w = options;
+    struct params where = {0};
+    struct err e = {0};
+
+    if (w->older_ms < 0)
+        return cli_usage(c, "say how old: --older-than 7d (0 = whatever is finished)");
+    for (int i = 0; i < w->states.n; i++)
+        if (!has_ended(w->states.items[i]))
+            return cli_usage(
+                c, "purge is for jobs that have ended: completed (done), cancelled, failed; not %s",
+                w->states.items[i]);
+    if (!cli_act_states(w, &where, &e))
+        return cli_usage(c, "--state: %s", e.text);
+    params_set(&where, PARAM_QUEUE, w->queue);
+    int code = cli_act(
+        c, w, &(struct intent){.act = ACT_PURGE, .where = &where, .older_than_ms = w->older_ms});
+    params_done(&where);
+    return code;
+}
+
+static int
+run_pause(struct cli *c, const void *options)
+{
+    return cli_act(c, options,
+                   &(struct intent){.act = ACT_PAUSE,
+                                    .queue = c->words[0],
+                                    .force = ((const struct act_words *)options)->force});
+}
+
+static int
+run_resume(struct cli *c, const void *options)
+{
+    return cli_act(c, options, &(struct intent){.act = ACT_RESUME, .queue = c->words[0]});
+}
+
+static int
+run_drain(struct cli *c, const void *options)
+{
+    return cli_act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define F(f) offsetof(struct act_words, f)
+#define ID {"id", 'i', "ID", CLI_LIST, F(ids), "these jobs (ids, or the 8 digits that lists show; may be repeated)", 0, 0}
+#define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
+#define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
+#define NODE {"node", 0, "NAME", CLI_TEXT, F(node), "of this node", 0, 0}
+
+static const struct cli_option requeue_options[] = {
+    ID, QUEUE, STATE,
+    {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
+    {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
+    {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
+    {"spread", 0, "T", CLI_TIME, F(by_ms), "not at once, but evenly over this time: 10m, 2h", 1, INT64_C(30) * 86400000},
+    ACT_OPTIONS, {0}};
+static const struct cli_option release_options[] = {
+    NODE,
+    {"id", 'i', "ID", CLI_LIST, F(ids), "running jobs whose worker is gone, where queues can tell", 0, 0},
+    {"expired-only", 0, NULL, CLI_FLAG, F(expired_only), "expired leases only (the default)", 0, 0},
+    {"all", 0, NULL, CLI_FLAG, F(all), "all its leases", 0, 0},
+    {"fail", 0, NULL, CLI_FLAG, F(fail), "the jobs end as failed instead of going back", 0, 0},
+    {"no-count", 0, NULL, CLI_FLAG, F(no_count), "the lost try does not count", 0, 0},
+    {"force", 0, NULL, CLI_FLAG, F(force), "although the node looks alive", 0, 0},
+    ACT_OPTIONS, {0}};
+static const struct cli_option extend_options[] = {
+    ID, NODE,
+    {"by", 0, "T", CLI_TIME, F(by_ms), "from now: 90s, 5m, 2h", 1, INT64_MAX / 1000},
+    ACT_OPTIONS, {0}};
+static const struct cli_option purge_options[] = {
+    QUEUE, STATE,
+    {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
+    ACT_OPTIONS, {0}};
+static const struct cli_option pause_options[] = {
+    {"create", 0, NULL, CLI_FLAG, F(force), "also a queue that no job was ever seen in", 0, 0},
+    ACT_OPTIONS, {0}};
+static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
+
+#define VERB(n, w, h, words_n, o, r)                                                               \
+    {.name = (n), .words = (w), .help = (h), .min_words = (words_n), .max_words = (words_n), .options = (o),   \
+     .size = sizeof(struct act_words), .defaults = &act_defaults, .run = (r)}
+const struct cli_verb verbs_act[] = {
+    VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
+    VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
+    VERB("terminate", "NODE", "End a node's database sessions: GoodJob and Que only, not queuetop's own queue", 1, plain_options, run_terminate),
+    VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
+    VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
+    VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),
+    VERB("resume", "QUEUE", "Hand out a paused queue's jobs again", 1, plain_options, run_resume),
+    VERB("drain", "NODE", "Let a worker finish what it runs and take no more", 1, plain_options, run_drain),
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,404 @@
+/*
+ * The verbs around the installation: install (and the adoption of a queue of two plain tables),
+ * migrate, uninstall; and purge-audit, which is kept apart from the purge of jobs on purpose. What
+ * they do stands in the model and in sql/; here are their words, and the question that is asked.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/adapter/adapter.h"
+#include "model/base/clock.h"
+#include "model/base/console_sql.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "model/db/rows.h"
+#include "model/install/install.h"
+#include "model/install/uninstall.h"
+#include "ui/cli/cli_trust.h"
+#include "ui/cli/verbs.h"
+
+static void
+print_line(void *ctx, const char *line)
+{
+    struct buf clean = {0};
+
+    (void)ctx;
+    text_clean(&clean, line, strlen(line), TEXT_LINE, INT_MAX);
+    puts(clean.data ? clean.data : "");
+    buf_free(&clean);
+}
+
+/* What a person at a terminal types; false where there is none, or not that word. */
+static bool
+typed(const char *question, const char *word)
+{
+    char line[300];
+
+    fprintf(stderr, "%s", question);
+    fflush(stderr);
+    if (!fgets(line, sizeof line, stdin))
+        return false;
+    line[strcspn(line, "\n")] = 0;
+    return !strcmp(line, word);
+}
+
+static bool
+somebody_is_here(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+static void
+on_signal(void *ctx, int signo)
+{
+    (void)signo;
+    loop_stop(ctx);
+}
+
+/* From here on a signal ends the verb by way of its loop: the server is asked to stop first, so
+ * that it does not keep its locks. Before, nothing is under way that the server could keep, and
+ * the question at the terminal ends as any program does. */
+static void
+end_by_the_loop(const struct cli *c)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        loop_on_signal(c->loop, signals[i], on_signal, c->loop);
+}
+
+static int
+refuse(const struct cli *c, const char *why)
+{
+    cli_say(c, "%s", why);
+    return CLI_REFUSED;
+}
+
+/* --- install, migrate --- */
+
+struct install_words {
+    const char *viewer, *worker, *operator_;
+    const char *adopt_from, *adopt_zone, *adopt_states;
+    bool dry_run, adopt;
+};
+
+/* To read the tables that are taken over, to lock and to rename them runs code of their owner. */
+static bool
+may_adopt(struct cli *c, const char *from, struct err *e)
+{
+    static const struct touched tables = {"{queue,work_queue}", "{}", "{}", "", false};
+    struct db_param storage[OWNERS_PARAMS];
+    struct db_stmt stmt = owners_ask(from, &tables, storage);
+    struct db_call call = {.stmts = &stmt, .n = 1, .search_path = "pg_catalog"};
+    struct db_reply reply;
+    struct owners o = {.n = 0};
+
+    bool ok = db_do(cli_db(c, true), c->loop, &call, &reply, e) &&
+              owners_judge(db_take(&reply, 0), cli_trust(c), "", &o, e);
+    db_reply_done(&reply);
+    if (ok && o.n > 0) {
+        owners_fail(&o, "the queue to take over", from, e);
+        ok = false;
+    }
+    owners_done(&o);
+    return ok;
+}
+
+static int
+install(struct cli *c, const struct install_words *w, bool migrate)
+{
+    struct err e = {0};
+    struct install_options o = {.schema = c->schema,
+                                .viewer = w->viewer,
+                                .worker = w->worker,
+                                .operator_ = w->operator_,
+                                .dry_run = w->dry_run,
+                                .migrate = migrate,
+                                .adopt = w->adopt,
+                                .adopt_from = w->adopt_from,
+                                .adopt_zone = w->adopt_zone,
+                                .adopt_states = w->adopt_states};
+
+    if (!w->adopt && (w->adopt_from || w->adopt_zone || w->adopt_states))
+        return cli_usage(c, "--adopt-from, --adopt-zone and --adopt-states go with --adopt");
+    end_by_the_loop(c);
+    if ((w->adopt_from && !may_adopt(c, w->adopt_from, &e)) ||
+        !install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
+        bool no_schema = !strcmp(e.sqlstate, "3F000") && !migrate;
+        fflush(stdout);
+        if (no_schema)
+            cli_say(c, "%s", e.text);
+        return no_schema ? err_exit_code(&e) : cli_fail(c, &e);
+    }
+    return CLI_DONE;
+}
+
+static int
+install_verb(struct cli *c, const void *options)
+{
+    return install(c, options, false);
+}
+
+static int
+migrate_verb(struct cli *c, const void *options)
+{
+    return install(c, options, true);
+}
+
+/* clang-format off */
+#define F(field) offsetof(struct install_words, field)
+#define COMMON \
+    {"dry-run", 'n', NULL, CLI_FLAG, F(dry_run), "say what would be done, and do nothing", 0, 0}, \
+    {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0}, \
+    {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0}, \
+    {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0}
+static const struct cli_option install_table[] = {
+    COMMON,
+    {"adopt", 0, NULL, CLI_FLAG, F(adopt), "take over a queue of two plain tables (queue, work_queue)", 0, 0},
+    {"adopt-from", 0, "S", CLI_TEXT, F(adopt_from), "schema of these tables (default: that of --schema)", 0, 0},
+    {"adopt-zone", 0, "ZONE", CLI_TEXT, F(adopt_zone), "time zone of their times (default: TimeZone of the database)", 0, 0},
+    {"adopt-states", 0, "LIST", CLI_TEXT, F(adopt_states), "their other states: RUNNING=ready,DEAD=failed", 0, 0},
+    {0}};
+static const struct cli_option migrate_table[] = {COMMON, {0}};
+#undef COMMON
+#undef F
+/* clang-format on */
+
+static const struct install_words install_defaults = {
+    .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
+
+/* --- uninstall --- */
+
+struct uninstall_words {
+    const char *viewer, *worker, *operator_, *yes;
+    bool dry_run, force, drop_roles;
+};
+
+/* -1 = go on, otherwise the exit code. */
+static int
+may_drop(struct cli *c, const struct uninstall_words *w, const struct uninstall_look *look)
+{
+    char question[200];
+
+    if (look->alive && !w->force) {
+        cli_say(c, "it is in use: %s; nothing was changed (--force drops it anyway)", look->alive);
+        return CLI_REFUSED;
+    }
+    if (w->yes && !strcmp(w->yes, c->schema))
+        return -1;
+    if (w->yes)
+        return cli_usage(c, "--yes-drop-schema says '%s', the schema is '%s'", w->yes, c->schema);
+    if (!somebody_is_here())
+        return cli_usage(
+            c, "nobody to ask here: --yes-drop-schema %s does it, --dry-run only looks", c->schema);
+    snprintf(question, sizeof question, "Type the name of the schema to drop all of it: ");
+    if (typed(question, c->schema))
+        return -1;
+    return refuse(c, "nothing was changed");
+}
+
+static void
+print_look(const struct uninstall_look *look)
+{
+    for (const char *at = look->text, *end; *at; at = end + (*end == '\n')) {
+        char line[1000];
+        end = at + strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        print_line(NULL, line);
+    }
+    print_line(NULL, look->alive ? look->alive : "no living node, no active scheduler");
+    fflush(stdout);
+}
+
+static int
+uninstall_verb(struct cli *c, const void *options)
+{
+    const struct uninstall_words *w = options;
+    const struct uninstall_options o = {.schema = c->schema,
+                                        .viewer = w->viewer,
+                                        .worker = w->worker,
+                                        .operator_ = w->operator_,
+                                        .drop_roles = w->drop_roles,
+                                        .force = w->force};
+    struct uninstall_look look;
+    struct err e = {0};
+    int code = CLI_DONE;
+
+    if (c->read_only && !w->dry_run)
+        return refuse(c, "--read-only: nothing is changed");
+    if (!uninstall_look(cli_db(c, true), c->loop, &o, &look, &e))
+        return cli_fail(c, &e);
+    print_look(&look);
+    if (w->dry_run)
+        print_line(NULL, "dry run: nothing was changed");
+    else
+        code = may_drop(c, w, &look);
+    if (code < 0) {
+        end_by_the_loop(c);
+        bool ok = uninstall_run(c->db, c->loop, &o, print_line, NULL, &e);
+        if (ok)
+            print_line(NULL, "dropped");
+        code = ok ? CLI_DONE : cli_fail(c, &e);
+    }
+    free(look.text);
+    free(look.alive);
+    return code;
+}
+
+/* clang-format off */
+#define F(field) offsetof(struct uninstall_words, field)
+static const struct cli_option uninstall_table[] = {
+    {"dry-run", 'n', NULL, CLI_FLAG, F(dry_run), "say what is there, and do nothing", 0, 0},
+    {"yes-drop-schema", 0, "NAME", CLI_TEXT, F(yes), "do not ask; NAME is the schema's once more", 0, 0},
+    {"force", 0, NULL, CLI_FLAG, F(force), "although workers live, or views of others go with it", 0, 0},
+    {"drop-roles", 0, NULL, CLI_FLAG, F(drop_roles), "also the roles, where nothing else needs them", 0, 0},
+    {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0},
+    {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0},
+    {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0},
+    {0}};
+#undef F
+/* clang-format on */
+
+static const struct uninstall_words uninstall_defaults = {
+    .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
+
+/* --- purge-audit --- */
+
+struct audit_words {
+    const char *reason;
+    int64_t older_ms;
+    bool dry_run, yes;
+};
+
+static bool
+ask(struct cli *c, const char *name, struct db_param *p, int n, struct db_reply *reply,
+    struct err *e)
+{
+    const struct db_stmt stmt = {console_sql(name), n, p};
+
+    return db_do(cli_db(c, true), c->loop, &(struct db_call){.stmts = &stmt, .n = 1}, reply, e);
+}
+
+/* Batch after batch until the answer has no cursor; counts what went. */
+static int
+purge_audit(struct cli *c, const struct audit_words *w, const char *before)
+{
+    char batch[24], line[100];
+    int64_t gone = 0;
+    struct err e = {0};
+    struct db_reply reply;
+    bool more = true;
+    char *action = NULL;
+
+    end_by_the_loop(c);
+    for (int i = 1; more; i++) {
+        snprintf(batch, sizeof batch, "%d", i);
+        struct db_param p[] = {
+            {.value = action}, {.value = batch}, {.value = before}, {.value = w->reason}};
+        bool ok = ask(c, "purge_audit", p, 4, &reply, &e);
+        more = ok && result_int(reply.results[0], 0, result_col(reply.results[0], "more"), 0) > 0;
+        if (ok) {
+            gone += result_int(reply.results[0], 0, result_col(reply.results[0], "n"), 0);
+            free(action);
+            action =
+                xstrdup(result_text(reply.results[0], 0, result_col(reply.results[0], "action")));
+        }
+        db_reply_done(&reply);
+        if (!ok) {
+            free(action);
+            int code = cli_fail(c, &e);
+            return gone > 0 ? CLI_PART : code;
+        }
+    }
+    free(action);
+    snprintf(line, sizeof line, "%" PRId64 " actions forgotten", gone);
+    print_line(NULL, line);
+    return CLI_DONE;
+}
+
+static int
+purge_audit_verb(struct cli *c, const void *options)
+{
+    const struct audit_words *w = options;
+    struct err e = {0};
+    struct db_reply reply;
+    char ms[24];
+
+    if (w->older_ms == 0)
+        return cli_usage(c, "say how old: --older-than 90d (a day at least)");
+    if (c->read_only && !w->dry_run)
+        return refuse(c, "--read-only: nothing is changed");
+    snprintf(ms, sizeof ms, "%" PRId64, w->older_ms);
+    struct db_param p = {.value = ms};
+    if (!ask(c, "purge_audit_preview", &p, 1, &reply, &e)) {
+        db_reply_done(&reply);
+        return cli_fail(c, &e);
+    }
+    const struct result *r = reply.results[0];
+    const char *denied = result_text(r, 0, result_col(r, "denied"));
+    if (*denied && !w->dry_run) {
+        fail(&e, ERR_DENIED, "%s", denied);
+        db_reply_done(&reply);
+        return cli_fail(c, &e);
+    }
+    bool any = result_int(r, 0, result_col(r, "actions"), 0) > 0;
+    char *before = xstrdup(result_text(r, 0, result_col(r, "before")));
+    print_line(NULL, result_text(r, 0, result_col(r, "line")));
+    fflush(stdout);
+    db_reply_done(&reply);
+    int code = CLI_DONE;
+    if (!any)
+        code = CLI_NOTHING;
+    else if (w->dry_run)
+        print_line(NULL, "dry run: nothing was changed");
+    else if (!w->yes && !somebody_is_here())
+        code = cli_usage(c, "nobody to ask here: --yes acts, --dry-run only looks");
+    else if (!w->yes && !typed("Type audit to forget them: ", "audit"))
+        code = refuse(c, "nothing was changed");
+    else
+        code = purge_audit(c, w, before);
+    free(before);
+    return code;
+}
+
+/* clang-format off */
+#define F(field) offsetof(struct audit_words, field)
+static const struct cli_option audit_table[] = {
+    {"older-than", 0, "T", CLI_TIME, F(older_ms), "actions older than this; a day at least", 86400000, INT64_MAX},
+    {"dry-run", 0, NULL, CLI_FLAG, F(dry_run), "show what would happen, change nothing", 0, 0},
+    {"yes", 'y', NULL, CLI_FLAG, F(yes), "do not ask", 0, 0},
+    {"reason", 'r', "TEXT", CLI_TEXT, F(reason), "why, for the audit", 0, 0},
+    {0}};
+#undef F
+
+/* --- the table --- */
+
+#define LOCKS \
+    "What it locks: nothing if the schema is up to date. Otherwise one transaction replaces the functions,\n" \
+    "which stops neither readers nor writers; --dry-run does the same and rolls back. Only a migration (said by\n" \
+    "name; --dry-run does not try it) and --adopt lock tables for themselves, at the end of the transaction and\n" \
+    "after a wait of a second at most. If somebody else holds such a lock it tries again for 5 s, then says who\n" \
+    "that is (process id, user, statement) and ends with exit code 3; nothing is changed then. Ctrl-C and SIGTERM\n" \
+    "cancel at the server, too."
+
+const struct cli_verb verbs_install[] = {
+    {.name = "install", .words = "",
+     .help = "Install the queue into a schema, or bring it up to date; changes nothing twice",
+     .options = install_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
+     .run = install_verb, .more = LOCKS},
+    {.name = "migrate", .words = "", .help = "Bring an installed queue up to date",
+     .options = migrate_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
+     .run = migrate_verb, .more = LOCKS},
+    {.name = "uninstall", .words = "", .help = "Drop the queue's schema with everything in it; asks for its name",
+     .options = uninstall_table, .size = sizeof(struct uninstall_words), .defaults = &uninstall_defaults,
+     .run = uninstall_verb, .more = "It locks every table of the schema for itself. If somebody else holds one it tries again for 5 s, then\n"
+             "says who that is (process id, user, statement) and ends with exit code 3; nothing is dropped then."},
+    {.name = "purge-audit", .words = "", .help = "Forget old actions of the audit; the purge stands in it",
+     .options = audit_table, .size = sizeof(struct audit_words), .run = purge_audit_verb},
+    {0}};
+/* clang-format on */

@@ -1,0 +1,272 @@
+/*
+ * The verb `job ID`: everything about one job, for people or as one JSON object.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "ui/cli/cli_open.h"
+#include "ui/cli/verbs.h"
+#include "ui/term/fmt.h"
+#include "ui/widget/out.h"
+
+struct job_words {
+    bool json;
+};
+
+#define D(f) offsetof(struct job_detail, f)
+/* clang-format off */
+static const struct out_column detail_columns[] = {
+    {"id",            "id",           OUT_TEXT, D(job.id),             0},
+    {"queue",         "queue",        OUT_TEXT, D(job.queue),          0},
+    {"kind",          "kind",         OUT_TEXT, D(job.kind),           0},
+    {"state",         "state",        OUT_TEXT, D(job.state),          0},
+    {"raw_state",     "there called", OUT_NAME, D(raw_state),          0},
+    {"priority",      "priority",     OUT_INT,  D(job.priority),       0},
+    {"tries",         "tries",        OUT_INT,  D(job.tries),          0},
+    {"max_tries",     "max tries",    OUT_INT,  D(job.max_tries),      0},
+    {"created",       "created",      OUT_TIME, D(job.created_ms),     0},
+    {"run_after",     "run after",    OUT_TIME, D(job.run_after_ms),   0},
+    {"started",       "started",      OUT_TIME, D(job.started_ms),     0},
+    {"finished",      "finished",     OUT_TIME, D(job.finished_ms),    0},
+    {"node",          "node",         OUT_NAME, D(job.node),           0},
+    {"lease_until",   "lease until",  OUT_TIME, D(job.lease_until_ms), 0},
+    {"unique_key",    "unique key",   OUT_NAME, D(unique_key),         0},
+    {"origin_id",     "repeats",      OUT_NAME, D(origin_id),          0},
+    {"cancel_asked",  "cancel asked", OUT_BOOL, D(cancel_asked),       0},
+    {"error",         "error",        OUT_NAME, D(job.error),          0},
+    {"payload_type",  "payload type", OUT_NAME, D(payload_type),       0},
+    {"payload_bytes", "payload size", OUT_BIG,  D(payload_size),       0},
+    {0},
+};
+/* clang-format on */
+
+#define A(f) offsetof(struct attempt_row, f)
+/* clang-format off */
+static const struct out_column attempt_columns[] = {
+    {"number",  NULL, OUT_INT,  A(number),     0},
+    {"outcome", NULL, OUT_TEXT, A(outcome),    0},
+    {"node",    NULL, OUT_NAME, A(node),       0},
+    {"started", NULL, OUT_TIME, A(started_ms), 0},
+    {"ended",   NULL, OUT_TIME, A(ended_ms),   0},
+    {"error",   NULL, OUT_NAME, A(error),      0},
+    {"trace",   NULL, OUT_NAME, A(trace),      0},
+    {0},
+};
+/* clang-format on */
+
+static int
+hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
+}
+
+/* The adapter gives bytes as hex. */
+static size_t
+from_hex(const char *hex, unsigned char *out)
+{
+    size_t n = strlen(hex) / 2;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = (unsigned char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+    return n;
+}
+
+static void
+add_base64(struct buf *b, const unsigned char *p, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        unsigned v = (unsigned)p[i] << 16 | (left > 1 ? (unsigned)p[i + 1] << 8 : 0) |
+                     (left > 2 ? (unsigned)p[i + 2] : 0);
+        char four[4] = {digits[v >> 18], digits[v >> 12 & 63], left > 1 ? digits[v >> 6 & 63] : '=',
+                        left > 2 ? digits[v & 63] : '='};
+        buf_add(b, four, 4);
+    }
+}
+
+static bool
+is_format(const struct job_detail *d, const char *format)
+{
+    return !strcmp(d->payload_format, format);
+}
+
+static void
+add_payload(struct buf *b, const struct job_detail *d)
+{
+    size_t len = strlen(d->payload);
+    bool cut =
+        d->payload_size != FIELD_NULL && is_format(d, "json") && (int64_t)len < d->payload_size;
+
+    if (is_format(d, "json") && cut) {
+        buf_str(b, ", \"payload\": null, \"payload_start\": ");
+        json_string(b, d->payload, len);
+    } else if (is_format(d, "json")) {
+        buf_str(b, ", \"payload\": ");
+        for (const char *s = d->payload; *s; s++) /* line ends can only stand between values */
+            buf_add(b, *s == '\n' || *s == '\r' ? " " : s, 1);
+    } else if (is_format(d, "text")) {
+        buf_str(b, ", \"body_base64\": \"");
+        add_base64(b, (const unsigned char *)d->payload, len);
+        buf_str(b, "\"");
+    } else if (is_format(d, "bytes")) {
+        unsigned char *bytes = xmalloc(len / 2 + 1);
+        size_t n = from_hex(d->payload, bytes);
+        buf_str(b, ", \"body_base64\": \"");
+        add_base64(b, bytes, n);
+        buf_printf(b, "\", \"body_is_whole\": %s",
+                   (int64_t)n == d->payload_size ? "true" : "false");
+        free(bytes);
+    } else {
+        buf_str(b, ", \"payload\": null");
+    }
+}
+
+static void
+print_json(struct out *o, const struct job_detail *d, const struct rowset *attempts)
+{
+    const struct attempt_row *rows = attempts->rows;
+    struct out inner = {.columns = attempt_columns, .now_ms = o->now_ms};
+    struct buf b = {0};
+
+    while (attempt_columns[inner.n].name)
+        inner.n++;
+    buf_str(&b, "{");
+    out_members(o, d, &b);
+    add_payload(&b, d);
+    if (*d->result) {
+        buf_str(&b, ", \"result\": ");
+        json_string(&b, d->result, strlen(d->result));
+    }
+    buf_str(&b, ", \"attempts\": [");
+    for (int i = 0; i < attempts->n; i++) {
+        buf_str(&b, i ? ", {" : "{");
+        out_members(&inner, &rows[i], &b);
+        buf_str(&b, "}");
+    }
+    buf_str(&b, "]}");
+    out_json(b.data, b.len);
+    buf_free(&b);
+}
+
+/* Text of many lines, each sanitised for itself. */
+static void
+print_lines(const char *s)
+{
+    for (const char *end; *s; s = end + (*end == '\n')) {
+        struct buf line = {0};
+        end = s + strcspn(s, "\n");
+        buf_str(&line, "  ");
+        buf_add(&line, s, (size_t)(end - s));
+        out_line(line.data, line.len);
+        buf_free(&line);
+    }
+}
+
+static void
+print_payload(const struct job_detail *d)
+{
+    struct buf b = {0};
+
+    if (is_format(d, "json")) {
+        json_pretty(&b, d->payload, strlen(d->payload));
+    } else if (is_format(d, "bytes")) {
+        unsigned char *bytes = xmalloc(strlen(d->payload) / 2 + 1);
+        hex_dump(&b, bytes, from_hex(d->payload, bytes));
+        free(bytes);
+    } else if (is_format(d, "gone")) {
+        buf_str(&b, "not kept");
+    } else {
+        buf_str(&b, d->payload);
+    }
+    if (b.len > 0) {
+        puts("payload:");
+        print_lines(b.data);
+    }
+    buf_free(&b);
+    if (*d->result) {
+        puts("result:");
+        print_lines(d->result);
+    }
+}
+
+static void
+print_attempts(const struct rowset *attempts)
+{
+    const struct attempt_row *rows = attempts->rows;
+
+    if (attempts->n > 0)
+        puts("attempts:");
+    for (int i = 0; i < attempts->n; i++) {
+        struct buf line = {0};
+        bool timed = rows[i].started_ms != FIELD_NULL && rows[i].ended_ms != FIELD_NULL;
+        buf_printf(&line, "  %d  %s  %s  %s  %s  %s", rows[i].number,
+                   fmt_date_time(rows[i].ended_ms, false).s,
+                   fmt_duration(timed ? rows[i].ended_ms - rows[i].started_ms : FIELD_NULL).s,
+                   rows[i].node, rows[i].outcome, rows[i].error);
+        out_line(line.data, line.len);
+        buf_free(&line);
+        print_lines(rows[i].trace);
+    }
+}
+
+static int
+run_job(struct cli *c, const void *options)
+{
+    static const enum section_id sections[] = {SEC_JOB, SEC_ATTEMPTS};
+    const struct job_words *w = options;
+    const char *id = c->words[0];
+    struct cli_queue q;
+    struct err e = {0};
+    struct params p = {0};
+    struct rowset rows[2] = {{0}};
+    struct out out;
+    bool found = false;
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    id = cli_full_id(&q, SEC_JOBS, id, &e);
+    if (!id) {
+        cli_close(&q);
+        return cli_fail(c, &e);
+    }
+    params_set_list(&p, PARAM_IDS, &id, 1);
+    bool ok = cli_ask(&q, sections, 2, &p, rows, &e);
+    if (ok && rows[0].n > 0) {
+        found = true;
+        out_begin(&out, w->json ? OUT_JSON : OUT_TABLE, q.source, detail_columns);
+        out.now_ms = q.now_ms;
+        if (w->json) {
+            print_json(&out, rows[0].rows, &rows[1]);
+        } else {
+            out_sideways(&out, rows[0].rows);
+            print_payload(rows[0].rows);
+            print_attempts(&rows[1]);
+        }
+    }
+    rowset_free(&rows[0]);
+    rowset_free(&rows[1]);
+    params_done(&p);
+    cli_close(&q);
+    if (!ok)
+        return cli_fail(c, &e);
+    int code = cli_flush(c);
+    return code != CLI_DONE ? code : found ? CLI_DONE : CLI_NOTHING;
+}
+
+/* clang-format off */
+static const struct cli_option job_options[] = {
+    {"json", 0, NULL, CLI_FLAG, offsetof(struct job_words, json), "as one JSON object", 0, 0}, {0}};
+
+const struct cli_verb verbs_job[] = {
+    {.name = "job", .words = "ID", .help = "Show one job: payload, state, attempts with their errors",
+     .min_words = 1, .max_words = 1, .options = job_options, .size = sizeof(struct job_words),
+     .run = run_job},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,272 @@
+/*
+ * From a command line to a queue: connect, detect, bind the adapter. The first connection failure
+ * is the answer; nothing is retried behind the user's back.
+ */
+#include "ui/cli/cli_open.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/console_sql.h"
+#include "model/base/mem.h"
+#include "model/db/rows.h"
+#include "ui/cli/cli_trust.h"
+
+enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 5 };
+
+static struct db *
+connect_to(struct cli *c, bool acts)
+{
+    struct db_options o;
+
+    cli_db_options(c, &o);
+    o.schema = "pg_catalog"; /* adapters name their schema */
+    o.gate = NULL;           /* and know their owners */
+    o.once = true;
+    o.read_only = !acts;
+    o.statement_timeout_ms = LOOK_TIMEOUT_MS;
+    o.lock_timeout_ms = LOCK_TIMEOUT_MS;
+    c->db = db_new(c->loop, &o);
+    return c->db;
+}
+
+/* All candidates in one call; one whose own statement fails is left out, and the rest asked again.
+ */
+static bool
+ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
+{
+    struct db_stmt stmts[ADAPTERS_MAX];
+    bool again = true;
+
+    for (;;) {
+        int n = adapter_detects(q->adapter, again, stmts);
+        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, reply, e))
+            return true;
+        bool conn = e->kind == ERR_CONN || e->kind == ERR_AUTH || reply->failed_at < 0;
+        if (conn || !adapter_spoil(q->adapter, reply->failed_at, e))
+            return false;
+        db_reply_done(reply);
+        again = false;
+    }
+}
+
+/* Which database this is, for answers of the console's question; a server without libxml can't say.
+ */
+static char *
+ask_server(struct cli_queue *q)
+{
+    char *server = NULL;
+
+    for (int named = 1; named >= 0 && !server; named--) {
+        const struct db_param param = {.value = named ? "t" : "f"};
+        struct db_stmt stmt = {.sql = console_sql("server"), .nparams = 1, .params = &param};
+        struct db_reply reply;
+        struct err e;
+        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e)) {
+            int col = result_col(reply.results[0], "identity");
+            server =
+                trust_server(result_text(reply.results[0], 0, col), db_host(q->db), db_name(q->db));
+        }
+        db_reply_done(&reply);
+    }
+    return server ? server : xstrdup("");
+}
+
+/* Nothing of what was found is touched before it is known whose it is. */
+static bool
+choose(struct cli_queue *q, int n, struct err *e)
+{
+    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
+    struct db_stmt stmts[ADAPTERS_MAX];
+    struct db_reply reply = {.n = 0};
+    char *server = n > 0 ? ask_server(q) : xstrdup("");
+    struct adapter_wish wish = {q->cli->wish, db_name(q->db), server, cli_trust(q->cli)};
+
+    for (int i = 0; i < n; i++)
+        stmts[i] = adapter_owners(q->adapter, i, storage[i]);
+    bool ok =
+        n == 0 || db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e);
+    if (ok && !adapter_choose(q->adapter, reply.results, &wish, e)) {
+        ok = false;
+        if (e->kind == ERR_DATA)
+            e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
+    }
+    db_reply_done(&reply);
+    free(server);
+    return ok;
+}
+
+static bool
+detect(struct cli_queue *q, struct err *e)
+{
+    struct db_reply reply;
+    struct cli *c = q->cli;
+
+    bool ok = ask_detects(q, &reply, e);
+    if (ok) {
+        q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
+        ok = choose(q, adapter_take(q->adapter, reply.results, c->wish), e) &&
+             adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
+/* Version and role: what may be done here. */
+static bool
+ask_role(struct cli_queue *q, struct err *e)
+{
+    struct db_param none[2][ADAPTER_PARAMS];
+    bool has_version = adapter_has(q->adapter, SEC_VERSION);
+    struct db_stmt stmts[2] = {adapter_bind(q->adapter, SEC_ROLE, NULL, none[0])};
+    struct db_call call = {.stmts = stmts, .n = 1 + has_version};
+    struct db_reply reply;
+
+    if (has_version)
+        stmts[1] = adapter_bind(q->adapter, SEC_VERSION, NULL, none[1]);
+    adapter_settings(q->adapter, false, &call);
+    bool ok = db_do(q->db, q->cli->loop, &call, &reply, e) &&
+              record_decode(&record_role, db_take(&reply, 0), &q->role, e);
+    bool told = ok && has_version && result_rows(reply.results[1]) > 0;
+    if (ok)
+        adapter_judge(q->adapter, told ? result_text(reply.results[1], 0, 0) : "",
+                      q->role.n ? q->role.rows : NULL);
+    db_reply_done(&reply);
+    return ok;
+}
+
+static void
+warn(struct cli_queue *q)
+{
+    const struct role_row *role = cli_role(q);
+
+    for (int i = 0; adapter_complaint(q->adapter, i); i++)
+        cli_say(q->cli, "%s", adapter_complaint(q->adapter, i));
+    if (role && *role->warning)
+        cli_say(q->cli, "%s", role->warning);
+    const struct adapter_found *f;
+    bool is_one = q->cli->wish || q->cli->adapter || !adapter_schema(q->adapter);
+    for (int i = 0; !is_one && (f = adapter_found(q->adapter, i)); i++)
+        if (f->owners->n > 0)
+            cli_say(q->cli, "%s in schema %s is not opened: owned by %s", f->adapter, f->schema,
+                    f->owners->names);
+}
+
+bool
+cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
+{
+    *q = (struct cli_queue){.cli = c};
+    if (acts && c->read_only)
+        return fail(e, ERR_DENIED, "--read-only: nothing is changed");
+    q->adapter = adapter_open(c->adapter, e);
+    if (!q->adapter)
+        return false;
+    if (c->trust_version)
+        adapter_trust(q->adapter);
+    q->db = connect_to(c, acts);
+    bool foreign = false;
+    bool ok = detect(q, e);
+    if (ok) {
+        foreign = strcmp(adapter_name(q->adapter), "native") != 0;
+        ok = (!acts && !foreign) || ask_role(q, e);
+    }
+    warn(q);
+    if (!ok)
+        cli_close(q);
+    return ok;
+}
+
+void
+cli_close(struct cli_queue *q)
+{
+    db_free(q->cli->db);
+    q->cli->db = NULL;
+    rowset_free(&q->role);
+    adapter_free(q->adapter);
+    q->adapter = NULL;
+}
+
+const struct role_row *
+cli_role(const struct cli_queue *q)
+{
+    return q->role.n ? q->role.rows : NULL;
+}
+
+/* What the adapter has no section for stays empty. */
+static bool
+decode(const struct cli_queue *q, struct db_reply *reply, const enum section_id *sections, int n,
+       struct rowset *out, struct err *e)
+{
+    int answer = 0;
+
+    for (int i = 0; i < n; i++) {
+        out[i] = (struct rowset){0};
+        const struct record *r = section_kinds[sections[i]].record;
+        if (!adapter_has(q->adapter, sections[i]) ||
+            record_decode(r, db_take(reply, answer++), &out[i], e))
+            continue;
+        fail_in(e, "%s", section_kinds[sections[i]].name);
+        while (i > 0)
+            rowset_free(&out[--i]);
+        return false;
+    }
+    return true;
+}
+
+static void
+read_clock(struct cli_queue *q, struct db_reply *reply)
+{
+    struct rowset spent;
+    struct err e;
+
+    if (!record_decode(&record_spent, db_take(reply, reply->n - 1), &spent, &e))
+        return;
+    if (spent.n == 1)
+        q->now_ms = ((const struct spent_row *)spent.rows)->now_ms;
+    rowset_free(&spent);
+}
+
+bool
+cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
+        struct rowset *out, struct err *e)
+{
+    struct db_param storage[SECTIONS][ADAPTER_PARAMS];
+    struct db_stmt stmts[SECTIONS + 1];
+    struct db_reply reply;
+
+    int asked = 0;
+
+    if (n == 1 && !adapter_has(q->adapter, sections[0]))
+        return fail(e, ERR_REFUSED, "%s", adapter_silence(q->adapter));
+    for (int i = 0; i < n; i++)
+        if (adapter_has(q->adapter, sections[i]))
+            stmts[asked++] = adapter_bind(q->adapter, sections[i], p, storage[i]);
+    stmts[asked] = (struct db_stmt){.sql = console_sql("spent")};
+    struct db_call call = {.stmts = stmts, .n = asked + 1};
+    adapter_settings(q->adapter, false, &call);
+    bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
+    if (ok) {
+        read_clock(q, &reply);
+        ok = decode(q, &reply, sections, n, out, e);
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
+bool
+cli_is_id(const struct adapter *a, const char *s)
+{
+    const char *type = a ? adapter_header(a, "id-type") : NULL;
+
+    if (type && strcmp(type, "bigint") == 0)
+        return *s && !s[strspn(s, "0123456789")];
+    if (type && strcmp(type, "text") == 0)
+        return *s != 0;
+    for (int i = 0; i < 36; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i]))
+            return false;
+    }
+    return !s[36];
+}

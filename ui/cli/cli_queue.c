@@ -1,0 +1,162 @@
+/*
+ * `queuetop queue NAME`: what is set for a queue, and setting it. The words of an option go to the
+ * server as they are: there the rules stand (setting_rules), so every client hears the same errors.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "ui/cli/cli_act.h"
+#include "ui/cli/cli_open.h"
+#include "ui/cli/verbs.h"
+#include "ui/widget/out.h"
+
+struct queue_words {
+    struct act_words act; /* first: its options write there */
+    bool pause, resume;
+    const char *weight, *limit, *rate, *burst, *per_key, *chunk, *timeout, *run_timeout, *max_tries;
+    const char *backoff, *retention, *history;
+};
+
+static const struct queue_words queue_defaults = {.act = ACT_WORDS_DEFAULTS};
+
+#define S(f) offsetof(struct setting_row, f)
+/* clang-format off */
+static const struct out_column setting_columns[] = {
+    {"setting", "SETTING", OUT_TEXT, S(setting), 0},
+    {"value", "VALUE", OUT_TEXT, S(value), 0},
+    {"default", "DEFAULT", OUT_TEXT, S(standard), 0},
+    {"note", "WHAT IT IS", OUT_TEXT, S(note), 0},
+    {0},
+};
+/* clang-format on */
+
+static void
+add_setting(struct buf *b, const char *name, const char *value, size_t len)
+{
+    buf_printf(b, "%s\"%s\": ", b->len > 1 ? ", " : "", name);
+    json_string(b, value, len);
+}
+
+static void
+add_given(struct buf *b, const char *name, const char *value)
+{
+    if (value)
+        add_setting(b, name, value, strlen(value));
+}
+
+/* "5s..1h": the first wait and the longest; "5s": the first. */
+static void
+add_backoff(struct buf *b, const char *value)
+{
+    const char *dots = value ? strstr(value, "..") : NULL;
+
+    if (dots) {
+        add_setting(b, "backoff_base", value, (size_t)(dots - value));
+        add_given(b, "backoff_max", dots + 2);
+    } else {
+        add_given(b, "backoff_base", value);
+        if (value && !strcmp(value, "default"))
+            add_given(b, "backoff_max", value);
+    }
+}
+
+static char *
+make_settings(const struct queue_words *w)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "{");
+    if (w->pause || w->resume)
+        add_given(&b, "paused", w->pause ? "true" : "false");
+    add_given(&b, "weight", w->weight);
+    add_given(&b, "max_running", w->limit);
+    add_given(&b, "rate", w->rate);
+    add_given(&b, "burst", w->burst);
+    add_given(&b, "max_per_key", w->per_key);
+    add_given(&b, "chunk", w->chunk);
+    add_given(&b, "lease_timeout", w->timeout);
+    add_given(&b, "run_timeout", w->run_timeout);
+    add_given(&b, "max_tries", w->max_tries);
+    add_backoff(&b, w->backoff);
+    add_given(&b, "retention", w->retention);
+    add_given(&b, "history", w->history);
+    buf_str(&b, "}");
+    return b.data;
+}
+
+static int
+show(struct cli *c, const struct queue_words *w)
+{
+    static const enum section_id section = SEC_QUEUE_SETTINGS;
+    struct cli_queue q;
+    struct params p = {0};
+    struct rowset rows = {0};
+    struct err e = {0};
+    struct out out;
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    params_set(&p, PARAM_QUEUE, c->words[0]);
+    bool ok = cli_ask(&q, &section, 1, &p, &rows, &e);
+    int n = ok ? rows.n : 0;
+    if (n > 0) {
+        out_begin(&out, w->act.json ? OUT_JSON : OUT_TABLE, q.source, setting_columns);
+        out_rows(&out, rows.rows, n, rows.size);
+    }
+    rowset_free(&rows);
+    params_done(&p);
+    cli_close(&q);
+    if (!ok)
+        return cli_fail(c, &e);
+    if (n == 0)
+        cli_say(c, "no job was ever seen in queue \"%s\", and nothing is set for it", c->words[0]);
+    int code = cli_flush(c);
+    return code != CLI_DONE ? code : n > 0 ? CLI_DONE : CLI_NOTHING;
+}
+
+static int
+run_queue(struct cli *c, const void *options)
+{
+    const struct queue_words *w = options;
+
+    if (w->pause && w->resume)
+        return cli_usage(c, "--pause or --resume, not both");
+    char *settings = make_settings(w);
+    int code = !strcmp(settings, "{}")
+                   ? show(c, w)
+                   : cli_act(c, &w->act,
+                             &(struct intent){
+                                 .act = ACT_QUEUE_SET, .queue = c->words[0], .settings = settings});
+    free(settings);
+    return code;
+}
+
+/* clang-format off */
+#define F(f) offsetof(struct queue_words, f)
+static const struct cli_option queue_options[] = {
+    {"pause", 0, NULL, CLI_FLAG, F(pause), "hand out none of its jobs", 0, 0},
+    {"resume", 0, NULL, CLI_FLAG, F(resume), "hand them out again", 0, 0},
+    {"weight", 0, "N", CLI_TEXT, F(weight), "its share when several queues wait (1)", 0, 0},
+    {"limit", 0, "N", CLI_TEXT, F(limit), "never more than so many jobs at a time", 0, 0},
+    {"rate", 0, "RATE", CLI_TEXT, F(rate), "jobs that may start: 20/s, 100/min, 5/h", 0, 0},
+    {"burst", 0, "N", CLI_TEXT, F(burst), "of them at once, after a quiet time", 0, 0},
+    {"per-key", 0, "N", CLI_TEXT, F(per_key), "jobs of one concurrency key at a time (1)", 0, 0},
+    {"chunk", 0, "N", CLI_TEXT, F(chunk), "jobs a lease (measured)", 0, 0},
+    {"timeout", 0, "T", CLI_TEXT, F(timeout), "how long a worker may be silent (1m)", 0, 0},
+    {"run-timeout", 0, "T", CLI_TEXT, F(run_timeout), "how long a job may run", 0, 0},
+    {"max-tries", 0, "N", CLI_TEXT, F(max_tries), "tries before a job counts as failed (5)", 0, 0},
+    {"backoff", 0, "TIMES", CLI_TEXT, F(backoff), "wait before the first retry, and the longest (5s..1h)", 0, 0},
+    {"retention", 0, "T", CLI_TEXT, F(retention), "how long finished jobs are kept (7d)", 0, 0},
+    {"history", 0, "WHAT", CLI_TEXT, F(history), "what is kept of them: none, meta, full", 0, 0},
+    ACT_OPTIONS, {0}};
+
+const struct cli_verb verbs_queue[] = {
+    {.name = "queue", .words = "QUEUE", .help = "What is set for a queue: show it, or set limits, weight, tries, history",
+     .min_words = 1, .max_words = 1, .options = queue_options, .size = sizeof(struct queue_words), .defaults = &queue_defaults,
+     .run = run_queue,
+     .more = "Without options it shows what is set. The value `default` takes a setting back."},
+    {0},
+};
+/* clang-format on */

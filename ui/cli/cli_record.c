@@ -1,0 +1,140 @@
+/*
+ * `queuetop record FILE`: the flight recorder without a screen, for a service that runs day and
+ * night. It asks what a console would, within the same budget, and waits for a server that is gone.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "model/source/source.h"
+#include "ui/cli/cli_trust.h"
+#include "ui/cli/verbs.h"
+#include "ui/term/fmt.h"
+
+enum { LOOK_MS = 1000 };
+
+struct record_options {
+    int64_t interval_ms, for_ms;
+};
+
+static const struct record_options defaults = {.interval_ms = 1000};
+
+#define O(f) offsetof(struct record_options, f)
+
+/* clang-format off */
+static const struct cli_option options[] = {
+    {"interval", 0, "TIME", CLI_TIME, O(interval_ms), "time between snapshots (1s)", 100, 3600000},
+    {"for", 0, "TIME", CLI_TIME, O(for_ms), "end after this time; else it runs until SIGTERM or Ctrl-C", 0, 0},
+    {0},
+};
+/* clang-format on */
+
+struct recording {
+    struct cli *c;
+    struct source *source;
+    int64_t until_ms; /* monotonic; 0 = until a signal */
+    bool told;        /* what is in the way of the connection was said */
+};
+
+static void
+on_signal(void *ctx, int signo)
+{
+    struct recording *r = ctx;
+
+    (void)signo;
+    loop_stop(r->c->loop);
+}
+
+static void
+say_trouble(struct recording *r)
+{
+    const struct err *e = store_error(source_store(r->source));
+
+    if (e->kind == ERR_NONE)
+        r->told = false;
+    else if (!r->told)
+        cli_say(r->c, "%s", e->text);
+    r->told = e->kind != ERR_NONE;
+}
+
+static void
+look(void *ctx)
+{
+    struct recording *r = ctx;
+    bool ended = recorder_state(source_recorder(r->source)).err.kind != ERR_NONE;
+
+    say_trouble(r);
+    if (ended || (r->until_ms && clock_ms() >= r->until_ms))
+        loop_stop(r->c->loop);
+    else
+        loop_at(r->c->loop, clock_ms() + LOOK_MS, look, r);
+}
+
+static int
+tell_end(const struct cli *c, const char *file, const struct recorder_state *s,
+         enum store_state state)
+{
+    enum cli_exit none = state == STORE_MISSING   ? CLI_SERVER
+                         : state == STORE_STRANGE ? CLI_REFUSED
+                                                  : CLI_NO_SERVER;
+
+    printf("%s recorded; %s is %s\n", fmt_plural(s->snapshots, "snapshot").s, file,
+           fmt_bytes(s->bytes).s);
+    if (s->err.kind != ERR_NONE)
+        return cli_fail(c, &s->err);
+    return s->snapshots ? CLI_DONE : none;
+}
+
+static int
+run_recorder(struct cli *c, const void *opts)
+{
+    const struct record_options *o = opts;
+    struct recording r = {.c = c, .until_ms = o->for_ms ? clock_ms() + o->for_ms : 0};
+    struct err e = {.kind = ERR_NONE};
+    struct source_options so = {.conninfo = c->conninfo,
+                                .dbname = c->dbname,
+                                .schema = c->wish,
+                                .adapter = c->adapter,
+                                .trust_version = c->trust_version,
+                                .trust = cli_trust(c),
+                                .interval_ms = (int)o->interval_ms,
+                                .read_only = true,
+                                .record = c->words[0]};
+
+    r.source = source_new(c->loop, &so, &e);
+    if (!r.source)
+        return cli_fail(c, &e);
+    if (recorder_state(source_recorder(r.source)).cut > 0)
+        cli_say(c, "%s: its torn end was cut off, %" PRId64 " bytes", c->words[0],
+                recorder_state(source_recorder(r.source)).cut);
+    loop_on_signal(c->loop, SIGINT, on_signal, &r);
+    loop_on_signal(c->loop, SIGTERM, on_signal, &r);
+    loop_on_signal(c->loop, SIGHUP, on_signal, &r);
+    look(&r);
+    bool ok = loop_run(c->loop, &e);
+    struct recorder_state s = recorder_state(source_recorder(r.source));
+    enum store_state state = store_state(source_store(r.source));
+    source_free(r.source);
+    return ok ? tell_end(c, c->words[0], &s, state) : cli_fail(c, &e);
+}
+
+const struct cli_verb verbs_record[] = {
+    {
+     .name = "record",
+     .words = "FILE",
+     .help =
+            "keep what the console would show in FILE, without a screen; --replay FILE shows it", .min_words = 1,
+     .max_words = 1,
+     .options = options,
+     .size = sizeof(struct record_options),
+     .defaults = &defaults,
+     .run = run_recorder,
+     .more =
+            "FILE is made with mode 0600, or gone on with. It holds names, counts, errors and "
+            "what\n"
+            "of jobs was asked for: payloads of jobs that a console opened (queuetop --record).", },
+    {0},
+};

@@ -1,0 +1,80 @@
+/*
+ * From what the user has said, in three places, to whom he trusts in one database.
+ */
+#include "ui/cli/cli_trust.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "ui/config/settings.h"
+#include "ui/config/trusted.h"
+
+struct said {
+    const char *trust_owner;
+};
+
+static const struct setting keys[] = {
+    {"trust_owner",         SET_TEXT, offsetof(struct said, trust_owner), NULL},
+    {0},
+};
+
+enum { NAMES_MOST = 16 };
+
+/* 'shop' -> shop, as libpq reads it. */
+static char *
+unquoted(char *word)
+{
+    size_t len = strlen(word);
+
+    if (len < 2 || word[0] != '\'' || word[len - 1] != '\'')
+        return word;
+    word[len - 1] = 0;
+    return word + 1;
+}
+
+/* The names under which sections of the configuration file speak of a place: its service or
+ * database; ended by NULL, in c's memory. */
+static const char *const *
+place_names(const struct cli *c, const char *conninfo, const char *dbname)
+{
+    const char **names = arena_alloc(c->mem, (NAMES_MOST + 1) * sizeof *names);
+    char *words = arena_printf(c->mem, "%s", conninfo ? conninfo : ""), *word;
+    int n = 0;
+
+    if (getenv("PGSERVICE"))
+        names[n++] = getenv("PGSERVICE");
+    if (dbname)
+        names[n++] = dbname;
+    else if (getenv("PGDATABASE"))
+        names[n++] = getenv("PGDATABASE");
+    while (n < NAMES_MOST && (word = strsep(&words, " ")))
+        if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
+            names[n++] = unquoted(strchr(word, '=') + 1);
+    names[n] = NULL;
+    return names;
+}
+
+struct trust *
+cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname)
+{
+    struct trust *t = trust_new();
+    struct settings *s = settings_new();
+    struct said said = {NULL};
+
+    for (int i = 0; i < c->trust_owners.n; i++)
+        trust_names(t, c->trust_owners.items[i]);
+    settings_read(s, keys, place_names(c, conninfo, dbname), &said);
+    trust_names(t, said.trust_owner);
+    trusted_recall(t, s);
+    settings_free(s);
+    return t;
+}
+
+struct trust *
+cli_trust(struct cli *c)
+{
+    if (!c->trust)
+        c->trust = cli_trust_new(c, c->conninfo, c->dbname);
+    return c->trust;
+}

@@ -1,0 +1,510 @@
+/*
+ * Reading the configuration, reading and writing the state. Files that are too large are not ours.
+ */
+#include "ui/config/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/alias.h"
+#include "model/base/clock.h"
+
+enum {
+    FILE_MOST = 100000,
+    COMPLAINTS_MOST = 20,
+    KEPT_MOST = 64,
+    NAME_MOST = 60,
+    SETTINGS_MOST = 32
+};
+
+struct kept {
+    char *name, *line;
+    char *usual; /* how it is when nothing was settled; NULL = not known */
+};
+
+struct settings {
+    struct arena *mem;
+    char *complaints[COMPLAINTS_MOST];
+    int ncomplaints;
+    struct kept kept[KEPT_MOST];
+    int nkept;
+    bool changed, closed;
+    const char *state; /* the name of the state file */
+};
+
+struct settings *
+settings_new(void)
+{
+    struct settings *s = xcalloc(1, sizeof *s);
+
+    s->mem = arena_new();
+    s->state = "state";
+    return s;
+}
+
+void
+settings_free(struct settings *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->ncomplaints; i++)
+        free(s->complaints[i]);
+    for (int i = 0; i < s->nkept; i++) {
+        free(s->kept[i].name);
+        free(s->kept[i].line);
+        free(s->kept[i].usual);
+    }
+    arena_free(s->mem);
+    free(s);
+}
+
+/* Takes text over. */
+static void
+complain(struct settings *s, char *text)
+{
+    if (s->ncomplaints < COMPLAINTS_MOST)
+        s->complaints[s->ncomplaints++] = text;
+    else
+        free(text);
+}
+
+const char *
+settings_complaint(const struct settings *s, int i)
+{
+    return i < s->ncomplaints ? s->complaints[i] : NULL;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* The path of one of our files, NULL = no home; the caller frees. */
+static char *
+path_of(const char *variable, const char *below_home, const char *name)
+{
+    const char *base = getenv(variable), *home = getenv("HOME");
+
+    if (base && *base == '/')
+        return xasprintf("%s/queuetop%s%s", base, *name ? "/" : "", name);
+    if (!home || *home != '/')
+        return NULL;
+    return xasprintf("%s/%s/queuetop%s%s", home, below_home, *name ? "/" : "", name);
+}
+
+bool
+settings_closed(const struct settings *s)
+{
+    return s->closed;
+}
+
+/* Its text; NULL = there is none, or it was complained of. The caller frees. */
+static char *
+read_text(struct settings *s, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            complain(s, xasprintf("%s: %s", path, strerror(errno)));
+        return NULL;
+    }
+    text = xmalloc(FILE_MOST + 1);
+    ssize_t n = read(fd, text, FILE_MOST + 1);
+    close(fd);
+    if (n < 0 || n > FILE_MOST || memchr(text, 0, (size_t)n)) {
+        const char *why = n < 0 ? strerror(errno) : n > FILE_MOST ? "too long" : "no text";
+        complain(s, xasprintf("%s: %s; it is not used", path, why));
+        free(text);
+        return NULL;
+    }
+    text[n] = 0;
+    return text;
+}
+
+/* --- the configuration ----------------------------------------------------------------------- */
+
+struct reader {
+    struct settings *s;
+    const char *file;
+    int line;
+    const struct setting *table;
+    const char *const *names;
+    void *into;
+    bool applies;
+    bool unsure; /* in a section whose name can't be read: it may be meant */
+};
+
+static char *
+trim(char *s)
+{
+    s += strspn(s, " \t\r");
+    for (size_t n = strlen(s); n > 0 && strchr(" \t\r", s[n - 1]); n--)
+        s[n - 1] = 0;
+    return s;
+}
+
+static void
+wrong(const struct reader *r, const char *key, const char *why)
+{
+    complain(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
+}
+
+/* What begins with # at the start or behind a blank. */
+static void
+cut_comment(char *line)
+{
+    for (char *s = line; (s = strchr(s, '#')); s++)
+        if (s == line || s[-1] == ' ' || s[-1] == '\t') {
+            *s = 0;
+            return;
+        }
+}
+
+/* Nobody may lose a protection by a slip of the pen. */
+static void
+close_switch(const struct reader *r, const struct setting *o)
+{
+    bool *to = (bool *)(void *)((char *)r->into + o->offset);
+
+    if (*to)
+        return;
+    *to = true;
+    r->s->closed = true;
+    complain(r->s, xasprintf("%s:%d: so %s is on", r->file, r->line, o->name));
+}
+
+static void
+close_all(const struct reader *r)
+{
+    for (const struct setting *o = r->table; o->name; o++)
+        if (o->kind == SET_SAFETY)
+            close_switch(r, o);
+}
+
+/* The switch that a line seems to be about, though it is no "key = value" of ours. */
+static void
+close_meant(const struct reader *r, const char *key)
+{
+    const char *names[SETTINGS_MOST + 1];
+    int n = 0;
+
+    for (const struct setting *o = r->table; o->name && n < SETTINGS_MOST; o++)
+        if (o->kind == SET_SAFETY)
+            names[n++] = o->name;
+    names[n] = NULL;
+    const char *meant = alias_closest(key, names);
+    for (const struct setting *o = r->table; meant && o->name; o++)
+        if (!strcmp(o->name, meant))
+            close_switch(r, o);
+}
+
+static bool
+set_flag(bool *to, const char *value)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+
+    for (int i = 0; i < 8; i++)
+        if (!strcmp(value, words[i])) {
+            *to = i % 2;
+            return true;
+        }
+    return false;
+}
+
+static void
+set_text(const struct reader *r, const struct setting *o, const char *value)
+{
+    struct buf all = {0};
+
+    buf_str(&all, "is not one of:");
+    for (const char *const *c = o->choices; c && *c; c++) {
+        if (!strcmp(*c, value))
+            break;
+        buf_printf(&all, " %s", *c);
+        if (!c[1])
+            wrong(r, o->name, all.data);
+        if (!c[1])
+            value = NULL;
+        if (!value)
+            break;
+    }
+    buf_free(&all);
+    if (value)
+        *(const char **)(void *)((char *)r->into + o->offset) =
+            arena_strndup(r->s->mem, value, strlen(value));
+}
+
+static void
+set_value(const struct reader *r, const struct setting *o, const char *value)
+{
+    void *to = (char *)r->into + o->offset;
+    struct err e;
+    int64_t ms;
+
+    switch (o->kind) {
+    case SET_FLAG:
+        if (!set_flag(to, value))
+            wrong(r, o->name, "is yes or no");
+        return;
+    case SET_SAFETY:
+        if (!set_flag(to, value)) {
+            wrong(r, o->name, "is yes or no");
+            close_switch(r, o);
+        }
+        return;
+    case SET_TEXT:
+        set_text(r, o, value);
+        return;
+    case SET_TIME:
+        if (!duration_parse(value, &ms, &e))
+            wrong(r, o->name, e.text);
+        else if (ms < 100 || ms > 3600000)
+            wrong(r, o->name, "is 100ms to 1h");
+        else
+            *(int64_t *)to = ms;
+        return;
+    }
+}
+
+static void
+read_section(struct reader *r, char *line)
+{
+    char *end = strchr(line, ']');
+
+    r->applies = r->unsure = false;
+    if (!end || *trim(end + 1)) {
+        wrong(r, line, "a section is [name]");
+        r->unsure = true;
+        return;
+    }
+    *end = 0;
+    for (const char *const *n = r->names; n && *n; n++)
+        r->applies |= !strcmp(*n, trim(line + 1));
+}
+
+/* read-only is read_only, too. */
+static bool
+is_named(const char *name, const char *key)
+{
+    for (; *name; name++, key++)
+        if (*name != *key && !(strchr("-_", *name) && *key && strchr("-_", *key)))
+            return false;
+    return !*key;
+}
+
+static void
+read_line(struct reader *r, char *line)
+{
+    cut_comment(line);
+    char *at = trim(line), *equals;
+
+    if (!*at || *at == ';')
+        return;
+    if (*at == '[') {
+        read_section(r, at);
+        return;
+    }
+    equals = strchr(at, '=');
+    if (!equals) {
+        wrong(r, at, "a line is key = value");
+        at[strcspn(at, " \t:")] = 0;
+        if (r->applies || r->unsure)
+            close_meant(r, at);
+        return;
+    }
+    *equals = 0;
+    const char *key = trim(at), *value = trim(equals + 1);
+    for (const struct setting *o = r->table; o->name; o++)
+        if (is_named(o->name, key)) {
+            if (r->applies)
+                set_value(r, o, value);
+            else if (r->unsure && o->kind == SET_SAFETY)
+                close_switch(r, o);
+            return;
+        }
+    wrong(r, key, "no such setting");
+    if (r->applies || r->unsure)
+        close_meant(r, key);
+}
+
+void
+settings_parse(struct settings *s, const char *file, const char *text, const struct setting *table,
+               const char *const *names, void *into)
+{
+    struct reader r = {
+        .s = s, .file = file, .table = table, .names = names, .into = into, .applies = true};
+    char *copy = xstrdup(text), *rest = copy;
+
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        r.line++;
+        read_line(&r, line);
+    }
+    free(copy);
+}
+
+/* As people write it: ~ for the home folder. */
+static const char *
+short_path(struct settings *s, const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t len = home ? strlen(home) : 0;
+
+    if (len > 1 && !strncmp(path, home, len) && path[len] == '/')
+        return arena_printf(s->mem, "~%s", path + len);
+    return path;
+}
+
+void
+settings_read(struct settings *s, const struct setting *table, const char *const *names, void *into)
+{
+    char *path = path_of("XDG_CONFIG_HOME", ".config", "config");
+    int before = s->ncomplaints;
+    char *text = path ? read_text(s, path) : NULL;
+
+    if (text)
+        settings_parse(s, short_path(s, path), text, table, names, into);
+    else if (s->ncomplaints > before)
+        close_all(
+            &(struct reader){.s = s, .file = short_path(s, path), .table = table, .into = into});
+    free(text);
+    free(path);
+}
+
+/* --- the state ------------------------------------------------------------------------------- */
+
+static struct kept *
+find(const struct settings *s, const char *name)
+{
+    for (int i = 0; i < s->nkept; i++)
+        if (!strcmp(s->kept[i].name, name))
+            return (struct kept *)(uintptr_t)&s->kept[i];
+    return NULL;
+}
+
+const char *
+settings_get(const struct settings *s, const char *name)
+{
+    const struct kept *k = find(s, name);
+
+    return k ? k->line : "";
+}
+
+static struct kept *
+make(struct settings *s, const char *name)
+{
+    struct kept *k = find(s, name);
+
+    if (k || s->nkept == KEPT_MOST || strlen(name) > NAME_MOST)
+        return k;
+    k = &s->kept[s->nkept++];
+    *k = (struct kept){.name = xstrdup(name), .line = xstrdup("")};
+    return k;
+}
+
+void
+settings_usual(struct settings *s, const char *name, const char *line)
+{
+    struct kept *k = make(s, name);
+
+    if (!k)
+        return;
+    free(k->usual);
+    k->usual = xstrdup(line);
+}
+
+void
+settings_put(struct settings *s, const char *name, const char *line)
+{
+    struct kept *k = make(s, name);
+
+    if (k && k->usual && !strcmp(k->usual, line))
+        line = "";
+    if (!k || !strcmp(k->line, line))
+        return;
+    free(k->line);
+    k->line = xstrdup(line);
+    s->changed = true;
+}
+
+void
+settings_apart(struct settings *s, const char *name)
+{
+    s->state = arena_printf(s->mem, "state.%s", name);
+}
+
+/* "queues: sort=ready desc"; what it does not understand it forgets. */
+void
+settings_load(struct settings *s)
+{
+    char *path = path_of("XDG_STATE_HOME", ".local/state", s->state);
+    char *text = path ? read_text(s, path) : NULL, *rest = text;
+
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        char *colon = strchr(line, ':');
+        if (!colon || *line == '#')
+            continue;
+        *colon = 0;
+        settings_put(s, trim(line), trim(colon + 1));
+    }
+    s->changed = false;
+    free(text);
+    free(path);
+}
+
+/* Makes each folder of a path that is not there. */
+static bool
+make_folder(char *path)
+{
+    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *at = '/';
+        if (!ok)
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static bool
+write_text(const char *path, const struct buf *b)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return false;
+    bool ok = write(fd, b->data, b->len) == (ssize_t)b->len;
+    return close(fd) == 0 && ok;
+}
+
+bool
+settings_save(struct settings *s, struct err *e)
+{
+    char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
+    struct buf b = {0};
+
+    if (!s->changed || !folder) {
+        free(folder);
+        return true;
+    }
+    buf_str(&b, "# written by queuetop: order and columns of its tables\n");
+    for (int i = 0; i < s->nkept; i++)
+        if (*s->kept[i].line)
+            buf_printf(&b, "%s: %s\n", s->kept[i].name, s->kept[i].line);
+    char *path = xasprintf("%s/%s", folder, s->state),
+         *fresh = xasprintf("%s/%s.%d", folder, s->state, getpid());
+    bool ok = make_folder(folder) && write_text(fresh, &b) && rename(fresh, path) == 0;
+    if (!ok) {
+        fail(e, ERR_SYS, "%s: %s; order and columns are not kept", path, strerror(errno));
+        unlink(fresh);
+    }
+    s->changed = !ok;
+    free(fresh);
+    free(path);
+    free(folder);
+    buf_free(&b);
+    return ok;
+}

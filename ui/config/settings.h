@@ -1,0 +1,58 @@
+/* What the user settled once: the configuration file, which only the user writes, and the state
+ * file, which only we write (order and columns of each table). Both are text, one setting a line;
+ * neither can stop the console: what is wrong in them is said, with file, line and key. */
+#ifndef UI_CONFIG_SETTINGS_H
+#define UI_CONFIG_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/base/err.h"
+#include "model/base/mem.h"
+
+enum setting_kind {
+    SET_FLAG,   /* bool: yes no true false on off 1 0 */
+    SET_SAFETY, /* the same, of a switch that protects: where it can't be read it is on */
+    SET_TEXT,   /* char *, owned by the struct settings */
+    SET_TIME    /* int64_t ms, as duration_parse */
+};
+
+struct setting { /* a key of the configuration file; the table ends with {0} */
+    const char *name;
+    enum setting_kind kind;
+    size_t offset;              /* in the struct that is filled */
+    const char *const *choices; /* of SET_TEXT, ended by NULL; NULL = any word */
+};
+
+struct settings;
+struct settings *settings_new(void);
+void settings_free(struct settings *s);
+
+/* Lines `key = value`, and `[name]`: what follows counts only where one of `names` (ended by NULL)
+ * is that name. A comment begins with # at the start of a line or behind a blank. What is wrong
+ * becomes a complaint and is left out; but a SET_SAFETY is switched on by a wrong value, by a
+ * misspelt name and by a section whose name can't be read. */
+void settings_parse(struct settings *s, const char *file, const char *text,
+                    const struct setting *table, const char *const *names, void *into);
+/* $XDG_CONFIG_HOME/queuetop/config; no such file is nothing to complain of. A file that can't be
+ * read switches every SET_SAFETY on. */
+void settings_read(struct settings *s, const struct setting *table, const char *const *names,
+                   void *into);
+/* A SET_SAFETY is on only because something could not be read. */
+bool settings_closed(const struct settings *s);
+/* The i-th complaint, NULL = no more. */
+const char *settings_complaint(const struct settings *s, int i);
+
+/* --- the state file: $XDG_STATE_HOME/queuetop/state ------------------------------------------- */
+
+/* Another file for this run: $XDG_STATE_HOME/queuetop/state.NAME. Before settings_load. */
+void settings_apart(struct settings *s, const char *name);
+void settings_load(struct settings *s);
+const char *settings_get(const struct settings *s, const char *name); /* "" = nothing kept */
+/* How it is when nothing was settled: a put of that forgets. */
+void settings_usual(struct settings *s, const char *name, const char *line);
+void settings_put(struct settings *s, const char *name, const char *line);
+/* Writes it when something is another than it was: to a new file, mode 0600, in its place. */
+bool settings_save(struct settings *s, struct err *e) __attribute__((warn_unused_result));
+
+#endif

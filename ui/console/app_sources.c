@@ -1,0 +1,254 @@
+/*
+ * The console and its several sources, looked after once a turn: who is asked, who is new, who
+ * wants a password.
+ */
+#include <string.h>
+
+#include "ui/console/app.h"
+#include "ui/console/handler.h"
+#include "ui/console/recording.h"
+
+const char *
+app_of_source(const struct app *a, int source)
+{
+    if (sources_n(a->sources) < 2)
+        return "";
+    return arena_printf(a->frame, " of %s", sources_name(a->sources, source));
+}
+
+bool
+app_is_foreign(const struct app *a)
+{
+    return strcmp(adapter_name(source_adapter(a->source)), "native") != 0;
+}
+
+const char *
+app_unavailable(const struct app *a, enum topic t)
+{
+    static const char *const lacks[TOPIC_COUNT] = {
+        [TOPIC_GROUPS] = "does not tell why jobs failed",
+        [TOPIC_NODES] = "does not tell who works on its jobs",
+        [TOPIC_LEASES] = "does not tell the jobs of a node; Enter lists those that run",
+        [TOPIC_AUDIT] = "keeps no audit: what you did is in Messages (8)",
+        [TOPIC_SCHEDULES] = "keeps no schedules in the database; its code may",
+        [TOPIC_RUNS] = "does not tell the runs of a schedule",
+    };
+    const char *usual = store_topic(a->store, t)->unavailable;
+
+    if (!usual || !lacks[t])
+        return usual;
+    return arena_printf(a->frame, "%s %s", adapter_title(source_adapter(a->source)), lacks[t]);
+}
+
+static bool
+takes(const void *ctx, enum param p)
+{
+    const struct adapter *a = ctx;
+
+    return adapter_takes(a, SEC_JOBS, p) ||
+           (p == PARAM_STATES && adapter_takes(a, SEC_JOBS, PARAM_RAW_STATES));
+}
+
+bool
+app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark, struct err *e)
+{
+    const struct adapter *ad = source_adapter(a->source);
+    struct filter_mark here;
+    const char *by = filter_untaken(text, takes, ad, &here);
+
+    if (!by)
+        return true;
+    if (mark)
+        *mark = here;
+    return fail(e, ERR_USAGE, "%s can't filter by %s", adapter_title(ad), by);
+}
+
+static bool
+shows_all(const struct app *a)
+{
+    for (int i = 0; i < a->nboxes; i++)
+        if (a->boxes[i]->ops->all_sources)
+            return true;
+    return app_view(a)->ops->all_sources;
+}
+
+static bool
+wants_password(const struct app *a, int i)
+{
+    struct source *s = sources_peek(a->sources, i);
+
+    return s && !a->desks[i].password_refused && db_needs_password(store_db(source_store(s)));
+}
+
+/* Of the source on the screen first; of the others only while they are shown. */
+static void
+ask_password(struct app *a)
+{
+    if (wants_password(a, a->at)) {
+        a->options.boxes->password(a, a->at);
+        return;
+    }
+    for (int i = 0; app_view(a)->ops->all_sources && i < sources_n(a->sources); i++)
+        if (wants_password(a, i)) {
+            a->options.boxes->password(a, i);
+            return;
+        }
+}
+
+/* A system of a stranger: asked once, of the source on the screen. */
+static void
+ask_trust(struct app *a)
+{
+    struct desk *d = &a->desks[a->at];
+
+    if (a->nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
+        store_state(a->store) != STORE_STRANGE)
+        return;
+    d->asked_trust = true;
+    a->options.boxes->trust(a, a->at);
+}
+
+static void
+tell_new(struct app *a)
+{
+    int n = sources_n(a->sources), left = sources_left_out(a->sources);
+
+    if (n == a->told_of)
+        return;
+    a->told_of = n;
+    if (left)
+        app_say(a, SAY_WARN, "%d sources; %d more are left out. S lists them, 0 shows all queues",
+                n, left);
+    else
+        app_say(a, SAY_INFO, "%d queue systems here: S lists them, 0 shows all their queues", n);
+    if (source_recorder(sources_peek(a->sources, 0)))
+        app_say(a, SAY_INFO, "only %s is recorded", sources_name(a->sources, 0));
+}
+
+void
+app_attend(struct app *a)
+{
+    for (int i = 0; i < sources_n(a->sources); i++)
+        if (sources_peek(a->sources, i))
+            source_attend(sources_peek(a->sources, i));
+}
+
+void
+app_watch_sources(struct app *a)
+{
+    bool news = sources_update(a->sources), all = shows_all(a);
+
+    if (news || all != a->asks_all || a->at != a->asks_at) {
+        a->asks_all = all;
+        a->asks_at = a->at;
+        sources_show(a->sources, a->at, all);
+        a->stale = true;
+    }
+    tell_new(a);
+    a->options.boxes->password_settle(a);
+    ask_password(a);
+    ask_trust(a);
+}
+
+/* --- what the frame says ---------------------------------------------------------------------- */
+
+bool
+app_say_lost(const struct app *a, struct buf *out)
+{
+    struct source_line l;
+    int lost = 0;
+
+    for (int i = 0; i < sources_n(a->sources); i++) {
+        sources_line(a->sources, i, &l);
+        lost += l.state == SOURCE_LOST;
+    }
+    if (lost)
+        buf_printf(out, "%d unreachable", lost);
+    return lost > 0;
+}
+
+void
+app_say_place(const struct app *a, struct buf *out)
+{
+    const struct db *db = store_db(a->store);
+    const char *host = db_host(db), *name = sources_name(a->sources, a->at);
+    int n = sources_n(a->sources);
+
+    host = *host == '/' || !*host ? "local" : host;
+    if (app_view(a)->ops->all_sources)
+        buf_str(out, fmt_plural(n, "source").s);
+    else if (app_replays(a))
+        buf_str(out, source_name(a->source));
+    else if (n > 1)
+        buf_printf(out, "%s%s%s %d/%d", strchr(name, '/') ? "" : host, strchr(name, '/') ? "" : "/",
+                   name, a->at + 1, n);
+    else if (*db_name(db))
+        buf_printf(out, "%s/%s", host, db_name(db));
+}
+
+const char *
+app_to_know(const struct app *a)
+{
+    const char *warning = store_warning(a->store, 0), *why = source_look_only(a->source);
+    bool first = app_view(a)->ops->screen == 1 && !app_replays(a);
+
+    if (!first || store_state(a->store) != STORE_OPEN)
+        return NULL;
+    if (warning)
+        return warning;
+    return why && app_is_foreign(a) ? arena_printf(a->frame, "look only: %s", why) : NULL;
+}
+
+const char *
+app_none(const struct app *a, const char *what)
+{
+    const struct role_row *role = store_role(a->store);
+
+    return role && *role->warning ? arena_printf(a->frame, "%s; %s", what, role->warning) : what;
+}
+
+const char *
+app_no_row(const struct app *a)
+{
+    unsigned topics = app_view(a)->ops->topics;
+
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        const struct topic_info *info = store_topic(a->store, (enum topic)t);
+        if ((topics >> t & 1) && !info->has_data && !info->unavailable)
+            return "there is no data yet: it comes in a moment";
+    }
+    return "there is no row";
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+void
+on_source(struct app *a, int arg)
+{
+    (void)arg;
+    a->options.boxes->sources(a);
+}
+
+void
+on_overview(struct app *a, int arg)
+{
+    (void)arg;
+    if (app_view(a)->ops->all_sources)
+        return;
+    app_open(a, "queues", NULL);
+    app_push(a, "overview", NULL);
+}
+
+void
+app_source_named(struct app *a, const char *name)
+{
+    int i = sources_find(a->sources, name);
+
+    if (i >= 0)
+        app_switch(a, i);
+    else
+        app_say(a, SAY_INFO,
+                i == -2 ? "several sources begin with %s; S lists them"
+                        : "no source is called %s; S lists them",
+                name);
+}

@@ -1,0 +1,223 @@
+/*
+ * Where we are: the screens that live on, the views opened above one of them, the boxes in front of
+ * all. Only the view in front has topics asked for it.
+ */
+#include "ui/console/app.h"
+
+#include <stdlib.h>
+
+#include "model/base/mem.h"
+#include "ui/console/recording.h"
+#include "ui/console/remember.h"
+
+struct view *
+app_view(const struct app *a)
+{
+    return a->stack[a->depth - 1];
+}
+
+struct view *
+app_front(const struct app *a)
+{
+    return a->nboxes > 0 ? a->boxes[a->nboxes - 1] : app_view(a);
+}
+
+unsigned
+app_scope(const struct app *a)
+{
+    return app_view(a)->ops->scope | (app_replays(a) ? IN_REPLAY : 0);
+}
+
+static struct view *
+view_new(struct app *a, const struct view_ops *ops, const char *arg)
+{
+    struct view *v = xcalloc(1, ops->size);
+
+    v->ops = ops;
+    v->app = a;
+    if (ops->init)
+        ops->init(v, arg);
+    remember_begin(v);
+    return v;
+}
+
+static void
+view_free(struct view *v)
+{
+    if (!v)
+        return;
+    remember_end(v);
+    if (v->ops->done)
+        v->ops->done(v);
+    free(v);
+}
+
+static void
+leave_view(struct app *a)
+{
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    if (a->depth > 0 && app_view(a)->ops->hide)
+        app_view(a)->ops->hide(app_view(a));
+}
+
+/* Whether anybody works is said on each screen that shows what waits for it; what waits is told by
+ * the queues. */
+static void
+want_life(struct app *a, unsigned topics)
+{
+    bool says = topics & (TOPIC_BIT(TOPIC_QUEUES) | TOPIC_BIT(TOPIC_NODES) |
+                          TOPIC_BIT(TOPIC_SCHEDULES) | TOPIC_BIT(TOPIC_HEALTH));
+
+    store_want(a->store, TOPIC_LIFE, says);
+    if (says && !store_topic(a->store, TOPIC_LIFE)->unavailable)
+        store_want(a->store, TOPIC_QUEUES, true);
+}
+
+/* The view in front decides what is asked: hidden screens ask nothing. */
+static void
+enter_view(struct app *a)
+{
+    struct view *v = app_view(a);
+
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        store_want(a->store, (enum topic)t, v->ops->topics & TOPIC_BIT(t));
+    want_life(a, v->ops->topics);
+    if (v->ops->show)
+        v->ops->show(v);
+    if (v->ops->update)
+        v->ops->update(v);
+    a->stale = true;
+}
+
+static void
+drop_stack(struct app *a)
+{
+    while (a->depth > 1)
+        view_free(a->stack[--a->depth]);
+    a->depth = 0;
+}
+
+void
+app_open(struct app *a, const char *name, const char *arg)
+{
+    const struct view_ops *ops = view_named(name);
+
+    if (!ops || ops->screen == 0) {
+        app_push(a, name, arg);
+        return;
+    }
+    trail_note(a);
+    if (a->depth > 0)
+        leave_view(a);
+    drop_stack(a);
+    struct view **screen = &a->desks[a->at].screens[ops->screen];
+    if (!*screen)
+        *screen = view_new(a, ops, arg);
+    a->stack[a->depth++] = *screen;
+    enter_view(a);
+}
+
+void
+app_push(struct app *a, const char *name, const char *arg)
+{
+    const struct view_ops *ops = view_named(name);
+
+    if (!ops || a->depth == APP_DEPTH) {
+        app_say(a, SAY_WARN, "too deep: Esc goes back");
+        return;
+    }
+    trail_note(a);
+    leave_view(a);
+    a->stack[a->depth] = view_new(a, ops, arg);
+    a->depth++;
+    enter_view(a);
+}
+
+void
+app_push_jobs(struct app *a, const char *filter)
+{
+    struct err e;
+
+    if (app_takes_filter(a, filter, NULL, &e))
+        app_push(a, "jobs", filter);
+    else
+        app_say(a, SAY_INFO, "%s", e.text);
+}
+
+void
+app_back(struct app *a)
+{
+    if (a->depth < 2)
+        return;
+    trail_note(a);
+    leave_view(a);
+    view_free(a->stack[--a->depth]);
+    enter_view(a);
+}
+
+bool
+app_switch(struct app *a, int source)
+{
+    const char *screen = a->stack[0]->ops->name;
+    struct err e;
+
+    if (source == a->at)
+        return true;
+    struct source *s = sources_at(a->sources, source, &e);
+    if (!s) {
+        app_say(a, SAY_BAD, "%s: %s", sources_name(a->sources, source), e.text);
+        return false;
+    }
+    trail_note(a);
+    leave_view(a);
+    drop_stack(a);
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        store_want(a->store, (enum topic)t, false);
+    a->at = source;
+    a->source = s;
+    a->store = source_store(s);
+    app_open(a, screen, NULL);
+    return true;
+}
+
+struct view *
+app_box(struct app *a, const struct view_ops *ops, const char *arg)
+{
+    if (a->nboxes == APP_BOXES)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+    struct view *box = view_new(a, ops, arg);
+
+    a->boxes[a->nboxes++] = box;
+    a->stale = true;
+    return box;
+}
+
+void
+app_close_box(struct app *a, struct view *box)
+{
+    for (int i = 0; i < a->nboxes; i++) {
+        if (a->boxes[i] != box)
+            continue;
+        while (a->nboxes > i)
+            view_free(a->boxes[--a->nboxes]);
+    }
+    a->stale = true;
+}
+
+void
+app_drop_boxes(struct app *a)
+{
+    while (a->nboxes > 0)
+        app_close_box(a, a->boxes[a->nboxes - 1]);
+}
+
+void
+app_drop_views(struct app *a)
+{
+    app_drop_boxes(a);
+    drop_stack(a);
+    for (int i = 1; i <= SOURCES_MAX; i++) /* what is on the screen last: its columns are kept */
+        for (int k = 0; k < APP_SCREENS; k++)
+            view_free(a->desks[(a->at + i) % SOURCES_MAX].screens[k]);
+}

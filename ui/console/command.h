@@ -1,0 +1,67 @@
+/* The command table: every key of the console is a row here, and nowhere else. Dispatch, footer,
+ * help screen, palette, the menu of actions, `--help-keys` and the table in README come from it; a
+ * test types every command once. A command runs on the app and its current view; what it can't do
+ * now it says in a sentence (why_not), which the menu and the flash line show. */
+#ifndef UI_CONSOLE_COMMAND_H
+#define UI_CONSOLE_COMMAND_H
+
+#include <stdbool.h>
+
+#include "model/base/mem.h"
+#include "ui/term/key.h"
+
+struct app;
+
+enum scope { /* bits: the screens where a command stands */
+             IN_QUEUES = 1,
+             IN_JOBS = 2,
+             IN_JOB = 4,
+             IN_FAILED = 8,
+             IN_NODES = 16,
+             IN_AUDIT = 32,
+             IN_MESSAGES = 64,
+             IN_HELP = 128,
+             IN_SCHEDULES = 256,
+             IN_DATABASE = 512,
+             IN_OVERVIEW = 1024,
+             IN_REPLAY = 32768, /* besides the screen's own, while a recording is shown */
+             IN_DIALOG = 65536, /* boxes that ask: shown in help, keyed by the box itself */
+             IN_TABLES = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT |
+                         IN_DATABASE | IN_MESSAGES | IN_OVERVIEW,
+             IN_ALL = IN_TABLES | IN_JOB | IN_HELP
+};
+
+enum risk {
+    SAFE,    /* looks */
+    CHANGES, /* can be taken back */
+    DESTROYS /* many rows or no way back */
+};
+
+struct command {
+    const char *name; /* one word: footer, palette */
+    const char *keys; /* as ui/term/key.h writes them; "" = by the palette only */
+    const char *help; /* one line, without a full stop */
+    unsigned scope;
+    enum risk risk;
+    int foot;                           /* place in the footer, 0 = not there */
+    void (*run)(struct app *, int arg); /* NULL: the box in front acts on it */
+    int arg;
+    const char *(*why_not)(const struct app *, int arg); /* NULL = always possible */
+};
+extern const struct command commands[];
+extern const int commands_n;
+
+/* The command of a key in a scope (one bit), NULL = none. */
+const struct command *command_for_key(unsigned scope, const struct key *k);
+/* By name; one that stands in the scope is preferred. NULL = no such command. */
+const struct command *command_named(unsigned scope, const char *name);
+/* Commands of the scope whose name begins with prefix, in the order of the table. */
+int command_complete(unsigned scope, const char *prefix, const struct command **out, int max);
+/* "Queues", "Jobs and Failed", "Everywhere": the heading of a scope in help. */
+const char *command_group(const struct command *c);
+/* The first key as it is shown ("Ent", "r"); "" when the command has none. */
+struct key_word command_key(const struct command *c);
+/* All commands as a Markdown table, grouped: for README. */
+void command_markdown(struct buf *out);
+
+#endif

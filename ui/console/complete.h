@@ -1,0 +1,37 @@
+/* What could stand at the cursor of the filter: keys, states, and names of queues, nodes and kinds.
+ * Names are those that the store has loaded; nothing is asked for a completion. Kinds and nodes are
+ * remembered as they pass by, since the filter itself takes them out of the window of jobs. */
+#ifndef UI_CONSOLE_COMPLETE_H
+#define UI_CONSOLE_COMPLETE_H
+
+#include <stdbool.h>
+
+#include "model/store/store.h"
+
+enum { NAMES_MAX = 200, COMPLETIONS = 8 };
+
+struct names { /* each once, in the order in which they came; the first NAMES_MAX */
+    char *items[NAMES_MAX];
+    int n;
+};
+void names_add(struct names *n, const char *name); /* unless it is empty or can't be typed */
+void names_done(struct names *n);
+
+struct known { /* what is there to offer */
+    const struct adapter *adapter;
+    const struct store *store;
+    const struct names *kinds;
+};
+
+struct completion {
+    int from, len;            /* of the text: what is replaced */
+    char *items[COMPLETIONS]; /* with one of these */
+    int n, more;              /* there are `more` besides */
+};
+/* At byte `at` of the text. Keys are those that jobs of the adapter can be asked by. words = a
+ * table without keys: only names complete. */
+void complete(struct completion *c, const struct known *known, const char *text, int at,
+              bool words);
+void complete_done(struct completion *c); /* may be called twice */
+
+#endif

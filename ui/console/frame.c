@@ -1,0 +1,519 @@
+/*
+ * One frame: header, tabs and where we are, the view, the line above the footer, the footer, boxes.
+ * All arithmetic of the screen stands here; views get a rectangle. A size that is too small for a
+ * table still says so in words.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "ui/console/app.h"
+#include "ui/console/recording.h"
+#include "ui/term/fmt.h"
+
+enum { MIN_W = 40, MIN_H = 10 };
+
+static bool
+app_is_small(const struct app *a)
+{
+    struct rect r = grid_rect(a->grid);
+
+    return r.w < MIN_W || r.h < MIN_H;
+}
+
+struct rect
+app_body(const struct app *a)
+{
+    struct rect r = grid_rect(a->grid);
+
+    return (struct rect){0, 2, r.w, r.h - 4};
+}
+
+struct rect
+app_line(const struct app *a)
+{
+    struct rect r = grid_rect(a->grid);
+
+    return (struct rect){0, r.h - 2, r.w, 1};
+}
+
+/* --- header ---------------------------------------------------------------------------------- */
+
+/* The age of the oldest thing that this screen shows; -1 = nothing was answered yet. */
+static int64_t
+data_age(const struct app *a)
+{
+    const struct view *v = app_view(a);
+    int64_t age = -1;
+
+    for (int t = 0; t < TOPIC_COUNT; t++) {
+        if (!(v->ops->topics & TOPIC_BIT(t)))
+            continue;
+        int64_t ms = store_age_ms(a->store, (enum topic)t);
+        age = ms > age ? ms : age;
+    }
+    return age >= 0 && a->clock_stands ? 0 : age;
+}
+
+static bool
+data_is_stale(const struct app *a)
+{
+    const struct view *v = app_view(a);
+
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        if ((v->ops->topics & TOPIC_BIT(t)) && store_is_stale(a->store, (enum topic)t))
+            return true;
+    return false;
+}
+
+static bool
+say_connection(const struct app *a, struct buf *out)
+{
+    const struct db *db = store_db(a->store);
+    bool before = store_state(a->store) == STORE_CONNECTING;
+    const char *verb = before ? "connecting" : "reconnecting";
+    int64_t wait;
+
+    switch (db_state(db)) {
+    case DB_OFF:
+        if (before && db_last_error(db)->kind == ERR_NONE)
+            buf_str(out, "connecting");
+        else
+            buf_str(out, "refused");
+        return true;
+    case DB_RESOLVING:
+        buf_printf(out, "%s: name look-up", verb);
+        return true;
+    case DB_CONNECTING:
+        buf_str(out, verb);
+        return true;
+    case DB_BACKOFF:
+        wait = db_next_try_ms(db) - clock_ms();
+        buf_printf(out, "%s in %.1fs (try %d)", verb, wait > 0 ? (double)wait / 1000 : 0.0,
+                   db_tries(db) + 1);
+        return true;
+    case DB_READY:
+    case DB_BUSY:
+        break;
+    }
+    return false;
+}
+
+static bool
+say_state(const struct app *a, struct buf *out)
+{
+    bool ascii = grid_ascii(a->grid), bad = true;
+    int64_t age = data_age(a);
+
+    if (app_view(a)->ops->all_sources && app_say_lost(a, out))
+        return true;
+
+    if (app_replays(a)) {
+        recording_state(a, out);
+        bool old = data_is_stale(a) && age >= 0;
+        if (old)
+            buf_printf(out, "  STALE %s", fmt_duration(age).s);
+        return old;
+    }
+    if (say_connection(a, out)) {
+        if (age >= 0)
+            buf_printf(out, "  STALE %s", fmt_duration(age).s);
+        return true;
+    }
+    if (store_state(a->store) != STORE_OPEN) {
+        buf_str(out, store_state(a->store) == STORE_MISSING   ? "no queue here"
+                     : store_state(a->store) == STORE_STRANGE ? "not opened"
+                                                              : "connecting");
+        return false;
+    }
+    if (store_is_frozen(a->store)) {
+        buf_printf(out, "%s frozen", ascii ? "||" : "‖");
+        bad = false;
+    } else if (data_is_stale(a) && age >= 0) {
+        buf_printf(out, "STALE %s", fmt_duration(age).s);
+    } else {
+        buf_printf(out, "%s ", ascii ? "*" : "●");
+        if (store_is_slowed(a->store))
+            buf_str(out, "slowed");
+        else
+            buf_printf(out, "live %gs", (double)sources_interval(a->sources) / 1000);
+        bad = false;
+    }
+    return bad;
+}
+
+static void
+say_badges(const struct app *a, struct buf *out)
+{
+    if (a->action && a->nboxes == 0) {
+        struct progress p = action_progress(a->action);
+        const char *verb = act_infos[action_act(a->action)].name;
+        buf_printf(out, "[%s %s]  ", verb,
+                   fmt_percent((double)(p.changed + p.skipped), (double)p.total).s);
+    }
+    recording_badge(a, out);
+    if (store_warning(a->store, 0))
+        buf_printf(out, "%sWARNING  ", grid_ascii(a->grid) ? "! " : "▲ ");
+    if (a->options.production)
+        buf_printf(out, "PRODUCTION%s  ", a->options.closed ? "?" : "");
+    if (store_state(a->store) == STORE_OPEN && source_is_read_only(a->source) && !app_replays(a)) {
+        const struct server_row *server = store_server(a->store);
+        buf_str(out, server && server->in_recovery == 1 ? "STANDBY  " : "READ-ONLY  ");
+    }
+}
+
+/* The header's parts from left to right; the higher `drop`, the sooner it goes when there is no
+ * room for all. */
+struct part {
+    struct buf text;
+    int drop;
+};
+enum {
+    PART_NAME,
+    PART_PLACE,
+    PART_SERVER,
+    PART_USER,
+    PART_STATE,
+    PART_COST,
+    PART_AGE,
+    PART_CLOCK,
+    PARTS
+};
+
+static void
+fill_parts(const struct app *a, struct part *p, bool *bad)
+{
+    const struct server_row *srv = store_server(a->store);
+    const struct role_row *rr = store_role(a->store);
+    const char *z = a->options.utc ? "Z" : "";
+    int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
+
+    buf_str(&p[PART_NAME].text, "queuetop");
+    app_say_place(a, &p[PART_PLACE].text);
+    if (srv && !app_view(a)->ops->all_sources) {
+        buf_printf(&p[PART_SERVER].text, "pg%.*s", (int)strcspn(srv->server_version, " "),
+                   srv->server_version);
+        buf_printf(&p[PART_USER].text, "%s%s%s", srv->user, rr && *rr->role ? ":" : "",
+                   rr ? rr->role : "");
+        if (srv->is_superuser == 1 && !app_replays(a))
+            buf_printf(&p[PART_USER].text, "  %s superuser", grid_ascii(a->grid) ? "!" : "▲");
+    }
+    say_badges(a, &p[PART_STATE].text);
+    *bad = say_state(a, &p[PART_STATE].text);
+    bool one = !app_view(a)->ops->all_sources;
+    bool slowed = store_is_slowed(a->store) && !store_is_frozen(a->store); /* says enough */
+    if (one && age >= 0 && !*bad && !slowed && store_state(a->store) == STORE_OPEN) {
+        if (!app_replays(a))
+            buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
+                       a->clock_stands ? 0 : 100 * store_load(a->store));
+        buf_printf(&p[PART_AGE].text, "data %.1fs", (double)age / 1000);
+    }
+    buf_printf(&p[PART_CLOCK].text, "%s%s", fmt_time(clock, a->options.utc).s, z);
+}
+
+static int
+part_width(const struct part *p)
+{
+    return p->text.len ? text_width(p->text.data, p->text.len, TEXT_LINE) + 2 : 0;
+}
+
+static void
+drop_parts(struct part *p, int w)
+{
+    for (int drop = 5; drop > 0; drop--) {
+        int all = 0;
+        for (int i = 0; i < PARTS; i++)
+            all += part_width(&p[i]);
+        for (int i = 0; i < PARTS && all > w; i++)
+            if (p[i].drop == drop)
+                buf_clear(&p[i].text);
+    }
+}
+
+static void
+draw_header(struct app *a, struct grid *g, struct rect r)
+{
+    struct part p[PARTS] = {[PART_COST] = {.drop = 5},
+                            [PART_SERVER] = {.drop = 4},
+                            [PART_AGE] = {.drop = 3},
+                            [PART_CLOCK] = {.drop = 2},
+                            [PART_USER] = {.drop = 1}};
+    bool bad = false;
+    int right = 1;
+
+    fill_parts(a, p, &bad);
+    drop_parts(p, r.w - 2);
+    enum role role = bad || a->options.production ? ROLE_HEADER_PROD : ROLE_HEADER;
+    grid_fill(g, r, role);
+    for (int i = PARTS - 1; i >= PART_STATE; i--) {
+        int w = part_width(&p[i]);
+        if (w > 0 && w - 2 < r.w - right)
+            grid_str(g, (struct rect){r.x + r.w - right - w + 2, r.y, w - 2, 1}, role,
+                     p[i].text.data);
+        right += w;
+    }
+    struct pen pen = pen_start(g, (struct rect){r.x + 1, r.y, r.w - right, 1});
+    for (int i = 0; i < PART_STATE; i++) {
+        if (p[i].text.len)
+            pen_printf(&pen, role, "%s  ", p[i].text.data);
+    }
+    for (int i = 0; i < PARTS; i++)
+        buf_free(&p[i].text);
+}
+
+/* --- tabs ------------------------------------------------------------------------------------ */
+
+static int
+tab_width(const struct view_ops *ops)
+{
+    return (int)strlen(ops->title) + 4;
+}
+
+static void
+draw_tabs(struct app *a, struct grid *g, struct rect r)
+{
+    struct buf crumb = {0};
+    struct view *v = app_view(a);
+    int all = 1;
+
+    if (v->ops->crumb)
+        v->ops->crumb(v, &crumb);
+    for (int i = 0; view_table[i]; i++)
+        if (view_table[i]->screen)
+            all += tab_width(view_table[i]);
+    int cw = crumb.len ? text_width(crumb.data, crumb.len, TEXT_LINE) + 1 : 0;
+    const struct view_ops *last = view_screen(8); /* the tab that goes first */
+    bool fits = all + cw + 1 <= r.w;
+    bool short_fits = !fits && last && v->ops->tab != 8 && all - tab_width(last) + cw + 1 <= r.w;
+    struct pen p = pen_start(g, r);
+    pen_gap(&p, 1);
+    memset(a->tab_w, 0, sizeof a->tab_w);
+    for (int i = 0; view_table[i]; i++) {
+        const struct view_ops *o = view_table[i];
+        bool on = o->screen && o->screen == v->ops->tab;
+        if (!o->screen || (!fits && !on && (!short_fits || o == last)))
+            continue;
+        a->tab_at[o->screen] = (short)p.r.x;
+        a->tab_w[o->screen] = (short)tab_width(o);
+        pen_printf(&p, on ? ROLE_TAB_ON : ROLE_TAB, " %d %s ", o->screen, o->title);
+    }
+    pen_gap(&p, 1);
+    if (cw > 0) {
+        struct rect rest = p.r;
+        rest.w -= 1;
+        if (cw - 1 > rest.w)
+            grid_str(g, rest, ROLE_CRUMB, crumb.data);
+        else
+            grid_right(g, rest, ROLE_CRUMB, crumb.data);
+    }
+    buf_free(&crumb);
+}
+
+/* --- the two lines at the bottom ------------------------------------------------------------- */
+
+static enum role
+severity_role(enum severity s)
+{
+    static const enum role roles[] = {ROLE_TEXT, ROLE_GOOD, ROLE_WARN, ROLE_BAD};
+
+    return roles[s];
+}
+
+/* What is wrong with the source, or with the last answer to this screen's questions. */
+static const struct err *
+trouble_of(const struct app *a)
+{
+    const struct view *v = app_view(a);
+    const struct err *e = store_error(a->store);
+
+    if (app_replays(a) && replay_state(source_replay(a->source)).err->kind != ERR_NONE)
+        e = replay_state(source_replay(a->source)).err;
+    for (int t = 0; t < TOPIC_COUNT && e->kind == ERR_NONE; t++)
+        if (v->ops->topics & TOPIC_BIT(t))
+            e = &store_topic(a->store, (enum topic)t)->err;
+    return e;
+}
+
+/* Of a failed attempt to reach the server: the cause, then which host or socket, because a narrow
+ * line is cut at its end. */
+static const char *
+reason_of(struct arena *mem, const struct err *e)
+{
+    static const char where[] = "connection to server ", failed[] = " failed: ";
+    bool one = !strncmp(e->text, where, strlen(where)) && !strstr(e->text + 1, where);
+    const char *why = one ? strstr(e->text, failed) : NULL, *place = e->text + strlen(where);
+
+    if (!why)
+        return e->text;
+    return arena_printf(mem, "%s (%.*s)", why + strlen(failed), (int)(why - place), place);
+}
+
+static void
+draw_line(struct app *a, struct grid *g, struct rect r)
+{
+    struct view *v = app_view(a);
+    struct buf text = {0};
+
+    if (a->flash && a->log.n > 0) {
+        const struct message *m = &a->log.items[a->log.n - 1];
+        struct pen p = pen_start(g, r);
+        if (m->severity >= SAY_WARN)
+            pen_printf(&p, severity_role(m->severity), "%s: ", m->word);
+        pen_put(&p, severity_role(m->severity), m->text);
+        return;
+    }
+    const struct err *e = trouble_of(a);
+    if (e->kind != ERR_NONE) {
+        grid_str(g, r, ROLE_BAD, reason_of(a->frame, e));
+        return;
+    }
+    if (app_replays(a)) {
+        recording_draw(a, g, r);
+        return;
+    }
+    bool bad = v->ops->remark && v->ops->remark(v, &text);
+    const char *known = app_to_know(a);
+    if (known && !bad) {
+        grid_printf(g, r, ROLE_WARN, "%s", known);
+        buf_free(&text);
+        return;
+    }
+    if (text.len)
+        grid_str(g, r, bad ? ROLE_BAD : ROLE_DIM, text.data);
+    buf_free(&text);
+}
+
+enum { FOOT_MAX = 24, FOOT_STAY = 19 }; /* from FOOT_STAY on: back and quit, never dropped */
+
+static int
+key_width(const struct command *c)
+{
+    return (int)(strlen(command_key(c).s) + strlen(c->name)) + 3;
+}
+
+/* An act that nobody can do as long as this console looks at what it looks at: a recording, or a
+ * source that it may only read. */
+static bool
+is_never(const struct app *a, const struct command *c)
+{
+    return c->risk != SAFE && (app_replays(a) || source_is_read_only(a->source)) &&
+           app_why_not(a, c) != NULL;
+}
+
+/* The commands of this screen in the order of their place; those with the last places before back
+ * and quit go where there is no room. */
+static int
+pick_keys(const struct app *a, int w, const struct command **out)
+{
+    int n = 0, all = 0;
+
+    for (int place = 1; place <= 20; place++)
+        for (int i = 0; i < commands_n; i++)
+            if (commands[i].foot == place && (commands[i].scope & app_scope(a)) && n < FOOT_MAX &&
+                !is_never(a, &commands[i])) {
+                out[n++] = &commands[i];
+                all += key_width(&commands[i]);
+            }
+    for (int i = n - 1; i >= 0 && all - 2 > w; i--) {
+        if (out[i]->foot >= FOOT_STAY)
+            continue;
+        all -= key_width(out[i]);
+        n--;
+        for (int j = i; j < n; j++)
+            out[j] = out[j + 1];
+    }
+    return n;
+}
+
+/* What can't be done with this row shows its word dimly and no key: nothing is offered in vain, and
+ * nothing moves when the cursor goes to another row. */
+static void
+draw_keys(struct app *a, struct grid *g, struct rect r)
+{
+    struct pen p = pen_start(g, r);
+    const struct command *keys[FOOT_MAX];
+    int n = pick_keys(a, r.w, keys);
+
+    for (int i = 0; i < n; i++) {
+        struct key_word key = command_key(keys[i]);
+        bool off = app_why_not(a, keys[i]) != NULL;
+        if (off)
+            pen_gap(&p, (int)strlen(key.s));
+        else
+            pen_put(&p, ROLE_KEY, key.s);
+        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", keys[i]->name);
+        pen_gap(&p, 2);
+    }
+}
+
+/* What doesn't fit loses what is said in brackets at its end, then width between the keys; a word
+ * is not cut as long as that helps. */
+static void
+fit_footer(struct buf *text, int w)
+{
+    char *in, *out = text->data, *last = strrchr(text->data, '(');
+
+    if (text_width(text->data, text->len, TEXT_LINE) <= w)
+        return;
+    if (last && last > text->data && text->data[text->len - 1] == ')')
+        text->len = (size_t)(last - text->data);
+    while (text->len && text->data[text->len - 1] == ' ')
+        text->len--;
+    text->data[text->len] = 0;
+    if (text_width(text->data, text->len, TEXT_LINE) <= w)
+        return;
+    for (in = text->data; *in; in++)
+        if (strncmp(in, "   ", 3) != 0)
+            *out++ = *in;
+    *out = 0;
+    text->len = (size_t)(out - text->data);
+}
+
+static void
+draw_footer(struct app *a, struct grid *g, struct rect r)
+{
+    struct view *front = app_front(a);
+    struct buf text = {0};
+
+    if (front->ops->footer)
+        front->ops->footer(front, &text);
+    if (text.len) {
+        fit_footer(&text, r.w);
+        grid_str(g, r, ROLE_KEY_HELP, text.data);
+    } else
+        draw_keys(a, g, r);
+    buf_free(&text);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void
+draw_small(struct app *a, struct grid *g)
+{
+    struct rect r = grid_rect(g);
+
+    grid_printf(g, rect_row(r, 0), ROLE_WARN, "%dx%d needed, have %dx%d", MIN_W, MIN_H, r.w, r.h);
+    grid_cursor(g, 0, 0);
+    (void)a;
+}
+
+void
+app_compose(struct app *a)
+{
+    struct grid *g = a->grid;
+    struct rect all = grid_rect(g);
+
+    arena_reset(a->frame);
+    grid_clear(g);
+    if (app_is_small(a)) {
+        draw_small(a, g);
+        return;
+    }
+    draw_header(a, g, rect_row(all, 0));
+    draw_tabs(a, g, rect_row(all, 1));
+    app_view(a)->ops->draw(app_view(a), g, app_body(a));
+    draw_line(a, g, app_line(a));
+    for (int i = 0; i < a->nboxes; i++)
+        a->boxes[i]->ops->draw(a->boxes[i], g, all);
+    draw_footer(a, g, rect_row(all, all.h - 1)); /* after the boxes, which shade what is behind */
+}

@@ -1,0 +1,42 @@
+/*
+ * Between a view with a list and the state file. A table that nobody touched leaves no line there.
+ */
+#include "ui/console/remember.h"
+
+#include "ui/config/settings.h"
+#include "ui/console/app.h"
+
+static struct list *
+list_of(struct view *v)
+{
+    return v->app->options.settings && v->ops->list ? v->ops->list(v) : NULL;
+}
+
+void
+remember_begin(struct view *v)
+{
+    struct list *l = list_of(v);
+    struct buf usual = {0};
+
+    if (!l)
+        return;
+    list_save(l, &usual);
+    settings_usual(v->app->options.settings, v->ops->name, usual.data);
+    const char *line = settings_get(v->app->options.settings, v->ops->name);
+    if (*line)
+        list_load(l, line);
+    buf_free(&usual);
+}
+
+void
+remember_end(struct view *v)
+{
+    struct list *l = list_of(v);
+    struct buf now = {0};
+
+    if (!l)
+        return;
+    list_save(l, &now);
+    settings_put(v->app->options.settings, v->ops->name, now.data);
+    buf_free(&now);
+}

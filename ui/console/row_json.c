@@ -1,0 +1,246 @@
+/*
+ * By the same tables that decode the rows (model/adapter/record.h): a new column of the contract
+ * stands in the JSON without a line here. Rows of lists begin with the record's struct.
+ */
+#include "ui/console/row_json.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/text.h"
+#include "ui/console/app.h"
+
+static const void *
+at(const void *row, const struct field *f)
+{
+    return (const char *)row + f->offset;
+}
+
+/* Serves this program only. */
+static bool
+is_ours(const struct field *f)
+{
+    return !strcmp(f->name, "cursor") || !strcmp(f->name, "version");
+}
+
+/* "created_ms" is a time, "run_timeout_ms" is not. */
+static bool
+is_time(const struct field *f)
+{
+    static const char *const spans[] = {"timeout", "took", "wait_", "run_p", "run_ms"};
+    size_t len = strlen(f->name);
+
+    if (f->type != F_I64 || len < 3 || strcmp(f->name + len - 3, "_ms") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        if (strstr(f->name, spans[i]))
+            return false;
+    return true;
+}
+
+static void
+add_number(struct buf *out, const struct field *f, const void *row)
+{
+    int64_t big = f->type == F_I64 ? *(const int64_t *)at(row, f) : 0;
+
+    if (f->type == F_I64 && big == FIELD_NULL)
+        buf_str(out, "null");
+    else if (is_time(f))
+        buf_printf(out, "\"%s\"", fmt_iso(big).s);
+    else
+        buf_printf(out, "%" PRId64, big);
+}
+
+static void
+add_value(struct buf *out, const struct field *f, const void *row)
+{
+    const char *text = f->type == F_STR ? *(const char *const *)at(row, f) : "";
+    int n = f->type == F_INT || f->type == F_BOOL ? *(const int *)at(row, f) : 0;
+
+    switch (f->type) {
+    case F_STR:
+        if (text && *text)
+            json_string(out, text, strlen(text));
+        else
+            buf_str(out, "null");
+        break;
+    case F_I64:
+        add_number(out, f, row);
+        break;
+    case F_INT:
+        buf_printf(out, n == INT_MIN ? "null" : "%d", n);
+        break;
+    case F_DBL:
+        if (isnan(*(const double *)at(row, f)))
+            buf_str(out, "null");
+        else
+            buf_printf(out, "%g", *(const double *)at(row, f));
+        break;
+    case F_BOOL:
+        buf_str(out, n < 0 ? "null" : n ? "true" : "false");
+        break;
+    }
+}
+
+static void
+add_name(struct buf *out, const char *name, size_t len)
+{
+    buf_printf(out, "%s\"%.*s\": ", out->len > 1 ? ", " : "", (int)len, name);
+}
+
+/* Not what serves this program only, and nothing twice. */
+static void
+add_record(struct buf *out, const struct record *rec, const void *row)
+{
+    for (int i = 0; i < rec->n; i++) {
+        const struct field *f = &rec->fields[i];
+        if (is_ours(f) || (out->len > 1 && i == 0 && !strcmp(f->name, "queue")))
+            continue;
+        add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
+        add_value(out, f, row);
+    }
+}
+
+/* A JSON payload is itself, as long as it is whole. */
+static void
+add_job(struct buf *out, const struct job_detail *j)
+{
+    bool whole =
+        !strcmp(j->payload_format, "json") && (int64_t)strlen(j->payload) == j->payload_size;
+
+    for (int i = 0; i < record_detail.n; i++) {
+        const struct field *f = &record_detail.fields[i];
+        if (is_ours(f))
+            continue;
+        add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
+        if (whole && !strcmp(f->name, "payload"))
+            json_compact(out, j->payload, strlen(j->payload));
+        else
+            add_value(out, f, j);
+    }
+}
+
+/* Rows that are no record's: the texts of their columns. */
+static void
+add_cells(const struct app *a, const struct list *l, const void *row, struct buf *out)
+{
+    struct cell_ctx ctx = {.now_ms = a->now_ms, .utc = true};
+    struct buf cell = {0};
+
+    for (int i = 0; i < list_columns(l); i++) {
+        const struct column *c = list_column(l, i);
+        buf_clear(&cell);
+        buf_str(&cell, "");
+        column_text(c, row, &ctx, 0, &cell);
+        add_name(out, c->name, strlen(c->name));
+        json_string(out, cell.data, cell.len);
+    }
+    buf_free(&cell);
+}
+
+struct table {
+    unsigned scope;
+    const struct record *records[2];
+};
+
+static const struct table *
+table_of(unsigned scope)
+{
+    static const struct table tables[] = {
+        {IN_QUEUES,    {&record_queue, &record_count}},
+        {IN_JOBS,      {&record_job, NULL}           },
+        {IN_FAILED,    {&record_group, NULL}         },
+        {IN_NODES,     {&record_node, NULL}          },
+        {IN_SCHEDULES, {&record_schedule, NULL}      },
+        {IN_AUDIT,     {&record_audit, NULL}         },
+    };
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i].scope == scope)
+            return &tables[i];
+    return NULL;
+}
+
+static void
+add_row(const struct app *a, const struct list *l, const void *row, struct buf *out)
+{
+    const struct table *t = table_of(app_view(a)->ops->scope);
+
+    for (int k = 0; t && k < 2 && t->records[k]; k++)
+        add_record(out, t->records[k], row);
+    if (!t)
+        add_cells(a, l, row, out);
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void
+add_line(struct buf *out, const struct app *a, const struct field *f, const void *row)
+{
+    int64_t big = f->type == F_I64 ? *(const int64_t *)at(row, f) : 0;
+    size_t len = strlen(f->name);
+    struct buf value = {0};
+
+    buf_str(&value, "");
+    if (f->type == F_STR)
+        buf_str(&value, *(const char *const *)at(row, f));
+    else if (is_time(f) && big != FIELD_NULL)
+        buf_str(&value, fmt_date_time(big, a->options.utc).s);
+    else
+        add_value(&value, f, row);
+    if (value.len > 0 && strcmp(value.data, "null") != 0)
+        buf_printf(out, "%-13.*s %s\n", (int)(len - (is_time(f) ? 3 : 0)), f->name, value.data);
+    buf_free(&value);
+}
+
+static void
+add_cell_lines(const struct app *a, const struct list *l, const void *row, struct buf *out)
+{
+    struct cell_ctx ctx = {.now_ms = a->now_ms, .utc = a->options.utc};
+    struct buf cell = {0};
+
+    for (int i = 0; i < list_columns(l); i++) {
+        const struct column *c = list_column(l, i);
+        buf_clear(&cell);
+        buf_str(&cell, "");
+        column_text(c, row, &ctx, 0, &cell);
+        if (cell.len > 0)
+            buf_printf(out, "%-13s %s\n", c->name, cell.data);
+    }
+    buf_free(&cell);
+}
+
+void
+row_lines(const struct app *a, struct buf *out)
+{
+    struct view *v = app_view(a);
+    struct list *l = v->ops->list ? v->ops->list(v) : NULL;
+    const void *row = l ? list_selected(l) : NULL;
+    const struct table *t = row ? table_of(v->ops->scope) : NULL;
+
+    buf_str(out, "");
+    for (int k = 0; t && k < 2 && t->records[k]; k++)
+        for (int i = k; i < t->records[k]->n; i++) /* the second begins with the queue again */
+            if (!is_ours(&t->records[k]->fields[i]))
+                add_line(out, a, &t->records[k]->fields[i], row);
+    if (row && !t)
+        add_cell_lines(a, l, row, out);
+}
+
+void
+row_json(const struct app *a, struct buf *out)
+{
+    struct view *v = app_view(a);
+    struct list *l = v->ops->list ? v->ops->list(v) : NULL;
+    const struct job_detail *j = store_job(a->store);
+
+    buf_str(out, "{");
+    if (v->ops->scope == IN_JOB && j)
+        add_job(out, j);
+    else if (l && list_selected(l))
+        add_row(a, l, list_selected(l), out);
+    buf_str(out, "}");
+}

@@ -1,0 +1,14 @@
+/* What a view shows of the row under its cursor as one JSON object: times as ISO 8601 in UTC, what
+ * is not known as null, a payload as itself. */
+#ifndef UI_CONSOLE_ROW_JSON_H
+#define UI_CONSOLE_ROW_JSON_H
+
+#include "model/base/mem.h"
+
+struct app;
+
+/* What is known of it, a line a value, for people. */
+void row_lines(const struct app *a, struct buf *out);
+void row_json(const struct app *a, struct buf *out); /* "{}" where there is no row */
+
+#endif

@@ -1,0 +1,26 @@
+/* Where the user was, as in a browser: each place is a stack of screens with their filters and the
+ * selected row, made anew when it is gone back to. What was shown there is asked again. */
+#ifndef UI_CONSOLE_TRAIL_H
+#define UI_CONSOLE_TRAIL_H
+
+#include <stdbool.h>
+
+#include "ui/console/view.h"
+
+enum { TRAIL_PLACES = 32, TRAIL_DEPTH = 12 };
+
+struct place {
+    int source;
+    int depth;
+    char *name[TRAIL_DEPTH], *arg[TRAIL_DEPTH], *id[TRAIL_DEPTH]; /* id: of the selected row */
+};
+struct trail {
+    struct place places[TRAIL_PLACES];
+    int n, at;    /* at: where we are; == n while it is not among them yet */
+    bool walking; /* we go through it: nothing is noted */
+};
+
+void trail_note(struct app *a); /* before somewhere else is gone to; forgets what was ahead */
+void trail_done(struct trail *t);
+
+#endif

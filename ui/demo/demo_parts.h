@@ -1,0 +1,51 @@
+/* What the parts of the demo share: where its server lives, and who takes it all down.
+ *
+ * Three processes matter. The demo (the user's own process, with the console) makes the directory
+ * and holds the writing end of a pipe. The keeper, its child in a session of its own, starts
+ * everything else and is the reaper of it; when the pipe closes, for whatever reason the demo
+ * ended, it ends all and removes the directory. Should the keeper be killed, the kernel ends its
+ * children (PR_SET_PDEATHSIG) and the demo removes the directory. */
+#ifndef UI_DEMO_DEMO_PARTS_H
+#define UI_DEMO_DEMO_PARTS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "model/base/err.h"
+
+struct demo_place {
+    char dir[80];           /* private directory; the server's socket is in it */
+    char bin[PATH_MAX / 2]; /* where initdb and postgres are */
+    char conninfo[160];     /* of the console: the operator */
+    const char *schema;     /* where the queue is installed */
+    char user[32];          /* who runs the server, when we are root; else "" */
+    uid_t uid;
+    gid_t gid;
+};
+
+/* What the keeper tells the demo once, through a pipe. */
+struct demo_report {
+    bool ok;
+    struct err err;
+};
+
+/* Finds the server's programs: PATH, then the distribution's directories, newest version first,
+ * then pg_config. The error names the package to install. */
+bool demo_find_server(struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
+/* Makes the directory below TMPDIR (/tmp), 0700, owned by the server's user. */
+bool demo_make_dir(struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
+/* Removes the directory with all that is in it; false when something is left. */
+bool demo_remove_dir(const struct demo_place *p);
+/* In a child that becomes a program of the server: gives up root for good. */
+bool demo_drop_root(const struct demo_place *p);
+/* Kills every child of this process but one; false when there was none (a child that was not waited
+ * for counts). */
+bool demo_kill_children(pid_t spare);
+/* Writes the server's settings, after initdb. */
+bool demo_configure(const struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
+
+/* The keeper's whole life: reports to `ready`, ends when `life` closes. */
+_Noreturn void demo_keep(const struct demo_place *p, int life, int ready);
+
+#endif

@@ -1,0 +1,14 @@
+/* What the jobs list shows of a row (struct job_row). */
+#ifndef UI_FACTS_JOBS_COLUMNS_H
+#define UI_FACTS_JOBS_COLUMNS_H
+
+#include "model/adapter/record.h"
+#include "ui/widget/list.h"
+
+extern const struct list_def jobs_def;
+enum { JOBS_QUEUE_COLUMN = 1 }; /* hidden while the filter names one queue */
+
+/* Before rows are set: as wide as their ids need; of a foreign queue the columns that it fills. */
+void jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign);
+
+#endif

@@ -1,0 +1,21 @@
+/* The tables of the Schedules screen as data: the schedules, and the last runs of one. */
+#ifndef UI_FACTS_SCHEDULE_COLUMNS_H
+#define UI_FACTS_SCHEDULE_COLUMNS_H
+
+#include "model/adapter/record.h"
+#include "ui/widget/list.h"
+
+struct run_line { /* a row of run_list */
+    struct run_row r;
+    char *id;
+};
+
+extern const struct list_def schedule_list; /* of struct schedule_row */
+extern const struct list_def run_list;      /* of struct run_line */
+
+/* A job that waits in a paused queue is held, whatever its state is called. */
+const char *schedule_outcome(const struct schedule_row *s, const char *outcome);
+/* "Fri 2026-11-20 06:00:00" without the year of today and seconds that are none. */
+void schedule_due(const char *due, int64_t now_ms, char *out, size_t size);
+
+#endif

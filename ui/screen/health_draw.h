@@ -1,0 +1,27 @@
+/* How the Database screen looks: everything but the list of transactions is drawn from one look at
+ * the database's health, without asking anybody. */
+#ifndef UI_SCREEN_HEALTH_DRAW_H
+#define UI_SCREEN_HEALTH_DRAW_H
+
+#include "model/store/health.h"
+#include "ui/widget/list.h"
+
+extern const struct list_def health_sessions_def; /* rows: struct health_session */
+
+struct health_look {
+    struct health h;
+    struct list *sessions;
+    struct list_look look; /* of that list */
+    const char *filter;
+    bool tables_stale;
+    const char *no_tables; /* what stands there while no table is known */
+    const struct advice *advice;
+    int nadvice;
+    const double *dead; /* dead rows of dead_name over time, NULL = no graph yet */
+    int ndead;
+    const char *dead_name;
+    const char *own; /* what this program spends */
+};
+void health_draw(const struct health_look *l, struct grid *g, struct rect r);
+
+#endif

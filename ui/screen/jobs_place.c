@@ -1,0 +1,117 @@
+/*
+ * Where one is in the list of jobs. Counts come from the queues' own, where the filter is one of
+ * queue and states only.
+ */
+#include "ui/screen/jobs_place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/term/fmt.h"
+
+static int64_t
+with(int64_t n, const struct filter *f, const char *state, int64_t more)
+{
+    if (n < 0 || !filter_has_state(f, state))
+        return n;
+    return more == FIELD_NULL ? -1 : n + more;
+}
+
+/* How many match, where the maintained counters know it: a filter of queue and states only.
+ * -1 = unknown. */
+static int64_t
+exact_count(const struct store *s, const struct filter *f)
+{
+    const struct params *p = &f->terms;
+    const char *queue = p->value[PARAM_QUEUE];
+    const struct queue_row *q = queue ? store_queue(s, queue) : store_totals(s);
+
+    for (int i = 0; i < PARAM_TOTAL; i++)
+        if (p->value[i] && i != PARAM_QUEUE && i != PARAM_STATES)
+            return -1;
+    if (!q || !p->value[PARAM_STATES] || filter_has_state(f, "completed") ||
+        filter_has_state(f, "cancelled"))
+        return -1;
+    if (q->approx == 1)
+        return -1;
+    int64_t n = 0;
+    n = with(n, f, "scheduled", q->scheduled);
+    n = with(n, f, "ready", q->ready);
+    n = with(n, f, "running", q->running);
+    n = with(n, f, "retry", q->retry);
+    n = with(n, f, "failed", q->failed);
+    return n;
+}
+
+void
+jobs_say_place(const struct store *s, const struct filter *f, const struct list *l, struct buf *out)
+{
+    struct jobs_place place = store_jobs_place(s);
+    int index = list_index(l), count = list_count(l);
+    int64_t exact = exact_count(s, f), seen = place.before + count;
+
+    if (index < 0)
+        return;
+    if (place.before >= 0)
+        buf_printf(out, "%s of %s%s", fmt_count(place.before + index + 1).s,
+                   fmt_count(exact >= seen ? exact : seen).s,
+                   exact >= seen || place.at_end ? "" : "+");
+    else if (place.at_end && exact >= count) /* counted from the end */
+        buf_printf(out, "%s of %s", fmt_count(exact - count + index + 1).s, fmt_count(exact).s);
+    else if (place.at_end && index == count - 1)
+        buf_str(out, "the last");
+    else if (place.at_end)
+        buf_printf(out, "%s before the end", fmt_count(count - index - 1).s);
+    else
+        buf_str(out, "near the end");
+}
+
+static bool
+has_word(const char *list, size_t len, const char *word, size_t word_len)
+{
+    for (const char *at = list, *end = list + len; at < end;) {
+        size_t n = strcspn(at, ",:");
+        if (n == word_len && !memcmp(at, word, n))
+            return true;
+        at += n + 1;
+    }
+    return false;
+}
+
+/* Whether all states of the array literal {"a","b"} stand in the list. */
+static bool
+has_all(const char *list, size_t len, const char *states)
+{
+    bool any = false;
+
+    for (const char *at = states; (at = strchr(at, '"')); at++) {
+        size_t n = strcspn(++at, "\"");
+        if (!has_word(list, len, at, n))
+            return false;
+        any = true;
+        at += n;
+    }
+    return any;
+}
+
+struct fmt_order
+jobs_say_order(const struct adapter *a, const struct filter *f)
+{
+    const char *clause = adapter_note(a, SEC_JOBS, "order");
+    const char *states = f->terms.value[PARAM_STATES], *queue = f->terms.value[PARAM_QUEUE];
+    struct fmt_order out = {""};
+
+    for (; clause && *clause; clause += *clause == ';') {
+        clause += strspn(clause, " ");
+        size_t len = strcspn(clause, ":"), all = strcspn(clause, ";");
+        if (len >= all)
+            break;
+        if (has_word(clause, len, "*", 1) || (queue && has_word(clause, len, "queue", 5)) ||
+            (states && has_all(clause, len, states))) {
+            snprintf(out.s, sizeof out.s, "%.*s", (int)(all - len - 2), clause + len + 2);
+            break;
+        }
+        clause += all;
+    }
+    return out;
+}

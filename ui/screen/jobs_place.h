@@ -1,0 +1,18 @@
+/* Where one is in the list of jobs, as far as it is known. */
+#ifndef UI_SCREEN_JOBS_PLACE_H
+#define UI_SCREEN_JOBS_PLACE_H
+
+#include "model/store/store.h"
+#include "ui/widget/list.h"
+
+void jobs_say_place(const struct store *s, const struct filter *f, const struct list *l,
+                    struct buf *out); /* "12 of 345" */
+/* The order of the rows in words, from the note "order" of the adapter's section jobs: clauses
+ * `STATES: words`, of which the first that holds counts. STATES is a list that has all states of
+ * the filter, "queue" (the filter names one) or "*". "" = the adapter does not say. */
+struct fmt_order {
+    char s[60];
+};
+struct fmt_order jobs_say_order(const struct adapter *a, const struct filter *f);
+
+#endif

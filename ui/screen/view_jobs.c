@@ -1,0 +1,511 @@
+/*
+ * Jobs: a window over all that match a filter, paged by key, so that a million rows cost what two
+ * hundred do. Marks are ids, or "all that match", which is a predicate on the server and not what
+ * happens to be loaded. On a wide screen the selected job is shown below.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "ui/console/app.h"
+#include "ui/facts/jobs_columns.h"
+#include "ui/screen/jobpage.h"
+#include "ui/screen/jobs_marks.h"
+#include "ui/screen/jobs_place.h"
+#include "ui/screen/views.h"
+
+enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
+
+struct jobs {
+    struct view view;
+    struct jobs_marks marks;
+    struct list *list;
+    struct filter filter;
+    bool anew;   /* the filter has changed: the cursor goes to the first row */
+    bool all;    /* everything that matches is marked */
+    bool to_end; /* the cursor goes to the last row, when that has come */
+    char *home;  /* the filter that it was opened with: Esc goes back to it */
+    char *kept;  /* selected id while another screen is in front */
+    const char *one[1];
+    struct page page;   /* of the preview */
+    char previewed[64]; /* id that the preview asked for */
+    int64_t preview_ms; /* when it may be asked; 0 = nothing to ask */
+};
+
+/* --- data ------------------------------------------------------------------------------------ */
+
+static bool
+is_ours(const struct jobs *v)
+{
+    const struct filter *f = store_jobs_filter(v->view.app->store);
+
+    return f && f->text && !strcmp(f->text, v->filter.text ? v->filter.text : "");
+}
+
+/* The filter, if the language and the queue system take it; else it is empty. */
+static bool
+read_filter(const struct app *a, const char *text, struct filter *f, struct filter_mark *mark,
+            struct err *e)
+{
+    if (filter_parse(text, f, mark, e) && app_takes_filter(a, text, mark, e))
+        return true;
+    filter_done(f);
+    (void)!filter_parse("", f, NULL, &(struct err){0});
+    return false;
+}
+
+static void
+jobs_init(struct view *view, const char *arg)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct err e;
+
+    v->list = list_new(&jobs_def);
+    if (!read_filter(view->app, arg ? arg : "", &v->filter, NULL, &e))
+        app_say(view->app, SAY_BAD, "%s", e.text);
+    v->home = xstrdup(v->filter.text);
+    list_column_show(v->list, JOBS_QUEUE_COLUMN, !v->filter.terms.value[PARAM_QUEUE]);
+}
+
+static void
+jobs_done(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    jobs_marks_forget(&v->marks);
+    list_free(v->list);
+    filter_done(&v->filter);
+    page_done(&v->page);
+    free(v->kept);
+    free(v->home);
+}
+
+static void
+jobs_show(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    if (!is_ours(v))
+        store_ask_jobs(view->app->store, &v->filter);
+    v->previewed[0] = '\0';
+}
+
+static void
+jobs_hide(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    free(v->kept);
+    v->kept = xstrdup(list_selected_id(v->list));
+}
+
+static void
+jobs_update(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct store *s = view->app->store;
+    struct job_look look = {view->app->now_ms, view->app->options.utc};
+    struct jobs_place place = store_jobs_place(s);
+    int n = 0;
+    const struct job_row *rows = is_ours(v) ? store_jobs(s, &n) : NULL;
+
+    for (int i = 0; rows && i < n; i++)
+        if (i == 0 || strcmp(rows[i].kind, rows[i - 1].kind) != 0)
+            names_add(&view->app->kinds, rows[i].kind);
+    jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app));
+    list_set_rows(v->list, rows, rows ? n : 0);
+    list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
+    if (v->all)
+        list_mark_shown(v->list);
+    if (rows)
+        jobs_marks_look(&v->marks, v->list, place.at_top && place.at_end && !place.searching);
+    if ((v->anew || !view->touched) && n > 0) {
+        list_home(v->list);
+        v->anew = false;
+    }
+    if (v->to_end && place.at_end && n > 0) {
+        list_end(v->list);
+        v->to_end = false;
+    }
+    if (v->kept && n > 0) {
+        list_select(v->list, v->kept);
+        free(v->kept);
+        v->kept = NULL;
+    }
+    jobpage_build(&v->page, s, &look);
+}
+
+static bool
+is_wide(struct rect r)
+{
+    return r.w >= WIDE_W && r.h >= WIDE_H;
+}
+
+/* Near an end of the window the next page is asked; the preview follows the cursor after a rest. */
+static void
+jobs_drawn(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct app *a = view->app;
+    int wants = list_wants(v->list);
+    const char *id = list_selected_id(v->list);
+
+    if (v->all)
+        jobs_marks_forget(&v->marks);
+    else
+        jobs_marks_remember(&v->marks, v->list);
+
+    if (wants && is_ours(v))
+        store_more_jobs(a->store, wants);
+    if (!is_wide(app_body(a)) || !*id || !strcmp(id, v->previewed)) {
+        v->preview_ms = 0;
+        return;
+    }
+    if (!v->preview_ms)
+        v->preview_ms = clock_ms() + (v->previewed[0] ? PREVIEW_REST_MS : 0);
+    if (clock_ms() < v->preview_ms) {
+        app_wake(a, v->preview_ms);
+        return;
+    }
+    snprintf(v->previewed, sizeof v->previewed, "%.60s", id);
+    v->preview_ms = 0;
+    store_want(a->store, TOPIC_JOB, true);
+    store_ask_job(a->store, id);
+}
+
+/* --- frame ----------------------------------------------------------------------------------- */
+
+/* In which order the rows come, as far as the adapter says; and what is not among them. */
+static void
+say_order(const struct jobs *v, struct pen *p)
+{
+    const struct app *a = v->view.app;
+    const char *states = v->filter.terms.value[PARAM_STATES];
+    struct fmt_order by = jobs_say_order(source_adapter(a->source), &v->filter);
+    const char *order = by.s, *gap = " ";
+    static const char finished[] = "finished jobs: state:done";
+
+    if (!*v->filter.text) {
+        pen_put(p, ROLE_DIM,
+                !app_is_foreign(a) ? " unfinished jobs"
+                : *order           ? " jobs"
+                                   : " jobs in the order of their system");
+        gap = ", ";
+    } else if (*order) {
+        gap = "  · ";
+    }
+    if (*order && p->r.w > (int)strlen(order) + 4) {
+        pen_put(p, ROLE_DIM, gap);
+        pen_put(p, ROLE_DIM, order);
+    }
+    if (!app_is_foreign(a) && !states && p->r.w > (int)sizeof finished + 6) {
+        pen_put(p, ROLE_DIM, "  · ");
+        pen_put(p, ROLE_DIM, finished);
+    }
+}
+
+static void
+draw_summary(struct jobs *v, struct grid *g, struct rect r)
+{
+    struct store *s = v->view.app->store;
+    struct jobs_place place = store_jobs_place(s);
+    struct buf right = {0};
+    int marks;
+
+    list_marks(v->list, &marks);
+    jobs_say_place(s, &v->filter, v->list, &right);
+    if (place.searching)
+        buf_printf(&right, "%s%s looked at", right.len ? " · " : "", fmt_count(place.looked).s);
+    if (v->all)
+        buf_str(&right, " · all that match marked");
+    else if (marks > 0)
+        buf_printf(&right, " · %s marked", fmt_count(marks).s);
+    buf_str(&right, " ");
+    int w = text_width(right.data, right.len, TEXT_LINE);
+    grid_right(g, r, v->all || marks ? ROLE_MARK : ROLE_DIM, right.data);
+    r.w -= w + 1;
+    struct pen p = pen_start(g, r);
+    if (*v->filter.text) {
+        pen_put(&p, ROLE_DIM, " filter ");
+        pen_put(&p, ROLE_STRONG, v->filter.text);
+    }
+    say_order(v, &p);
+    buf_free(&right);
+}
+
+static void
+draw_preview(struct jobs *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->view.app;
+    const struct job_detail *j = store_job(a->store);
+    const char *id = list_selected_id(v->list);
+    struct job_look look = {a->now_ms, a->options.utc};
+    char title[100];
+
+    snprintf(title, sizeof title, "job %s  (preview; Enter: full screen)", fmt_id_tail(id).s);
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    if (!j || strcmp(j->job.id, id) != 0)
+        return;
+    jobpage_head(g, rect_cut_top(&in, 4), j, &look);
+    v->page.top = 0;
+    page_draw(&v->page, g, rect_inset(in, 1, 0));
+}
+
+/* Why there is no row: nothing there is never said before all was looked at. */
+static const char *
+why_empty(const struct jobs *v)
+{
+    struct app *a = v->view.app;
+    struct jobs_place place = store_jobs_place(a->store);
+    const struct topic_info *t = store_topic(a->store, TOPIC_JOBS);
+    const char *queue = v->filter.terms.value[PARAM_QUEUE];
+    const char *what = filter_reads_payloads(&v->filter) ? "payloads" : "jobs";
+
+    if (t->err.kind == ERR_TIMEOUT)
+        return arena_printf(a->frame, "looking at these %s took too long: fewer at a time ...",
+                            what);
+    if (!is_ours(v) || !t->has_data)
+        return "asking ...";
+    if (place.searching && !place.waits)
+        return arena_printf(a->frame, "none among %s %s: looking on ...", fmt_count(place.looked).s,
+                            what);
+    if (place.searching)
+        return arena_printf(a->frame, "none among %s %s; PgDn looks at more",
+                            fmt_count(place.looked).s, what);
+    if (queue && store_totals(a->store) && !store_queue(a->store, queue))
+        return arena_printf(a->frame, "no job matches; no queue is called %s", queue);
+    return app_none(a, *v->filter.text ? "no job matches" : "no job yet");
+}
+
+static void
+jobs_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct app *a = view->app;
+    bool wide = is_wide(r);
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_JOBS),
+                             .empty = why_empty(v)};
+
+    draw_summary(v, g, rect_cut_top(&r, 1));
+    if (wide) {
+        draw_preview(v, g, rect_cut_bottom(&r, r.h - (r.h > 60 ? r.h / 2 : 17)));
+        rect_cut_bottom(&r, 1);
+    }
+    list_draw(v->list, g, r, &look);
+}
+
+/* What can be done with the marked ones, as far as it can. */
+static void
+say_marked(const struct app *a, int marks, struct buf *out)
+{
+    static const char *const acts[] = {"requeue", "cancel", "extend", "discard"};
+
+    buf_printf(out, "%s marked:", fmt_count(marks).s);
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        const struct command *c = command_named(IN_JOBS, acts[i]);
+        if (c && !app_why_not(a, c))
+            buf_printf(out, " %s %s ·", command_key(c).s, c->name);
+    }
+    buf_str(out, " Esc clears the marks");
+}
+
+static bool
+jobs_remark(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct jobs_place place = store_jobs_place(view->app->store);
+    int marks, n = list_count(v->list);
+
+    list_marks(v->list, &marks);
+    if (place.waits && n > 0 && list_index(v->list) == n - 1)
+        buf_printf(out, "%s looked at; PgDn looks at more", fmt_count(place.looked).s);
+    else if (v->all)
+        buf_str(out, "all that match are marked: r requeues them · U unmarks");
+    else if (v->marks.left || v->marks.moved)
+        buf_printf(out, "of %s marked %d left the list, %d came into another state · Esc clears",
+                   fmt_count(marks).s, v->marks.left, v->marks.moved);
+    else if (marks > 0)
+        say_marked(view->app, marks, out);
+    return false;
+}
+
+static void
+jobs_crumb(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    const char *queue = v->filter.terms.value[PARAM_QUEUE];
+
+    buf_printf(out, "jobs%s%s", queue ? " › " : "", queue ? queue : "");
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+static struct list *
+jobs_list(struct view *view)
+{
+    return ((struct jobs *)view)->list;
+}
+
+static void
+jobs_move(struct view *view, enum move m)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    struct store *s = view->app->store;
+    bool last = list_index(v->list) == list_count(v->list) - 1;
+
+    v->to_end = false;
+    if (!is_ours(v))
+        return;
+    if (m == MOVE_HOME && !store_jobs_place(s).at_top)
+        store_top_jobs(s);
+    if (m == MOVE_END)
+        v->to_end = store_end_jobs(s);
+    if ((m == MOVE_DOWN || m == MOVE_PAGE_DOWN || m == MOVE_END) && last)
+        store_look_on(s);
+}
+
+static void
+jobs_open(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    char *id = xstrdup(list_selected_id(v->list));
+
+    app_push(view->app, "job", id);
+    free(id);
+}
+
+static void
+jobs_unmark(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    v->all = false;
+    list_unmark_all(v->list);
+}
+
+static void
+jobs_mark_all(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    v->all = true;
+    list_mark_shown(v->list);
+}
+
+static const char *
+jobs_filter(struct view *view)
+{
+    return ((struct jobs *)view)->filter.text;
+}
+
+static bool
+jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct filter f;
+
+    if (!read_filter(view->app, text, &f, mark, e)) {
+        filter_done(&f);
+        return false;
+    }
+    if (!strcmp(f.text, v->filter.text)) {
+        filter_done(&f);
+        return true;
+    }
+    filter_done(&v->filter);
+    v->filter = f;
+    if (v->all)
+        jobs_unmark(view);
+    v->anew = true;
+    list_column_show(v->list, JOBS_QUEUE_COLUMN, !f.terms.value[PARAM_QUEUE]);
+    store_ask_jobs(view->app->store, &v->filter);
+    jobs_update(view);
+    return true;
+}
+
+static bool
+jobs_back(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct err e;
+    int marks;
+
+    list_marks(v->list, &marks);
+    if (v->all || marks > 0) {
+        jobs_unmark(view);
+        return true;
+    }
+    return strcmp(v->filter.text, v->home) != 0 && jobs_set_filter(view, v->home, NULL, &e);
+}
+
+static void
+jobs_target(struct view *view, struct target *t)
+{
+    struct jobs *v = (struct jobs *)view;
+    const struct job_row *j = list_selected(v->list);
+    int marks;
+
+    t->where = &v->filter.terms;
+    list_marks(v->list, &marks);
+    if (!j && marks == 0)
+        return;
+    t->kind = TARGET_JOBS;
+    t->queue = j ? j->queue : NULL;
+    t->all = v->all;
+    t->moved = v->marks.moved;
+    t->left = v->marks.left;
+    t->ids = list_targets(v->list, &t->nids);
+    t->name = t->nids == 1 ? t->ids[0] : "marked jobs";
+    t->state = t->nids == 1 && j && !strcmp(t->ids[0], j->id) ? j->state : "";
+}
+
+static void
+jobs_sql(struct view *view, struct buf *out)
+{
+    struct jobs *v = (struct jobs *)view;
+    char *text = adapter_show(source_adapter(view->app->source), SEC_JOBS, &v->filter.terms);
+
+    buf_str(out, text);
+    free(text);
+}
+
+static const char *
+jobs_copy(struct view *view)
+{
+    return list_selected_id(((struct jobs *)view)->list);
+}
+
+const struct view_ops view_jobs = {
+    .name = "jobs",
+    .title = "Jobs",
+    .screen = 2,
+    .tab = 2,
+    .scope = IN_JOBS,
+    .topics = TOPIC_BIT(TOPIC_JOBS) | TOPIC_BIT(TOPIC_QUEUES),
+    .fixed_order = true,
+    .size = sizeof(struct jobs),
+    .init = jobs_init,
+    .done = jobs_done,
+    .show = jobs_show,
+    .hide = jobs_hide,
+    .update = jobs_update,
+    .draw = jobs_draw,
+    .drawn = jobs_drawn,
+    .list = jobs_list,
+    .move = jobs_move,
+    .open = jobs_open,
+    .back = jobs_back,
+    .target = jobs_target,
+    .crumb = jobs_crumb,
+    .remark = jobs_remark,
+    .filter = jobs_filter,
+    .set_filter = jobs_set_filter,
+    .mark_all = jobs_mark_all,
+    .unmark = jobs_unmark,
+    .sql = jobs_sql,
+    .copy = jobs_copy,
+};

@@ -1,0 +1,422 @@
+/*
+ * All sources in one table: the queues of each, beside the name of their source. A source that
+ * can't be reached keeps its rows, with the age of what is known; one that has no queue to show has
+ * a row that says why. Enter goes to the source. Nothing can be changed from here.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/console/app.h"
+#include "ui/console/table_view.h"
+#include "ui/facts/attention.h"
+#include "ui/facts/queue_columns.h"
+#include "ui/facts/source_columns.h"
+#include "ui/screen/views.h"
+#include "ui/term/words.h"
+
+struct row {
+    struct queue_row q; /* its times by the clock of the screen */
+    struct source_line of;
+    const char *id;
+    int at;              /* of its source */
+    int64_t oldest_rank; /* as queue_line's */
+};
+
+struct overview {
+    struct table_view table;
+    struct row *rows;
+    int n, cap;
+    struct arena *mem; /* the ids of the rows */
+    struct queue_row sum;
+    int lost, unknown;    /* sources that can't be reached; of them without any number */
+    int64_t lost_age;     /* of the oldest numbers among theirs; -1 = none */
+    struct list *sources; /* below, where there is room */
+    struct source_row list[SOURCES_MAX];
+};
+
+enum { WIDE_W = 120, WIDE_H = 36, RANK_MS = 10000 };
+
+/* --- columns --------------------------------------------------------------------------------- */
+
+#define F(f) offsetof(struct row, q.f)
+
+static void
+draw_queue(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct row *x = row;
+
+    (void)c;
+    if (*x->q.queue)
+        grid_str(g, r, ROLE_TEXT, x->q.queue);
+    else if (x->of.state == SOURCE_OPEN || x->of.state == SOURCE_LOOK_ONLY)
+        grid_str(g, r, ROLE_DIM, x->of.age_ms < 0 ? "asking ..." : "no queue yet");
+    else
+        grid_str(g, r, source_state_role(x->of.state), source_state_word(x->of.state));
+}
+
+static void
+draw_data(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct row *x = row;
+
+    (void)c;
+    if (x->of.age_ms < 0)
+        grid_right(g, r, ROLE_DIM, "—");
+    else if (x->of.stale)
+        grid_right(g, r, ROLE_BAD, fmt_age(x->of.age_ms).s);
+    else
+        grid_right(g, r, ROLE_DIM, "live");
+}
+
+static void
+draw_oldest(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    int64_t age = queue_age(&((const struct row *)row)->q, c->now_ms);
+    enum role role = age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT
+                     : age < VERY_OLD_MS               ? ROLE_WARN
+                                                       : ROLE_BAD;
+
+    grid_right(g, r, role, fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+}
+
+static void
+draw_system(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    source_draw_system(g, r, &((const struct row *)row)->of);
+}
+
+static const struct column_special system_special = {draw_system, NULL, K_TEXT, false};
+static const struct column_special queue_special = {draw_queue, NULL, K_TEXT, false};
+static const struct column_special data_special = {draw_data, NULL, K_BIG, true};
+static const struct column_special oldest_special = {draw_oldest, NULL, K_WAIT, true};
+
+/* clang-format off */
+static const struct column columns[] = {
+    {"source", "SOURCE", "Database and queue system", K_TEXT, offsetof(struct row, of.name), 17, 26, 0,
+     NULL},
+    {"queue", "QUEUE", "Name of the queue", K_CUSTOM, F(queue), 13, 28, 0, &queue_special},
+    {"data", "DATA", "live, or how old the numbers are", K_CUSTOM, offsetof(struct row, of.age_ms), 7, 7,
+     0, &data_special},
+    {"oldest", "OLDEST", "Age of the oldest ready job", K_CUSTOM, offsetof(struct row, oldest_rank), 8,
+     8, 0, &oldest_special},
+    {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, NULL},
+    {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 5, 6, 4, NULL},
+    {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 6, 7, 3, NULL},
+    {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
+    {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
+    {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 6, 7, 21, NULL},
+    {"scheduled", "SCHED", "Jobs that are to run later", K_COUNT, F(scheduled), 6, 7, 22, NULL},
+    {"system", "SYSTEM", "The queue system", K_CUSTOM, offsetof(struct row, of.adapter), 10, 0,
+     23, &system_special},
+};
+/* clang-format on */
+
+static struct lead
+lead_of(const void *row, const struct cell_ctx *c)
+{
+    const struct row *x = row;
+
+    (void)c;
+    if (source_is_bad(x->of.state))
+        return (struct lead){"×", ROLE_BAD};
+    return x->q.paused == 1 ? (struct lead){"‖", ROLE_WARN} : (struct lead){"▸", ROLE_DIM};
+}
+
+static bool
+is_stale(const void *row)
+{
+    const struct row *x = row;
+
+    return x->of.stale && x->of.age_ms >= 0;
+}
+
+static bool
+is_approx(const void *row)
+{
+    return ((const struct row *)row)->q.approx == 1;
+}
+
+static const struct list_def list_of_all = {
+    .columns = columns,
+    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .row_size = sizeof(struct row),
+    .id_offset = offsetof(struct row, id),
+    .sort = "oldest",
+    .desc = true,
+    .lead = lead_of,
+    .stale = is_stale,
+    .approx = is_approx,
+};
+
+/* --- data ------------------------------------------------------------------------------------ */
+
+static bool
+keep(void *ctx, const void *row)
+{
+    const struct overview *v = ctx;
+    const struct row *x = row;
+
+    return words_match(v->table.filter, (const char *const[]){x->of.name, x->q.queue, x->of.title,
+                                                              x->of.adapter, NULL});
+}
+
+static void
+overview_init(struct view *view, const char *arg)
+{
+    struct overview *v = (struct overview *)view;
+
+    (void)arg;
+    table_init(view, &list_of_all, keep);
+    v->sources = list_new(&list_of_sources);
+    v->mem = arena_new();
+}
+
+static void
+overview_done(struct view *view)
+{
+    struct overview *v = (struct overview *)view;
+
+    table_done(view);
+    list_free(v->sources);
+    arena_free(v->mem);
+    free(v->rows);
+}
+
+static struct row *
+add_row(struct overview *v, const struct source_line *of, int at, const char *queue)
+{
+    if (v->n == v->cap) {
+        v->cap = v->cap ? 2 * v->cap : 64;
+        v->rows = xreallocarray(v->rows, (size_t)v->cap, sizeof *v->rows);
+    }
+    struct row *x = &v->rows[v->n++];
+    *x = (struct row){.of = *of, .at = at, .oldest_rank = FIELD_NULL};
+    x->id = arena_printf(v->mem, "%d/%s", at, queue);
+    return x;
+}
+
+static void
+add_empty(struct overview *v, const struct source_line *of, int at)
+{
+    struct row *x = add_row(v, of, at, "");
+
+    x->q = (struct queue_row){.queue = "", .info = "", .paused_by = "", .pause_reason = ""};
+    x->q.scheduled = x->q.ready = x->q.retry = x->q.running = x->q.failed = FIELD_NULL;
+    x->q.oldest_ms = FIELD_NULL;
+    x->q.done_per_s = x->q.pushed_per_s = (double)NAN;
+}
+
+static int64_t
+plus(int64_t sum, int64_t n)
+{
+    return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
+}
+
+static void
+add_to_sum(struct queue_row *sum, const struct queue_row *q)
+{
+    sum->ready = plus(sum->ready, q->ready);
+    sum->running = plus(sum->running, q->running);
+    sum->failed = plus(sum->failed, q->failed);
+    if (!isnan(q->done_per_s))
+        sum->done_per_s = (isnan(sum->done_per_s) ? 0 : sum->done_per_s) + q->done_per_s;
+    if (q->oldest_ms != FIELD_NULL &&
+        (sum->oldest_ms == FIELD_NULL || q->oldest_ms < sum->oldest_ms))
+        sum->oldest_ms = q->oldest_ms;
+    sum->approx |= q->approx == 1;
+}
+
+/* Servers' clocks differ: a time of one becomes a time of the clock that the screen goes by. */
+static void
+add_queues(struct overview *v, const struct source_line *of, int at)
+{
+    struct app *a = v->table.view.app;
+    const struct store *s = source_store(sources_peek(a->sources, at));
+    int64_t shift = a->now_ms - store_now_ms(s);
+    int n;
+    const struct queue_row *q = store_queues(s, &n);
+
+    if (n == 0)
+        add_empty(v, of, at);
+    for (int i = 0; i < n; i++) {
+        struct row *x = add_row(v, of, at, q[i].queue);
+        x->q = q[i];
+        if (x->q.oldest_ms != FIELD_NULL && x->q.oldest_ms > 0)
+            x->q.oldest_ms += shift;
+        int64_t age = queue_age(&x->q, a->now_ms);
+        if (age != FIELD_NULL)
+            x->oldest_rank = (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
+        add_to_sum(&v->sum, &x->q);
+    }
+}
+
+static void
+overview_update(struct view *view)
+{
+    struct overview *v = (struct overview *)view;
+    struct app *a = view->app;
+    int n = source_rows(a->sources, a->at, v->list);
+
+    arena_reset(v->mem);
+    v->n = v->lost = v->unknown = 0;
+    v->lost_age = -1;
+    v->sum = (struct queue_row){.queue = ""};
+    v->sum.ready = v->sum.running = v->sum.failed = v->sum.oldest_ms = FIELD_NULL;
+    v->sum.done_per_s = (double)NAN;
+    for (int i = 0; i < n; i++) {
+        const struct source_line *of = &v->list[i].line;
+        v->lost += of->state == SOURCE_LOST;
+        v->unknown += of->state == SOURCE_LOST && of->age_ms < 0;
+        if (of->state == SOURCE_LOST && of->age_ms > v->lost_age)
+            v->lost_age = of->age_ms;
+        if (of->age_ms < 0)
+            add_empty(v, of, i);
+        else
+            add_queues(v, of, i);
+    }
+    list_hide_empty(v->table.list, true);
+    list_set_rows(v->table.list, v->rows, v->n);
+    list_set_rows(v->sources, v->list, n);
+    if (!view->touched)
+        list_home(v->table.list);
+}
+
+/* --- frame ----------------------------------------------------------------------------------- */
+
+/* What can't be reached is named before any sum, with what of it is in the sums. */
+static void
+say_lost(const struct overview *v, struct pen *p)
+{
+    if (v->lost == 0)
+        return;
+    pen_printf(p, ROLE_BAD, " × %d unreachable", v->lost);
+    if (v->lost == v->unknown)
+        pen_put(p, ROLE_BAD, ", not counted");
+    else if (v->unknown)
+        pen_printf(p, ROLE_BAD, ", %d not counted", v->unknown);
+    if (v->lost_age >= 0)
+        pen_printf(p, ROLE_BAD, ", numbers %s old", fmt_age(v->lost_age).s);
+    pen_put(p, ROLE_DIM, " ·");
+}
+
+static void
+draw_totals(const struct overview *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    struct pen p = pen_start(g, r);
+    int64_t age = queue_age(&v->sum, a->now_ms);
+
+    say_lost(v, &p);
+    pen_put(&p, ROLE_DIM, " oldest ");
+    pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
+            fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+    pen_put(&p, ROLE_DIM, " ready ");
+    pen_put(&p, ROLE_STRONG, fmt_about(v->sum.ready, v->sum.approx).s);
+    pen_put(&p, ROLE_DIM, " run ");
+    pen_put(&p, ROLE_STRONG, fmt_about(v->sum.running, v->sum.approx).s);
+    pen_put(&p, ROLE_DIM, " failed ");
+    pen_put(&p, v->sum.failed > 0 ? ROLE_BAD : ROLE_GOOD,
+            fmt_about(v->sum.failed, v->sum.approx).s);
+    if (p.r.w >= 14 && !isnan(v->sum.done_per_s)) {
+        pen_put(&p, ROLE_DIM, " done/s ");
+        pen_put(&p, ROLE_STRONG, fmt_rate(v->sum.done_per_s).s);
+    }
+}
+
+static void
+overview_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct overview *v = (struct overview *)view;
+    struct app *a = view->app;
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .empty = *v->table.filter ? "no queue matches" : ""};
+
+    draw_totals(v, g, rect_cut_top(&r, 1));
+    if (r.w >= WIDE_W && r.h >= WIDE_H) {
+        int h = list_count(v->sources) + 3;
+        struct rect box = rect_cut_bottom(&r, h < r.h / 2 ? h : r.h / 2);
+        struct list_look quiet = {.now_ms = a->now_ms, .utc = a->options.utc, .unfocused = true};
+        list_draw(v->sources, g, rect_inset(grid_box(g, box, ROLE_BORDER, "sources"), 1, 0),
+                  &quiet);
+        rect_cut_bottom(&r, 1);
+    }
+    list_draw(v->table.list, g, r, &look);
+}
+
+/* Of the selected row's source, else of the first that has a trouble. */
+static bool
+overview_remark(struct view *view, struct buf *out)
+{
+    struct overview *v = (struct overview *)view;
+    const struct row *x = list_selected(table_list(view));
+    int n = list_count(v->sources);
+
+    if (x && view->touched)
+        source_say(&x->of, out);
+    if (out->len)
+        return source_is_bad(x->of.state);
+    for (int i = 0; i < n && !out->len; i++)
+        if (source_is_bad(v->list[i].line.state))
+            source_say(&v->list[i].line, out);
+    return out->len > 0;
+}
+
+static void
+overview_crumb(struct view *view, struct buf *out)
+{
+    struct overview *v = (struct overview *)view;
+
+    buf_printf(out, "all sources%s%s", *v->table.filter ? " › " : "", v->table.filter);
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+static void
+overview_open(struct view *view)
+{
+    const struct row *x = list_selected(table_list(view));
+    struct app *a = view->app;
+    char *queue = xstrdup(x ? x->q.queue : "");
+
+    if (x && app_switch(a, x->at)) {
+        app_open(a, "queues", NULL);
+        if (*queue)
+            list_select(app_view(a)->ops->list(app_view(a)), queue);
+        app_view(a)->touched = true;
+    }
+    free(queue);
+}
+
+static const char *
+overview_copy(struct view *view)
+{
+    const struct row *x = list_selected(table_list(view));
+
+    return x ? x->of.name : "";
+}
+
+const struct view_ops view_overview = {
+    .name = "overview",
+    .title = "Overview",
+    .tab = 1,
+    .scope = IN_OVERVIEW,
+    .topics = TOPIC_BIT(TOPIC_QUEUES),
+    .size = sizeof(struct overview),
+    .all_sources = true,
+    .init = overview_init,
+    .done = overview_done,
+    .update = overview_update,
+    .draw = overview_draw,
+    .list = table_list,
+    .open = overview_open,
+    .back = table_back,
+    .crumb = overview_crumb,
+    .remark = overview_remark,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
+    .copy = overview_copy,
+};

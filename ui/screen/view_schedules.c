@@ -1,0 +1,397 @@
+/*
+ * Schedules: the jobs that are pushed by the clock; below, the last runs of the selected one with
+ * the reason where one did not run, and its next times. The clock of a run is that of the
+ * schedule's zone, as the server writes it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "ui/console/app.h"
+#include "ui/console/table_view.h"
+#include "ui/facts/life.h"
+#include "ui/facts/schedule_columns.h"
+#include "ui/screen/views.h"
+#include "ui/term/words.h"
+
+struct schedules {
+    struct table_view table;
+    struct list *runs;
+    struct run_line *rows;
+    int nrows;
+    char *asked; /* what the runs were asked for: name, line, zone, state */
+};
+
+enum { OLD_RUNS_MS = 10000, NEXT_W = 26, NEXT_WIDE = 40, SPLIT_FROM = 72, WIDE_FROM = 110 };
+
+/* --- data ------------------------------------------------------------------------------------ */
+
+static bool
+keep(void *ctx, const void *row)
+{
+    const struct schedules *v = ctx;
+    const struct schedule_row *s = row;
+
+    return words_match(v->table.filter,
+                       (const char *const[]){s->name, s->cron, s->tz, s->queue, s->kind, s->state,
+                                             s->last_outcome, s->comment, NULL});
+}
+
+static void
+schedules_init(struct view *view, const char *arg)
+{
+    struct schedules *v = (struct schedules *)view;
+
+    (void)arg;
+    v->asked = xstrdup("");
+    table_init(view, &schedule_list, keep);
+    v->runs = list_new(&run_list);
+}
+
+static void
+drop_rows(struct schedules *v)
+{
+    for (int i = 0; i < v->nrows; i++)
+        free(v->rows[i].id);
+    v->nrows = 0;
+}
+
+static void
+schedules_done(struct view *view)
+{
+    struct schedules *v = (struct schedules *)view;
+
+    table_done(view);
+    list_free(v->runs);
+    drop_rows(v);
+    free(v->rows);
+    free(v->asked);
+}
+
+static char *
+question(const struct schedule_row *s)
+{
+    return s ? xasprintf("%s\n%s\n%s\n%d", s->name, s->cron, s->tz, !strcmp(s->state, "failed"))
+             : xstrdup("");
+}
+
+/* The runs follow the selected schedule, and what it says. */
+static void
+schedules_drawn(struct view *view)
+{
+    struct schedules *v = (struct schedules *)view;
+    const struct schedule_row *s = list_selected(v->table.list);
+    char *now = question(s);
+
+    if (!strcmp(now, v->asked)) {
+        free(now);
+        return;
+    }
+    free(v->asked);
+    v->asked = now;
+    drop_rows(v);
+    list_set_rows(v->runs, NULL, 0);
+    store_want(view->app->store, TOPIC_RUNS, s != NULL);
+    if (s)
+        store_ask_runs(view->app->store, s);
+}
+
+static void
+schedules_show(struct view *view)
+{
+    struct schedules *v = (struct schedules *)view;
+
+    free(v->asked);
+    v->asked = xstrdup("");
+    store_want(view->app->store, TOPIC_RUNS, false);
+}
+
+/* The runs in the store are those of the selected schedule, as it is now. */
+static bool
+runs_fit(const struct schedules *v)
+{
+    char *now = question(list_selected(v->table.list));
+    bool same = *now && !strcmp(now, v->asked);
+
+    free(now);
+    return same && store_topic(v->table.view.app->store, TOPIC_RUNS)->has_data;
+}
+
+static void
+schedules_update(struct view *view)
+{
+    struct schedules *v = (struct schedules *)view;
+    struct store *s = view->app->store;
+    int n, nr;
+    const struct schedule_row *rows = store_schedules(s, &n);
+
+    list_set_rows(v->table.list, rows, n);
+    const struct schedule_row *of = list_selected(v->table.list);
+    const struct run_row *r = store_runs(s, &nr);
+    drop_rows(v);
+    if (!runs_fit(v))
+        nr = 0;
+    v->rows = xreallocarray(v->rows, (size_t)nr + 1, sizeof *v->rows);
+    for (int i = 0; i < nr; i++) {
+        v->rows[i] = (struct run_line){r[i], xasprintf("%lld", (long long)r[i].due_ms)};
+        v->rows[i].r.outcome = schedule_outcome(of, r[i].outcome);
+    }
+    v->nrows = nr;
+    list_set_rows(v->runs, v->rows, v->nrows);
+}
+
+/* --- frame ----------------------------------------------------------------------------------- */
+
+static void
+draw_summary(struct schedules *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    struct pen p = pen_start(g, r);
+    int64_t server = store_now_ms(a->store), ahead = clock_wall_ms() - server;
+
+    pen_put(&p, ROLE_DIM, " server clock ");
+    pen_printf(&p, ROLE_STRONG, "%s%s", fmt_time(a->now_ms, a->options.utc).s,
+               a->options.utc ? " UTC" : "");
+    pen_put(&p, ROLE_DIM, " · yours ");
+    if (a->clock_stands || server == 0 || (ahead > -500 && ahead < 500))
+        pen_put(&p, ROLE_STRONG, "the same");
+    else
+        pen_printf(&p, ROLE_WARN, "%s %s", fmt_duration(ahead < 0 ? -ahead : ahead).s,
+                   ahead < 0 ? "behind" : "ahead");
+    if (*v->table.filter) {
+        pen_put(&p, ROLE_DIM, " filter ");
+        pen_put(&p, ROLE_STRONG, v->table.filter);
+    }
+}
+
+static const char *
+policy(const struct schedule_row *s)
+{
+    if (!strcmp(s->catch_up, "none"))
+        return "missed runs: none is made up for";
+    if (!strcmp(s->catch_up, "latest"))
+        return "missed runs: the latest is made up for";
+    return !strcmp(s->catch_up, "all") ? "missed runs: all are made up for" : "";
+}
+
+/* Where there is no room for a box of them: the next times in one line. */
+static void
+draw_next_line(struct schedules *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    struct pen p = pen_start(g, r);
+    char text[64];
+    int n;
+    const struct run_row *next = store_next_runs(a->store, &n);
+
+    pen_put(&p, ROLE_DIM, "next ");
+    for (int i = 0; i < n && p.r.w >= 17; i++) {
+        schedule_due(next[i].due, a->now_ms, text, sizeof text);
+        pen_printf(&p, ROLE_TEXT, "%s%s", i ? ", " : "", text);
+    }
+    if (n == 0)
+        pen_put(&p, ROLE_DIM, "none");
+}
+
+static void
+draw_next_box(struct schedules *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    const struct schedule_row *s = list_selected(v->table.list);
+    bool paused = !strcmp(s->state, "paused");
+    struct rect in = rect_inset(
+        grid_box(g, r, ROLE_BORDER, paused ? "next, once resumed" : "next ten times"), 1, 0);
+    char text[64];
+    int n;
+    const struct run_row *next = store_next_runs(a->store, &n);
+
+    if (!runs_fit(v)) {
+        grid_str(g, in, ROLE_DIM, "asking ...");
+        return;
+    }
+    for (int i = 0; i < n && i < in.h; i++) {
+        struct rect row = rect_row(in, i);
+        schedule_due(next[i].due, a->now_ms, text, sizeof text);
+        rect_cut_left(&row, grid_str(g, row, paused ? ROLE_DIM : ROLE_TEXT, text) + 1);
+        if (!paused)
+            grid_right(g, row, ROLE_DIM, fmt_age_short(next[i].due_ms - a->now_ms).s);
+    }
+    if (n == 0)
+        grid_str(g, in, ROLE_DIM, "none");
+}
+
+static void
+draw_runs(struct schedules *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    const struct schedule_row *s = list_selected(v->table.list);
+    const struct topic_info *t = store_topic(a->store, TOPIC_RUNS);
+    bool split = r.w >= SPLIT_FROM;
+    char title[300];
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .unfocused = true,
+                             .stale = store_is_stale(a->store, TOPIC_RUNS),
+                             .empty = "no run yet"};
+
+    if (!s || r.h < 4)
+        return;
+    if (split)
+        draw_next_box(v, g, rect_cut_right(&r, r.w >= WIDE_FROM ? NEXT_WIDE : NEXT_W));
+    int64_t age = store_age_ms(a->store, TOPIC_RUNS);
+    snprintf(title, sizeof title, "%.100s: last runs, %.60s%s%s%s", s->name, s->tz,
+             age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
+             age > OLD_RUNS_MS ? " ago" : "");
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    struct pen p = pen_start(g, rect_cut_bottom(&in, in.h > 4 ? 1 : 0));
+    pen_put(&p, ROLE_DIM, policy(s));
+    pen_put(&p, ROLE_DIM, s->unique == 1 ? "; one at a time" : "");
+    if (!split && in.h > 3)
+        draw_next_line(v, g, rect_cut_bottom(&in, 1));
+    if (t->err.kind != ERR_NONE)
+        look.empty = t->err.text;
+    else if (t->unavailable)
+        look.empty = app_unavailable(a, TOPIC_RUNS);
+    else if (!runs_fit(v))
+        look.empty = "asking ...";
+    list_draw(v->runs, g, in, &look);
+}
+
+static void
+schedules_draw(struct view *view, struct grid *g, struct rect r)
+{
+    struct schedules *v = (struct schedules *)view;
+    struct app *a = view->app;
+    const struct topic_info *t = store_topic(a->store, TOPIC_SCHEDULES);
+    struct list_look look = {.now_ms = a->now_ms,
+                             .utc = a->options.utc,
+                             .stale = store_is_stale(a->store, TOPIC_SCHEDULES),
+                             .empty = "no schedule: N adds one"};
+
+    if (t->unavailable)
+        look.empty = app_unavailable(a, TOPIC_SCHEDULES);
+    else if (!t->has_data)
+        look.empty = "asking ...";
+    else if (*v->table.filter)
+        look.empty = "no schedule has these words";
+    else if (app_is_foreign(a))
+        look.empty = "no schedule";
+    draw_summary(v, g, rect_cut_top(&r, 1));
+    if (r.h >= 12)
+        draw_runs(v, g, rect_cut_bottom(&r, r.h / 2));
+    list_draw(v->table.list, g, r, &look);
+}
+
+static bool
+say_no_scheduler(struct app *a, struct buf *out)
+{
+    struct trouble t[TROUBLES_MAX];
+    int n = life_of_store(a->store, a->now_ms, a->frame, t);
+
+    for (int i = 0; i < n; i++)
+        if (!strcmp(t[i].key, "5"))
+            buf_printf(out, "%s: %s", t[i].where, t[i].what);
+    return out->len > 0;
+}
+
+/* The worst of what is wrong with the selected schedule. */
+static bool
+schedules_remark(struct view *view, struct buf *out)
+{
+    const struct schedule_row *s = list_selected(table_list(view));
+
+    if (say_no_scheduler(view->app, out))
+        return true;
+    if (!s)
+        return false;
+    const char *outcome = schedule_outcome(s, s->last_outcome);
+    if (*s->error)
+        buf_printf(out, "%s could not push: %s", s->name, s->error);
+    else if (!strcmp(outcome, "failed"))
+        buf_printf(out, "%s: the job of its last run failed: %s", s->name,
+                   *s->last_error ? s->last_error : "it did not say why");
+    else if (s->queue_paused == 1)
+        buf_printf(out, "%s: its queue %s is paused%s%s, so its jobs wait", s->name, s->queue,
+                   *s->queue_paused_by ? " by " : "", s->queue_paused_by);
+    else if (s->missed > 0)
+        buf_printf(out, "%s missed %s of its last runs: the list above says why", s->name,
+                   fmt_count(s->missed).s);
+    else if (!strcmp(s->state, "paused"))
+        buf_printf(out, "%s is paused%s%s%s%s", s->name, *s->paused_by ? " by " : "", s->paused_by,
+                   *s->pause_reason ? ": " : "", s->pause_reason);
+    else
+        buf_str(out, s->comment);
+    return *s->error || !strcmp(outcome, "failed") || s->queue_paused == 1 || s->missed > 0;
+}
+
+static void
+schedules_crumb(struct view *view, struct buf *out)
+{
+    buf_printf(out, "%s in all", fmt_count(list_count(table_list(view))).s);
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+static void
+schedules_open(struct view *view)
+{
+    const struct schedule_row *s = list_selected(table_list(view));
+
+    if (!s)
+        return;
+    char *text = filter_with("", "queue", s->queue);
+    app_push_jobs(view->app, text);
+    free(text);
+}
+
+static void
+schedules_target(struct view *view, struct target *t)
+{
+    const struct schedule_row *s = list_selected(table_list(view));
+
+    if (!s)
+        return;
+    t->kind = TARGET_SCHEDULE;
+    t->name = s->name;
+    t->state = s->state;
+    t->paused = !strcmp(s->state, "paused");
+}
+
+static void
+schedules_sql(struct view *view, struct buf *out)
+{
+    static const enum section_id sections[] = {SEC_SCHEDULES, SEC_CRON_RUNS, SEC_CRON_NEXT};
+    static const char *const names[] = {"schedules", "last runs", "next runs"};
+    struct adapter *ad = source_adapter(view->app->source);
+
+    for (int i = 0; i < 3; i++)
+        if (adapter_has(ad, sections[i]))
+            buf_printf(out, "%s-- %s\n%s\n", i ? "\n" : "", names[i], adapter_sql(ad, sections[i]));
+}
+
+const struct view_ops view_schedules = {
+    .name = "schedules",
+    .title = "Sched",
+    .screen = 5,
+    .tab = 5,
+    .scope = IN_SCHEDULES,
+    .topics = TOPIC_BIT(TOPIC_SCHEDULES),
+    .size = sizeof(struct schedules),
+    .init = schedules_init,
+    .done = schedules_done,
+    .show = schedules_show,
+    .update = schedules_update,
+    .draw = schedules_draw,
+    .drawn = schedules_drawn,
+    .list = table_list,
+    .open = schedules_open,
+    .back = table_back,
+    .target = schedules_target,
+    .crumb = schedules_crumb,
+    .remark = schedules_remark,
+    .filter = table_filter,
+    .set_filter = table_set_filter,
+    .sql = schedules_sql,
+    .copy = table_copy,
+};

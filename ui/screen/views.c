@@ -1,0 +1,29 @@
+/*
+ * All views by name and by digit. A new screen is a row here.
+ */
+#include "ui/screen/views.h"
+
+#include <string.h>
+
+const struct view_ops *const view_table[] = {
+    &view_queues, &view_jobs,     &view_failures, &view_nodes, &view_schedules, &view_audit,
+    &view_health, &view_messages, &view_job,      &view_help,  &view_overview,  NULL,
+};
+
+const struct view_ops *
+view_named(const char *name)
+{
+    for (int i = 0; view_table[i]; i++)
+        if (!strcmp(view_table[i]->name, name))
+            return view_table[i];
+    return NULL;
+}
+
+const struct view_ops *
+view_screen(int digit)
+{
+    for (int i = 0; view_table[i]; i++)
+        if (view_table[i]->screen == digit && digit > 0)
+            return view_table[i];
+    return NULL;
+}

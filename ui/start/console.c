@@ -1,0 +1,275 @@
+/*
+ * `queuetop` without a verb: opens the terminal and the source, and runs the loop until the user
+ * leaves. The first frame is drawn before anything is known of the server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/log.h"
+#include "model/db/db.h"
+#include "model/source/sources.h"
+#include "ui/box/box.h"
+#include "ui/cli/cli_trust.h"
+#include "ui/cli/plain.h"
+#include "ui/cli/verbs.h"
+#include "ui/config/settings.h"
+#include "ui/console/app.h"
+#include "ui/demo/demo.h"
+
+struct console_options {
+    int64_t interval_ms;
+    const char *color, *theme, *record, *replay, *at;
+    const char *trust_owner; /* of the file; read anew for each place, by cli_trust_new */
+    bool ascii, clipboard, production, read_only, utc, mouse, plain, demo, help_keys;
+};
+
+enum { INTERVAL_MS = 1000, SECTION_NAMES = 64 };
+
+#define O(f) offsetof(struct console_options, f)
+
+/* clang-format off */
+static const struct cli_option options[] = {
+    {"interval", 0, "TIME", CLI_TIME, O(interval_ms), "time between refreshes (1s)", 100, 3600000},
+    {"color", 0, "WHEN", CLI_TEXT, O(color), "auto, always or never; NO_COLOR counts under auto", 0, 0},
+    {"theme", 0, "NAME", CLI_TEXT, O(theme), "dark, light, contrast, 16, 8 or mono; else what fits", 0, 0},
+    {"ascii", 0, NULL, CLI_FLAG, O(ascii), "draw with ASCII letters only", 0, 0},
+    {"utc", 0, NULL, CLI_FLAG, O(utc), "show times in UTC (Z switches)", 0, 0},
+    {"mouse", 0, NULL, CLI_FLAG, O(mouse), "clicks select rows, sort columns, change tabs; the wheel scrolls", 0, 0},
+    {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
+    {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
+    {"plain", 0, NULL, CLI_FLAG, O(plain), "lines instead of screens, for screen readers: type verbs", 0, 0},
+    {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
+    {"replay", 0, "FILE", CLI_TEXT, O(replay), "show a recording: the same screens, read-only", 0, 0},
+    {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: stand at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
+    {"demo", 0, NULL, CLI_FLAG, O(demo), "a private server with a live load; SECONDS ends it", 0, 0},
+    {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
+    {0},
+};
+
+static const char *const themes[] = {"dark", "light", "contrast", "16", "8", "mono", NULL};
+static const char *const whens[] = {"auto", "always", "never", NULL};
+
+/* what may stand in the configuration file */
+static const struct setting file_keys[] = {
+    {"interval", SET_TIME, O(interval_ms), NULL},
+    {"color", SET_TEXT, O(color), whens},
+    {"theme", SET_TEXT, O(theme), themes},
+    {"ascii", SET_FLAG, O(ascii), NULL},
+    {"utc", SET_FLAG, O(utc), NULL},
+    {"clipboard", SET_FLAG, O(clipboard), NULL},
+    {"mouse", SET_FLAG, O(mouse), NULL},
+    {"production", SET_SAFETY, O(production), NULL},
+    {"read-only", SET_SAFETY, O(read_only), NULL},
+    {"trust_owner", SET_TEXT, O(trust_owner), NULL},
+    {0},
+};
+/* clang-format on */
+
+/* The names under which sections of the file speak of these databases: their services or names. */
+static void
+names_of(const struct cli *c, const char **names)
+{
+    static const char *const keys[] = {"service", "dbname"};
+    int n = 0;
+
+    if (getenv("PGSERVICE"))
+        names[n++] = getenv("PGSERVICE");
+    if (!c->dbname && getenv("PGDATABASE"))
+        names[n++] = getenv("PGDATABASE");
+    for (int i = 0; i < c->dbnames.n + c->conninfos.n; i++) {
+        bool is_name = i < c->dbnames.n;
+        const char *text = is_name ? c->dbnames.items[i] : c->conninfos.items[i - c->dbnames.n];
+        if (is_name && !db_is_conninfo(text) && n < SECTION_NAMES)
+            names[n++] = text;
+        for (int k = 0; k < 2 && db_is_conninfo(text); k++) {
+            char *value = db_conninfo_value(text, keys[k]);
+            if (value && n < SECTION_NAMES)
+                names[n++] = arena_printf(c->mem, "%s", value);
+            free(value);
+        }
+    }
+    names[n] = NULL;
+}
+
+/* The file's settings, and over them what the command line says. */
+static void
+settle(const struct cli *c, struct settings *s, const struct console_options *said,
+       struct console_options *out)
+{
+    const char *names[SECTION_NAMES + 1];
+    struct console_options file = {.interval_ms = INTERVAL_MS};
+
+    names_of(c, names);
+    settings_read(s, file_keys, names, &file);
+    settings_load(s);
+    *out = *said;
+    out->interval_ms = said->interval_ms ? said->interval_ms : file.interval_ms;
+    out->color = said->color ? said->color : file.color;
+    out->theme = said->theme ? said->theme : file.theme;
+    out->ascii |= file.ascii;
+    out->utc |= file.utc;
+    out->clipboard |= file.clipboard;
+    out->mouse |= file.mouse;
+    out->production |= file.production;
+    out->read_only = c->read_only || file.read_only;
+}
+
+static bool
+color_of(const char *name, enum color_when *when)
+{
+    static const char *const names[] = {"auto", "always", "never"};
+
+    *when = COLOR_AUTO;
+    for (int i = 0; name && i < 3; i++) {
+        if (!strcmp(name, names[i])) {
+            *when = (enum color_when)i;
+            return true;
+        }
+    }
+    return !name;
+}
+
+static int
+print_keys(const struct cli *c)
+{
+    struct buf b = {0};
+
+    command_markdown(&b);
+    fwrite(b.data, 1, b.len, stdout);
+    buf_free(&b);
+    return cli_flush(c);
+}
+
+/* The loop, until the user or a signal ends it. */
+static int
+run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_options *o,
+        struct settings *kept)
+{
+    struct app_options ao = {.boxes = &boxes,
+                             .clipboard = o->clipboard,
+                             .production = o->production,
+                             .closed = settings_closed(kept),
+                             .utc = o->utc,
+                             .at = o->at,
+                             .settings = kept};
+    struct app *a = app_new(c->loop, t, ss, &ao);
+    struct err e = {.kind = ERR_NONE};
+
+    if (o->record && sources_n(ss) > 1)
+        app_say(a, SAY_INFO, "only %s is recorded", sources_name(ss, 0));
+    for (int i = 0; settings_complaint(kept, i); i++)
+        app_say(a, SAY_WARN, "%s", settings_complaint(kept, i));
+    bool ok = loop_run(c->loop, &e);
+    int code = a->signo ? 128 + a->signo : CLI_DONE;
+    app_free(a);
+    sources_free(ss);
+    term_close(t);
+    log_quiet(false);
+    struct err unkept;
+    if (!settings_save(kept, &unkept))
+        cli_say(c, "%s", unkept.text);
+    return ok ? code : cli_fail(c, &e);
+}
+
+static int
+places(const struct cli *c, const struct console_options *o)
+{
+    int n = c->conninfos.n > c->dbnames.n ? c->conninfos.n : c->dbnames.n;
+
+    return o->replay || n < 1 ? 1 : n;
+}
+
+/* One for each connection string, or for each -d. What is recorded or shown again is one. */
+static struct sources *
+open_sources(const struct cli *c, const struct console_options *o, struct trust **trusts,
+             struct err *e)
+{
+    int n = places(c, o);
+    struct source_options *each = arena_alloc(c->mem, sizeof *each * (size_t)(n + 1));
+
+    for (int i = 0; i < n; i++) {
+        each[i] = (struct source_options){
+            .conninfo = c->conninfos.n > 1 ? c->conninfos.items[i] : c->conninfo,
+            .dbname = c->dbnames.n > 1 ? c->dbnames.items[i] : c->dbname,
+            .schema = c->wish,
+            .adapter = c->adapter,
+            .trust_version = c->trust_version,
+            .interval_ms = (int)o->interval_ms,
+            .read_only = o->read_only,
+            .record = i == 0 ? o->record : NULL,
+            .replay = o->replay,
+        };
+        trusts[i] = cli_trust_new(c, each[i].conninfo, each[i].dbname);
+        each[i].trust = trusts[i];
+    }
+    return sources_new(c->loop, each, n, e);
+}
+
+static int
+open_console(struct cli *c, const struct console_options *o, struct settings *kept)
+{
+    struct term_options to = {.theme = o->theme, .ascii = o->ascii, .mouse = o->mouse};
+    struct err e = {.kind = ERR_NONE};
+    struct term *t;
+    if (!color_of(o->color, &to.color))
+        return cli_usage(c, "--color is auto, always or never, not %s", o->color);
+    if (!term_open(&t, &to, &e))
+        return cli_fail(c, &e);
+    log_quiet(true);
+    struct trust **trusts = arena_alloc(c->mem, sizeof *trusts * (size_t)places(c, o));
+    struct sources *ss = open_sources(c, o, trusts, &e);
+    int code = CLI_DONE;
+    if (ss) {
+        code = run_app(c, t, ss, o, kept);
+    } else {
+        term_close(t);
+        log_quiet(false);
+        code = cli_fail(c, &e);
+    }
+    for (int i = 0; i < places(c, o); i++)
+        trust_free(trusts[i]);
+    return code;
+}
+
+static int
+console_run(struct cli *c, const void *opts)
+{
+    struct settings *s = settings_new();
+    struct console_options o;
+
+    if (((const struct console_options *)opts)->demo)
+        settings_apart(s, "demo"); /* what is tried there is nothing for production */
+    settle(c, s, opts, &o);
+    int code = open_console(c, &o, s);
+    settings_free(s);
+    return code;
+}
+
+static int
+console_main(struct cli *c, const void *opts)
+{
+    const struct console_options *o = opts;
+
+    if (o->help_keys)
+        return print_keys(c);
+    if (o->plain)
+        return plain_run(c);
+    if (o->demo)
+        return demo_run(c, console_run, opts);
+    return console_run(c, opts);
+}
+
+const struct cli_verb verbs_console[] = {
+    {
+     .name = "",
+     .words = "[SECONDS]",
+     .help = "the console: queues, jobs, failures and nodes, live",
+     .max_words = 1,
+     .options = options,
+     .size = sizeof(struct console_options),
+     .run = console_main,
+     },
+    {0},
+};

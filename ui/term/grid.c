@@ -1,0 +1,461 @@
+/* The cells of the screen in memory. All writing ends in put(), which keeps to a clip rectangle and
+ * repairs wide glyphs that it cuts in half. */
+#include "ui/term/grid.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SIDE = 2000 };
+
+struct grid {
+    int w, h;
+    bool ascii;
+    bool has_cursor;
+    int cursor_x, cursor_y;
+    struct cell *cells;
+};
+
+static const struct cell blank = {" ", 1, ROLE_TEXT};
+
+static int
+clamp(int n, int low, int high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+struct grid *
+grid_new(int w, int h, bool ascii)
+{
+    struct grid *g = xcalloc(1, sizeof *g);
+
+    g->ascii = ascii;
+    grid_resize(g, w, h);
+    return g;
+}
+
+void
+grid_free(struct grid *g)
+{
+    if (!g)
+        return;
+    free(g->cells);
+    free(g);
+}
+
+void
+grid_resize(struct grid *g, int w, int h)
+{
+    g->w = clamp(w, 1, MAX_SIDE);
+    g->h = clamp(h, 1, MAX_SIDE);
+    g->cells = xreallocarray(g->cells, (size_t)g->w * (size_t)g->h, sizeof *g->cells);
+    grid_clear(g);
+}
+
+struct rect
+grid_rect(const struct grid *g)
+{
+    return (struct rect){0, 0, g->w, g->h};
+}
+
+bool
+grid_ascii(const struct grid *g)
+{
+    return g->ascii;
+}
+
+static struct cell *
+at(const struct grid *g, int x, int y)
+{
+    assert(x >= 0 && y >= 0 && x < g->w && y < g->h);
+    return &g->cells[(size_t)y * (size_t)g->w + (size_t)x];
+}
+
+void
+grid_clear(struct grid *g)
+{
+    for (size_t i = 0, n = (size_t)g->w * (size_t)g->h; i < n; i++)
+        g->cells[i] = blank;
+    g->has_cursor = false;
+}
+
+const struct cell *
+grid_cell(const struct grid *g, int x, int y)
+{
+    return x >= 0 && y >= 0 && x < g->w && y < g->h ? at(g, x, y) : &blank;
+}
+
+void
+grid_cursor(struct grid *g, int x, int y)
+{
+    g->has_cursor = true;
+    g->cursor_x = clamp(x, 0, g->w - 1);
+    g->cursor_y = clamp(y, 0, g->h - 1);
+}
+
+bool
+grid_cursor_at(const struct grid *g, int *x, int *y)
+{
+    *x = g->has_cursor ? g->cursor_x : 0;
+    *y = g->has_cursor ? g->cursor_y : 0;
+    return g->has_cursor;
+}
+
+/* Makes a cell blank, and the other half of the wide glyph that it belonged to. */
+static void
+wipe(struct grid *g, int x, int y)
+{
+    struct cell *c = at(g, x, y);
+    int other = c->width == 0 ? x - 1 : c->width == 2 ? x + 1 : x;
+
+    memcpy(c->utf8, blank.utf8, sizeof c->utf8);
+    c->width = 1;
+    if (other != x && other >= 0 && other < g->w) {
+        struct cell *half = at(g, other, y);
+        memcpy(half->utf8, blank.utf8, sizeof half->utf8);
+        half->width = 1;
+    }
+}
+
+/* One glyph; clip lies inside the grid. What would straddle an edge of it is left out. */
+static void
+put(struct grid *g, struct rect clip, int x, int y, const struct glyph *glyph, enum role role)
+{
+    if (y < clip.y || y >= clip.y + clip.h || x < clip.x || x + glyph->width > clip.x + clip.w)
+        return;
+    for (int i = 0; i < glyph->width; i++) {
+        wipe(g, x + i, y);
+        at(g, x + i, y)->role = (uint8_t)role;
+    }
+    struct cell *c = at(g, x, y);
+    memcpy(c->utf8, glyph->utf8, sizeof c->utf8);
+    c->width = (uint8_t)glyph->width;
+    if (glyph->width == 2) {
+        at(g, x + 1, y)->utf8[0] = 0;
+        at(g, x + 1, y)->width = 0;
+    }
+}
+
+static void
+put_str(struct grid *g, struct rect clip, int x, int y, enum role role, const char *s)
+{
+    struct text_iter it;
+    struct glyph glyph;
+
+    text_start(&it, s, strlen(s), TEXT_LINE, g->ascii);
+    for (; text_next(&it, &glyph); x += glyph.width)
+        put(g, clip, x, y, &glyph, role);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+int
+grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len)
+{
+    struct rect clip = rect_clip(rect_row(r, 0), grid_rect(g));
+    int w = clip.x + clip.w - r.x; /* cells up to the right edge, also those left of the grid */
+    struct text_iter it;
+    struct glyph glyph;
+    int used = 0;
+
+    if (clip.w == 0 || clip.h == 0)
+        return 0;
+    text_start(&it, s, len, TEXT_LINE, g->ascii);
+    while (text_next(&it, &glyph)) {
+        if (used + glyph.width > w) {
+            if (used < w) /* half of a wide glyph had room: a blank, then the ellipsis over it */
+                put_str(g, clip, r.x + used, r.y, role, " ");
+            put_str(g, clip, r.x + w - 1, r.y, role, "…");
+            return w;
+        }
+        put(g, clip, r.x + used, r.y, &glyph, role);
+        used += glyph.width;
+    }
+    return used;
+}
+
+int
+grid_str(struct grid *g, struct rect r, enum role role, const char *s)
+{
+    return grid_text(g, r, role, s, strlen(s));
+}
+
+static int
+width_of(const struct grid *g, const char *s)
+{
+    struct text_iter it;
+    struct glyph glyph;
+    int w = 0;
+
+    text_start(&it, s, strlen(s), TEXT_LINE, g->ascii);
+    while (text_next(&it, &glyph))
+        w += glyph.width;
+    return w;
+}
+
+int
+grid_right(struct grid *g, struct rect r, enum role role, const char *s)
+{
+    int w = width_of(g, s);
+
+    if (w < r.w) {
+        r.x += r.w - w;
+        r.w = w;
+    }
+    return grid_str(g, r, role, s);
+}
+
+int
+grid_center(struct grid *g, struct rect r, enum role role, const char *s)
+{
+    int w = width_of(g, s);
+
+    if (w < r.w)
+        rect_cut_left(&r, (r.w - w) / 2);
+    return grid_str(g, r, role, s);
+}
+
+int
+grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
+{
+    char s[4096]; /* more than the widest grid can show */
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(s, sizeof s, fmt, ap);
+    va_end(ap);
+    return grid_str(g, r, role, s);
+}
+
+static bool
+is_space(const struct glyph *g)
+{
+    return g->utf8[0] == ' ' && !g->utf8[1];
+}
+
+/* Cells of the word that begins with `first`, the iterator standing behind it; counted up to max.
+ */
+static int
+word_width(struct text_iter it, const struct glyph *first, int max)
+{
+    struct glyph g;
+    int w = first->width;
+
+    while (w <= max && text_next(&it, &g) && !is_space(&g))
+        w += g.width;
+    return w;
+}
+
+/* Whether the glyph goes to the next line of w cells: because it does not fit, or because it begins
+ * a word that fits there and not here. */
+static bool
+wraps(const struct text_iter *it, const struct glyph *g, bool after_space, int col, int w)
+{
+    if (col == 0)
+        return false;
+    if (col + g->width > w)
+        return true;
+    if (!after_space || is_space(g))
+        return false;
+    int word = word_width(*it, g, w);
+    return word <= w && col + word > w;
+}
+
+/* Walks through the lines of s wrapped at r.w cells (or not), drawing when g is not NULL. */
+static int
+walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
+           const struct text_area *area)
+{
+    struct rect clip = g ? rect_clip(r, grid_rect(g)) : r;
+    struct glyph glyph;
+    int lines = 0;
+
+    while (text_more(it)) {
+        bool after_space = false;
+        int col = 0;
+        while (text_next(it, &glyph)) {
+            if (area->wrap && wraps(it, &glyph, after_space, col, r.w)) {
+                lines++;
+                col = 0;
+                if (is_space(&glyph)) /* the end of a line stands for it */
+                    continue;
+            }
+            after_space = is_space(&glyph);
+            int x = area->wrap ? col : col - area->left;
+            if (g && x >= 0 && lines >= area->top)
+                put(g, clip, r.x + x, r.y + lines - area->top, &glyph, role);
+            col += glyph.width;
+        }
+        lines++;
+    }
+    return lines;
+}
+
+int
+grid_lines(struct grid *g, struct rect r, enum role role, const char *s, size_t len,
+           const struct text_area *area)
+{
+    struct text_iter it;
+
+    text_start(&it, s, len, TEXT_DETAIL, g->ascii);
+    return walk_lines(g, r, role, &it, area);
+}
+
+int
+grid_count_lines(const char *s, size_t len, int w)
+{
+    struct text_iter it;
+    struct text_area area = {.wrap = w > 0};
+
+    text_start(&it, s, len, TEXT_DETAIL, false);
+    return walk_lines(NULL, (struct rect){0, 0, w, 0}, ROLE_TEXT, &it, &area);
+}
+
+struct pen
+pen_start(struct grid *g, struct rect r)
+{
+    return (struct pen){g, rect_row(r, 0)};
+}
+
+void
+pen_put(struct pen *p, enum role role, const char *s)
+{
+    rect_cut_left(&p->r, grid_str(p->g, p->r, role, s));
+}
+
+void
+pen_printf(struct pen *p, enum role role, const char *fmt, ...)
+{
+    char s[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(s, sizeof s, fmt, ap);
+    va_end(ap);
+    pen_put(p, role, s);
+}
+
+void
+pen_gap(struct pen *p, int cells)
+{
+    rect_cut_left(&p->r, cells);
+}
+
+/* --- shapes ----------------------------------------------------------------------------------- */
+
+void
+grid_fill(struct grid *g, struct rect r, enum role role)
+{
+    struct rect c = rect_clip(r, grid_rect(g));
+
+    for (int y = c.y; y < c.y + c.h; y++)
+        for (int x = c.x; x < c.x + c.w; x++) {
+            wipe(g, x, y);
+            at(g, x, y)->role = (uint8_t)role;
+        }
+}
+
+void
+grid_paint(struct grid *g, struct rect r, enum role role)
+{
+    struct rect c = rect_clip(r, grid_rect(g));
+
+    for (int y = c.y; y < c.y + c.h; y++)
+        for (int x = c.x; x < c.x + c.w; x++)
+            at(g, x, y)->role = (uint8_t)role;
+}
+
+/* On the first row of r. */
+static void
+grid_hline(struct grid *g, struct rect r, enum role role)
+{
+    struct rect c = rect_clip(rect_row(r, 0), grid_rect(g));
+
+    for (int x = c.x; x < c.x + c.w; x++)
+        put_str(g, c, x, c.y, role, "─");
+}
+
+static void
+vline(struct grid *g, struct rect r, enum role role)
+{
+    struct rect c = rect_clip(r, grid_rect(g));
+
+    for (int y = c.y; c.w > 0 && y < c.y + c.h; y++)
+        put_str(g, c, c.x, y, role, "│");
+}
+
+void
+grid_more(struct grid *g, struct rect box, int above, int below)
+{
+    char text[64] = "";
+    struct rect line = {box.x + 2, box.y + box.h - 1, box.w - 4, 1};
+
+    if (above > 0 && below > 0)
+        snprintf(text, sizeof text, " ↑ %d ↓ %d more ", above, below);
+    else if (above > 0 || below > 0)
+        snprintf(text, sizeof text, " %s %d more ", above > 0 ? "↑" : "↓",
+                 above > 0 ? above : below);
+    if (*text)
+        grid_right(g, line, ROLE_KEY_HELP, text);
+}
+
+struct rect
+grid_box(struct grid *g, struct rect r, enum role role, const char *title)
+{
+    struct rect clip = rect_clip(r, grid_rect(g));
+    int right = r.x + r.w - 1, bottom = r.y + r.h - 1;
+
+    if (r.w < 2 || r.h < 2)
+        return (struct rect){r.x, r.y, 0, 0};
+    grid_hline(g, (struct rect){r.x, r.y, r.w, 1}, role);
+    grid_hline(g, (struct rect){r.x, bottom, r.w, 1}, role);
+    vline(g, (struct rect){r.x, r.y, 1, r.h}, role);
+    vline(g, (struct rect){right, r.y, 1, r.h}, role);
+    put_str(g, clip, r.x, r.y, role, "┌");
+    put_str(g, clip, right, r.y, role, "┐");
+    put_str(g, clip, r.x, bottom, role, "└");
+    put_str(g, clip, right, bottom, role, "┘");
+    if (title && r.w > 6) {
+        struct rect line = {r.x + 2, r.y, r.w - 4, 1};
+        struct rect words = {r.x + 3, r.y, r.w - 6, 1};
+        int used = grid_str(g, words, ROLE_BOX_TITLE, title);
+        put_str(g, rect_clip(line, clip), r.x + 2, r.y, role, " ");
+        put_str(g, rect_clip(line, clip), r.x + 3 + used, r.y, role, " ");
+    }
+    return rect_inset(r, 1, 1);
+}
+
+/* --- reading back ----------------------------------------------------------------------------- */
+
+void
+grid_dump(const struct grid *g, struct buf *out)
+{
+    for (int y = 0; y < g->h; y++) {
+        size_t end = out->len;
+        for (int x = 0; x < g->w; x++) {
+            buf_str(out, at(g, x, y)->utf8);
+            if (strcmp(at(g, x, y)->utf8, " ") != 0)
+                end = out->len;
+        }
+        out->len = end;
+        buf_str(out, "\n");
+    }
+}
+
+void
+grid_dump_roles(const struct grid *g, struct buf *out)
+{
+    for (int y = 0; y < g->h; y++) {
+        size_t end = out->len;
+        for (int x = 0; x < g->w; x++) {
+            char c = style_letter(at(g, x, y)->role);
+            buf_add(out, &c, 1);
+            if (c != '.')
+                end = out->len;
+        }
+        out->len = end;
+        buf_str(out, "\n");
+    }
+}

@@ -1,0 +1,99 @@
+/* The screen in memory: cells of one glyph and one role each. Views draw here and nowhere else;
+ * term.c copies it to the terminal, tests read it back. Text enters through grid_text (and what
+ * is built on it), which sends every byte through model/text; so nothing hostile can be in a cell.
+ * Everything clips: to the rectangle it is given and to the grid. Wide characters never straddle
+ * an edge: the cell stays blank. With `ascii` every glyph has a replacement of one ASCII letter. */
+#ifndef UI_TERM_GRID_H
+#define UI_TERM_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "ui/term/style.h"
+
+struct rect {
+    int x, y, w, h; /* w or h <= 0: empty, nothing is drawn */
+};
+
+struct cell {
+    char utf8[24]; /* NUL-terminated; " " when blank, "" in the right half of a wide glyph */
+    uint8_t width; /* 1, 2, or 0 in the right half of a wide glyph */
+    uint8_t role;  /* enum role */
+};
+
+/* --- rectangles ------------------------------------------------------------------------------ */
+struct rect rect_clip(struct rect r, struct rect to); /* the common part, possibly empty */
+struct rect rect_row(struct rect r, int i);           /* row i of r, one high; empty outside r */
+/* Cut n rows or columns off a side: the answer is the piece, *r keeps the rest (both may be empty).
+ */
+struct rect rect_cut_top(struct rect *r, int n);
+struct rect rect_cut_bottom(struct rect *r, int n);
+struct rect rect_cut_left(struct rect *r, int n);
+struct rect rect_cut_right(struct rect *r, int n);
+struct rect rect_inset(struct rect r, int dx, int dy);
+struct rect rect_center(struct rect in, int w, int h); /* w x h, or less, in the middle of `in` */
+
+/* --- the grid -------------------------------------------------------------------------------- */
+struct grid;
+struct grid *grid_new(int w, int h, bool ascii);
+void grid_free(struct grid *g);
+void grid_resize(struct grid *g, int w, int h); /* all cells blank afterwards; at least 1x1 */
+struct rect grid_rect(const struct grid *g);    /* all of it */
+bool grid_ascii(const struct grid *g);
+void grid_clear(struct grid *g); /* blank cells, no cursor */
+/* The cell at x, y; never NULL: outside the grid it is a blank one. */
+const struct cell *grid_cell(const struct grid *g, int x, int y);
+
+/* The hardware cursor: put on the selected row or the place of typing. Outside the grid = clipped.
+ */
+void grid_cursor(struct grid *g, int x, int y);
+bool grid_cursor_at(const struct grid *g, int *x, int *y); /* false = none was set */
+
+/* --- text: the only door --------------------------------------------------------------------- */
+/* Draws s on the first row of r, cut with an ellipsis where it does not fit; cells that it does not
+ * need are left alone. Returns the number of cells used. */
+int grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len);
+int grid_str(struct grid *g, struct rect r, enum role role, const char *s);   /* NUL-terminated */
+int grid_right(struct grid *g, struct rect r, enum role role, const char *s); /* right-aligned */
+int grid_center(struct grid *g, struct rect r, enum role role, const char *s);
+int grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Many lines in the rules of detail views (\x1b shown, newline breaks, tab to 8), from line `top`
+ * and cell `left` on (left counts only when not wrapped). Returns how many lines s has in all. */
+struct text_area {
+    int top, left;
+    bool wrap;
+};
+int grid_lines(struct grid *g, struct rect r, enum role role, const char *s, size_t len,
+               const struct text_area *area);
+/* How many lines s takes when wrapped at w cells (w <= 0: not wrapped). */
+int grid_count_lines(const char *s, size_t len, int w);
+
+/* A pen writes pieces of different roles one after the other on one row. */
+struct pen {
+    struct grid *g;
+    struct rect r; /* what is left of the row */
+};
+struct pen pen_start(struct grid *g, struct rect r);
+void pen_put(struct pen *p, enum role role, const char *s);
+void pen_printf(struct pen *p, enum role role, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void pen_gap(struct pen *p, int cells);
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+void grid_fill(struct grid *g, struct rect r, enum role role);  /* blanks */
+void grid_paint(struct grid *g, struct rect r, enum role role); /* other role, same glyphs */
+/* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
+struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
+/* On the lower border of a box: that there are rows above or below those that it shows. */
+void grid_more(struct grid *g, struct rect box, int above, int below);
+
+/* --- for tests and for printing --------------------------------------------------------------- */
+void grid_dump(const struct grid *g, struct buf *out);       /* rows of text, no trailing blanks */
+void grid_dump_roles(const struct grid *g, struct buf *out); /* rows of style_letter, '.' trimmed */
+
+#endif

@@ -1,0 +1,69 @@
+/* Keys as events and as words. The command table writes keys as a list of words ("r F5 C-r"), this
+ * file compares them with what the terminal sent and writes them in help texts. Words: a single
+ * character stands for itself; C-x is Ctrl, M-x is Alt, S-Tab; Space Enter Esc Tab Backspace Delete
+ * Insert Up Down Left Right Home End PgUp PgDn F1 to F12. */
+#ifndef UI_TERM_KEY_H
+#define UI_TERM_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum key_code { /* beyond Unicode, so that a code is a character or one of these */
+                KC_NONE = 0,
+                KC_ENTER = 0x110000,
+                KC_ESC,
+                KC_TAB,
+                KC_BACKSPACE,
+                KC_DELETE,
+                KC_INSERT,
+                KC_UP,
+                KC_DOWN,
+                KC_LEFT,
+                KC_RIGHT,
+                KC_HOME,
+                KC_END,
+                KC_PGUP,
+                KC_PGDN,
+                KC_F1, /* KC_F1 + n - 1 is Fn, n up to 12 */
+                KC_F12 = KC_F1 + 11,
+                KC_CLICK, /* of the mouse, at x, y */
+                KC_WHEEL_UP,
+                KC_WHEEL_DOWN,
+                KC_PASTE /* text that was pasted: never a command, see `paste` */
+};
+
+enum key_mod { MOD_CTRL = 1, MOD_ALT = 2, MOD_SHIFT = 4 }; /* SHIFT only with keys of the enum */
+
+struct key {
+    uint32_t code; /* a Unicode character (Ctrl-l is 'l' with MOD_CTRL) or enum key_code */
+    unsigned mods;
+    int64_t ms;        /* clock_ms when it was read */
+    int x, y;          /* of the mouse, in cells from 0 */
+    const char *paste; /* KC_PASTE: the bytes as they came, untrusted; lives until the next read */
+    size_t paste_len;
+};
+
+/* One word -> key; false = no such key. C-i, C-m and C-[ are Tab, Enter and Esc, as terminals say.
+ */
+bool key_parse(const char *word, size_t len, struct key *out);
+/* The word of a key, at most 31 bytes; "" for KC_PASTE and KC_NONE. */
+struct key_word {
+    char s[32];
+};
+struct key_word key_word(const struct key *k);
+
+bool key_same(const struct key *a, const struct key *b); /* code and mods */
+bool key_is(const struct key *k, const char *word);
+/* Is k in the list of words, e.g. "j Down"? */
+bool key_in(const struct key *k, const char *list);
+/* Walks a list: the next word from *at on; false at the end or at a word that is no key
+ * (then *at stands on it and is not at the NUL). */
+bool key_next(const char **at, struct key *out);
+/* Does any key stand in both lists? (for the check of the command table) */
+bool key_lists_meet(const char *a, const char *b);
+
+/* True when the key is a printable character without Ctrl or Alt. */
+bool key_is_char(const struct key *k);
+
+#endif

@@ -1,0 +1,65 @@
+/* The terminal: the only file that knows curses. It never makes the program wait: ncurses writes
+ * into memory, and what the terminal does not take at once is kept until it does (term_flush). The
+ * terminal is put back as it was on every way out: term_close, exit, out of memory, a fatal signal
+ * (then with calls that are safe in a handler). While the screen is up, standard error goes to
+ * memory and is printed after the screen has gone. One terminal a process. */
+#ifndef UI_TERM_TERM_H
+#define UI_TERM_TERM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/base/err.h"
+#include "ui/term/grid.h"
+#include "ui/term/key.h"
+#include "ui/term/style.h"
+
+struct term;
+
+struct term_options {
+    enum color_when color;
+    const char *theme; /* name of a theme; NULL = by the terminal */
+    bool ascii;        /* --ascii; also when the locale is not UTF-8 */
+    bool mouse;        /* clicks and the wheel come as keys */
+    bool sync;         /* wrap frames in synchronized output */
+};
+
+/* Takes the terminal over: the alternate screen is up when this returns true. The caller has called
+ * setlocale. Fails without a terminal, with TERM=dumb or an unknown one; the text says what to do.
+ */
+bool term_open(struct term **out, const struct term_options *o, struct err *e)
+    __attribute__((warn_unused_result));
+void term_close(struct term *t); /* frees; NULL is allowed */
+
+int
+term_fd(const struct term *t); /* watch it for POLLIN, and for POLLOUT while term_flush is false */
+bool term_ascii(const struct term *t);
+
+/* The next key, or false when there is none now; call until false after each POLLIN. *hung is set
+ * when the terminal has gone away (end of file). */
+bool term_read(struct term *t, struct key *out, bool *hung);
+/* Throws away what was typed and not read yet. */
+void term_drop_input(struct term *t);
+
+/* Shows the grid: sends only what changed. While earlier output is still waiting for the terminal
+ * nothing is drawn and the answer is false: draw again when term_flush has said true. */
+bool term_draw(struct term *t, const struct grid *g);
+bool term_flush(struct term *t);   /* true = everything was written */
+void term_repaint(struct term *t); /* the next term_draw sends everything (Ctrl-L) */
+
+/* Size in cells. term_resized reads it anew (after SIGWINCH) and says whether it changed. */
+void term_size(const struct term *t, int *w, int *h);
+bool term_resized(struct term *t);
+
+/* Gives the terminal to another program or to the shell and takes it back (and repaints). */
+void term_leave(struct term *t);
+void term_enter(struct term *t);
+/* Ctrl-Z: leaves, stops this process, and enters when it goes on. Call it from the loop's handler
+ * of SIGTSTP. After SIGCONT from elsewhere call term_enter. */
+void term_suspend(struct term *t);
+
+/* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only when the user asked. How
+ * many bytes of it that were. */
+size_t term_clipboard(struct term *t, const char *s, size_t len);
+
+#endif

@@ -1,0 +1,44 @@
+/* From bytes and function keys to key events, without curses: Unicode characters whose bytes come
+ * in pieces, control characters, escape sequences that terminfo does not know (modified arrows are
+ * understood, all others swallowed), pasted text as one event. */
+#ifndef UI_TERM_TERM_KEY_H
+#define UI_TERM_TERM_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/mem.h"
+#include "ui/term/key.h"
+
+enum { DECODER_KEYS = 8, DECODER_SEQUENCE = 32, PASTE_MAX = 64 * 1024, PASTE_WAIT_MS = 1000 };
+
+struct decoder {                    /* starts as {0} */
+    struct key ready[DECODER_KEYS]; /* decoded and not taken yet */
+    int n;
+    char part[4]; /* of a UTF-8 character */
+    int npart;
+    bool escaped;                    /* an ESC came */
+    char sequence[DECODER_SEQUENCE]; /* what came after it, cut when longer */
+    int nsequence;
+    bool mouse;   /* the terminal tells of it: what it sends is no key */
+    int old_left; /* bytes to come of a mouse that writes as of old */
+    unsigned char old[3];
+    bool pasting;
+    int64_t paste_ms; /* when the paste was longer than before */
+    size_t paste_seen;
+    struct buf paste;
+};
+
+void decoder_byte(struct decoder *d, unsigned char c);
+void decoder_key(struct decoder *d, struct key k); /* KC_NONE is ignored */
+void decoder_paste(struct decoder *d, bool begins);
+/* No more bytes for the moment: an ESC that is left was the key. */
+void decoder_pause(struct decoder *d);
+/* The next event; a paste lives until the call after. A paste that stays without end for a second
+ * ends when the next byte comes. */
+bool decoder_next(struct decoder *d, int64_t now_ms, struct key *out);
+void decoder_reset(struct decoder *d);
+void decoder_done(struct decoder *d);
+
+#endif

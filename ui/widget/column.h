@@ -1,0 +1,93 @@
+/* Columns as data: a table row says name, kind and where the value stands in the row's struct; the
+ * kind says how it is compared, written, aligned, coloured, and which way it sorts first. Adding a
+ * column is one row here and one in the SQL. */
+#ifndef UI_WIDGET_COLUMN_H
+#define UI_WIDGET_COLUMN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ui/term/fmt.h"
+#include "ui/term/grid.h"
+#include "ui/term/style.h"
+
+/* kind          the C type of the field     how it is shown */
+enum kind {
+    K_TEXT,      /* const char *                left, cut with an ellipsis */
+    K_NOTE,      /* const char *                as K_TEXT, quieter */
+    K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
+    K_UUID,      /* const char *                the last 8 digits */
+    K_INT,       /* int (F_INT)                 plain number */
+    K_BIG,       /* int64_t                     plain number (lease, pid) */
+    K_COUNT,     /* int64_t                     "18,234", narrowed when needed */
+    K_FAULTS,    /* int64_t                     as K_COUNT; 0 is good, more is a warning */
+    K_RATE,      /* double                      per second */
+    K_PERCENT,   /* double, 0 to 1              "58%" */
+    K_BYTES,     /* int64_t */
+    K_AGE,       /* int64_t, ms since 1970      time between it and now */
+    K_AGE_SHORT, /* the same, one unit */
+    K_TIME,      /* int64_t, ms since 1970      time of day */
+    K_DURATION,  /* int64_t, ms                 "30.9s" */
+    K_WAIT,      /* int64_t, ms (an age)        "4m 10s" */
+    K_BOOL,      /* int: 1, 0, -1 = unknown     "yes", "no" */
+    K_CUSTOM,    /* whatever `special` draws */
+    KINDS
+};
+
+/* What a cell may look at. */
+struct cell_ctx {
+    int64_t now_ms;
+    bool utc;
+    void *ctx;           /* list_def.ctx */
+    struct buf *scratch; /* for the text of a cell; NULL = made and freed each time */
+    bool approx;         /* the row's counts are estimates */
+};
+
+/* For columns whose kind does not say everything; any part may be absent (NULL, K_CUSTOM). */
+struct column_special {
+    /* Draws the cell (K_CUSTOM); r is one row high. */
+    void (*draw)(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c);
+    /* The cell's role instead of the kind's. */
+    enum role (*role)(const void *row, const struct cell_ctx *c);
+    /* Of K_CUSTOM columns: sorts as a field of this kind at the offset; K_CUSTOM = not sortable. */
+    enum kind sort_as;
+    bool right; /* K_CUSTOM: title at the right */
+};
+
+struct column {
+    const char *name;  /* in SQL, in the configuration, in JSON */
+    const char *title; /* over the column */
+    const char *help;  /* one line */
+    enum kind kind;
+    size_t offset;    /* of the field in the row's struct */
+    int min_w, max_w; /* cells; max_w 0 = takes the spare width of the screen */
+    int keep;         /* 0 = always shown; else the higher the sooner dropped when narrow;
+                         100 and more = hidden until the user asks for it */
+    const struct column_special *special; /* or NULL */
+};
+
+/* Total order of two rows by a column, ascending: NULLs last whatever `desc` says. Ages compare by
+ * age: the younger is less. */
+int column_compare(const struct column *c, const void *a, const void *b, bool desc);
+bool column_is_null(const struct column *c, const void *row); /* unknown kinds never are */
+bool column_sortable(const struct column *c);
+bool column_right(const struct column *c);      /* numbers and times stand at the right */
+bool column_desc_first(const struct column *c); /* counts and ages sort largest first */
+/* The text of a cell in at most w cells (w <= 0: no limit; for batch tables and for tests). "" for
+ * K_CUSTOM. Not sanitised: it goes through grid_text or text_clean. */
+void column_text(const struct column *c, const void *row, const struct cell_ctx *ctx, int w,
+                 struct buf *out);
+void column_draw(const struct column *c, struct grid *g, struct rect r, const void *row,
+                 const struct cell_ctx *ctx);
+
+/* Glyph and role of a state's word, also for the states of nodes; unknown words are plain. */
+const char *state_glyph(const char *state);
+enum role state_role(const char *state);
+
+/* Which columns fit in w cells and how wide: widths[i] = 0 when hidden, in cells without the gap of
+ * one between columns. `hidden[i]` true = the user switched it off. Pure. The first column stays.
+ */
+void column_layout(const struct column *c, int n, const bool *hidden, int w, int *widths);
+
+#endif

@@ -1,0 +1,285 @@
+/* Rows and cursor of a list. The one idea: the rows may be others after every refresh, so between
+ * two of them only ids are kept, and the ids of the last order tell who was whose neighbour. */
+#include "ui/widget/list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/widget/list_state.h"
+
+enum { NEIGHBOURS = 200 }; /* how far a lost cursor looks for one that is left */
+
+static int
+clamp(int n, int low, int high)
+{
+    return n > high ? (high < low ? low : high) : n < low ? low : n;
+}
+
+struct list *
+list_new(const struct list_def *def)
+{
+    struct list *l = xcalloc(1, sizeof *l);
+
+    assert(def->ncolumns > 0 && def->ncolumns <= LIST_COLUMNS);
+    l->def = def;
+    l->ctx = def->ctx;
+    l->page_h = 1;
+    l->sort = -1;
+    memcpy(l->own, def->columns, sizeof *l->own * (size_t)def->ncolumns);
+    for (int i = 1; i < def->ncolumns; i++)
+        l->hidden[i] = def->columns[i].keep >= 100;
+    if (def->sort)
+        list_sort_by(l, def->sort, def->desc);
+    return l;
+}
+
+void
+list_free(struct list *l)
+{
+    if (!l)
+        return;
+    list_unmark_all(l);
+    free(l->marks);
+    free(l->order);
+    free(l->cursor);
+    free(l->old_at);
+    buf_free(&l->old_ids);
+    buf_free(&l->scratch);
+    free(l);
+}
+
+void
+list_set_ctx(struct list *l, void *ctx)
+{
+    l->ctx = ctx;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+int
+list_count(const struct list *l)
+{
+    return l->count;
+}
+
+static const void *
+row_at(const struct list *l, int row)
+{
+    return l->rows + (size_t)row * l->def->row_size;
+}
+
+static const char *
+id_of(const struct list *l, const void *row)
+{
+    return *(const char *const *)(const void *)((const char *)row + l->def->id_offset);
+}
+
+const void *
+list_row(const struct list *l, int i)
+{
+    return i >= 0 && i < l->count ? row_at(l, l->order[i]) : NULL;
+}
+
+const char *
+list_id(const struct list *l, int i)
+{
+    return id_of(l, list_row(l, i));
+}
+
+static int
+compare_rows(const void *a, const void *b, void *ctx)
+{
+    const struct list *l = ctx;
+    const void *x = row_at(l, *(const int *)a), *y = row_at(l, *(const int *)b);
+    int order = column_compare(&l->def->columns[l->sort], x, y, l->desc);
+
+    if (order == 0)
+        order = strcmp(id_of(l, x), id_of(l, y));
+    return order ? order : *(const int *)a - *(const int *)b;
+}
+
+static int
+find(const struct list *l, const char *id)
+{
+    for (int i = 0; i < l->count; i++)
+        if (!strcmp(list_id(l, i), id))
+            return i;
+    return -1;
+}
+
+static void
+remember_order(struct list *l)
+{
+    buf_clear(&l->old_ids);
+    l->old_at = xreallocarray(l->old_at, (size_t)l->count + 1, sizeof *l->old_at);
+    l->old_n = l->count;
+    for (int i = 0; i < l->count; i++) {
+        const char *id = list_id(l, i);
+        l->old_at[i] = l->old_ids.len;
+        buf_add(&l->old_ids, id, strlen(id) + 1);
+    }
+}
+
+static int
+find_old(const struct list *l, int i)
+{
+    return i >= 0 && i < l->old_n ? find(l, l->old_ids.data + l->old_at[i]) : -1;
+}
+
+/* Where the cursor's row is now; when it has gone, where the nearest of its neighbours is that is
+ * left: the one that follows it first. */
+static int
+find_cursor(const struct list *l)
+{
+    int found = l->cursor ? find(l, l->cursor) : -1;
+
+    for (int d = 1; found < 0 && d < NEIGHBOURS; d++) {
+        found = find_old(l, l->index + d);
+        if (found < 0)
+            found = find_old(l, l->index - d);
+    }
+    return found >= 0 ? found : clamp(l->index, 0, l->count - 1);
+}
+
+static void
+put_cursor(struct list *l, int i)
+{
+    if (l->count == 0)
+        return;
+    l->index = clamp(i, 0, l->count - 1);
+    const char *id = list_id(l, l->index);
+    if (l->cursor && !strcmp(l->cursor, id))
+        return;
+    free(l->cursor);
+    l->cursor = xstrdup(id);
+}
+
+void
+list_rebuild(struct list *l)
+{
+    int line = l->index - l->top; /* of the screen */
+
+    l->count = 0;
+    l->order = xreallocarray(l->order, (size_t)l->n + 1, sizeof *l->order);
+    for (int i = 0; i < l->n; i++)
+        if (!l->keep || l->keep(l->keep_ctx, row_at(l, i)))
+            l->order[l->count++] = i;
+    if (l->sort >= 0 && !l->def->server_order && l->count > 1)
+        qsort_r(l->order, (size_t)l->count, sizeof *l->order, compare_rows, l);
+    if (l->count == 0)
+        return; /* the cursor's id and its neighbours are kept for when the rows come back */
+    put_cursor(l, find_cursor(l));
+    if (l->top > 0) /* who has scrolled keeps the row on the line where it was */
+        l->top = l->index - line;
+    list_scroll(l, l->page_h);
+    remember_order(l);
+}
+
+void
+list_set_rows(struct list *l, const void *rows, int n)
+{
+    assert(n >= 0 && (rows || n == 0));
+    l->rows = rows;
+    l->n = n;
+    list_note_filled(l);
+    list_rebuild(l);
+}
+
+void
+list_set_filter(struct list *l, bool (*keep)(void *ctx, const void *row), void *ctx)
+{
+    l->keep = keep;
+    l->keep_ctx = ctx;
+    list_rebuild(l);
+}
+
+/* --- the cursor ------------------------------------------------------------------------------- */
+
+int
+list_index(const struct list *l)
+{
+    return l->count ? l->index : -1;
+}
+
+const void *
+list_selected(const struct list *l)
+{
+    return list_row(l, l->index);
+}
+
+const char *
+list_selected_id(const struct list *l)
+{
+    return l->count ? list_id(l, l->index) : "";
+}
+
+bool
+list_select(struct list *l, const char *id)
+{
+    int i = find(l, id);
+
+    if (i >= 0)
+        put_cursor(l, i);
+    return i >= 0;
+}
+
+void
+list_move(struct list *l, int delta)
+{
+    int64_t to = (int64_t)l->index + delta;
+
+    put_cursor(l, to < 0 ? 0 : to > l->count ? l->count : (int)to);
+}
+
+void
+list_page(struct list *l, int pages)
+{
+    int step = l->page_h > 1 ? l->page_h - 1 : 1;
+
+    l->top = clamp(l->top + pages * step, 0, l->count - l->page_h);
+    list_move(l, pages * step);
+}
+
+void
+list_home(struct list *l)
+{
+    put_cursor(l, 0);
+}
+
+void
+list_end(struct list *l)
+{
+    put_cursor(l, l->count - 1);
+}
+
+void
+list_scroll(struct list *l, int h)
+{
+    if (h < 1)
+        h = 1;
+    if (l->index < l->top)
+        l->top = l->index;
+    if (l->index >= l->top + h)
+        l->top = l->index - h + 1;
+    l->top = clamp(l->top, 0, l->count - h);
+}
+
+/* --- paging by key ---------------------------------------------------------------------------- */
+
+void
+list_set_more(struct list *l, bool above, bool below)
+{
+    l->more_above = above;
+    l->more_below = below;
+}
+
+int
+list_wants(const struct list *l)
+{
+    if (l->more_below && l->index >= l->count - l->page_h)
+        return 1;
+    if (l->more_above && l->index < l->page_h)
+        return -1;
+    return 0;
+}

@@ -1,0 +1,153 @@
+/* How a list looks: a row of titles, the rows, one bar over the full width for the selected one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/widget/list_state.h"
+
+enum { LEAD_W = 2 }; /* mark or lead glyph and a gap, before the first column */
+
+struct frame { /* what all parts of one drawing share */
+    struct list *l;
+    struct grid *g;
+    const struct list_look *look;
+    struct cell_ctx cell;
+    int widths[LIST_COLUMNS];
+};
+
+static void
+draw_title(struct grid *g, struct rect r, const struct column *c, const char *arrow)
+{
+    char s[64];
+
+    snprintf(s, sizeof s, "%.40s%s", c->title, arrow);
+    if (*arrow && column_right(c)) /* the arrow may use the gap beside the column */
+        r.x--;
+    if (*arrow)
+        r.w++;
+    if (column_right(c))
+        grid_right(g, r, ROLE_TITLE, s);
+    else
+        grid_str(g, r, ROLE_TITLE, s);
+}
+
+static void
+draw_titles(const struct frame *f, struct rect r)
+{
+    const struct list *l = f->l;
+
+    grid_paint(f->g, r, ROLE_TITLE);
+    rect_cut_left(&r, LEAD_W);
+    for (int i = 0; i < l->def->ncolumns; i++) {
+        if (f->widths[i] <= 0)
+            continue;
+        struct rect cell = rect_cut_left(&r, f->widths[i]);
+        draw_title(f->g, cell, &l->def->columns[i], i != l->sort ? "" : l->desc ? "↓" : "↑");
+        rect_cut_left(&r, 1);
+    }
+}
+
+static void
+draw_lead(const struct frame *f, struct rect r, const void *row, bool marked)
+{
+    if (marked) {
+        grid_str(f->g, r, ROLE_MARK, "✓");
+    } else if (f->l->def->lead) {
+        struct lead lead = f->l->def->lead(row, &f->cell);
+        if (lead.glyph)
+            grid_str(f->g, r, lead.role, lead.glyph);
+    }
+}
+
+static void
+draw_row(struct frame *f, struct rect line, int i)
+{
+    const struct list *l = f->l;
+    const void *row = list_row(l, i);
+    bool marked = l->nmarks > 0 && list_is_marked(l, list_id(l, i));
+    struct rect r = line, first = {0, 0, 0, 0};
+
+    f->cell.approx = l->def->approx && l->def->approx(row);
+    draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked);
+    for (int k = 0; k < l->def->ncolumns; k++) {
+        if (f->widths[k] <= 0)
+            continue;
+        struct rect cell = rect_cut_left(&r, f->widths[k]);
+        column_draw(&l->def->columns[k], f->g, cell, row, &f->cell);
+        rect_cut_left(&r, 1);
+        if (k == 0)
+            first = cell;
+    }
+    if (f->look->stale || (l->def->stale && l->def->stale(row)))
+        grid_paint(f->g, line, ROLE_STALE);
+    if (marked)
+        grid_paint(f->g, first, ROLE_MARK);
+    if (i != l->index)
+        return;
+    grid_paint(f->g, line, f->look->unfocused ? ROLE_UNFOCUSED : ROLE_SELECTED);
+    if (!f->look->unfocused)
+        grid_cursor(f->g, line.x, line.y);
+}
+
+/* The column whose title, or the gap behind it, stands at x. */
+static int
+column_at(const struct list *l, int x)
+{
+    int at = l->titles_at.x + LEAD_W;
+
+    for (int i = 0; i < l->def->ncolumns; i++) {
+        if (l->widths[i] > 0 && x >= at && x <= at + l->widths[i])
+            return i;
+        at += l->widths[i] > 0 ? l->widths[i] + 1 : 0;
+    }
+    return -1;
+}
+
+enum list_hit
+list_click(struct list *l, int x, int y, bool sorts)
+{
+    struct rect t = l->titles_at, r = l->rows_at;
+    int row = l->top + y - r.y, column = column_at(l, x);
+
+    if (t.w > 0 && y == t.y && x >= t.x && x < t.x + t.w) {
+        if (sorts && column >= 0 && column == l->sort)
+            list_sort_invert(l);
+        else if (sorts && column >= 0)
+            list_sort_by(l, l->def->columns[column].name,
+                         column_desc_first(&l->def->columns[column]));
+        return HIT_TITLE;
+    }
+    if (y < r.y || y >= r.y + r.h || x < r.x || x >= r.x + r.w || row >= l->count)
+        return HIT_NOTHING;
+    if (row == l->index)
+        return HIT_SELECTED;
+    list_select(l, list_id(l, row));
+    return HIT_ROW;
+}
+
+void
+list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look)
+{
+    struct frame f = {
+        .l = l,
+        .g = g,
+        .look = look,
+        .cell = {look->now_ms, look->utc, l->ctx, &l->scratch, false},
+    };
+
+    if (r.w <= 0 || r.h <= 0)
+        return;
+    list_widths(l, r.w - LEAD_W, f.widths);
+    memcpy(l->widths, f.widths, sizeof l->widths);
+    l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
+    if (r.h > 1)
+        draw_titles(&f, rect_cut_top(&r, 1));
+    l->rows_at = r;
+    l->page_h = r.h;
+    list_scroll(l, r.h);
+    for (int i = 0; i < r.h && l->top + i < l->count; i++)
+        draw_row(&f, rect_row(r, i), l->top + i);
+    if (l->count == 0) {
+        rect_cut_left(&r, LEAD_W);
+        grid_str(g, r, ROLE_DIM, look->empty ? look->empty : "nothing here");
+    }
+}

@@ -1,0 +1,33 @@
+/* A page: blocks of text with a role and an indent, one below the other, that scrolls as a whole.
+ * For detail screens; foreign text passes the rules of detail views (\x1b shown, lines kept). */
+#ifndef UI_WIDGET_PAGE_H
+#define UI_WIDGET_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ui/term/grid.h"
+
+struct block {
+    enum role role;
+    int indent;
+    char *text;
+    size_t len;
+};
+struct page {
+    struct block *blocks;
+    int n, cap;
+    int top, left; /* of scrolling */
+    int height;    /* drawn last */
+    bool nowrap;
+};
+void page_clear(struct page *p); /* blocks; the place of scrolling stays */
+void page_done(struct page *p);
+void page_add(struct page *p, enum role role, int indent, const char *text, size_t len);
+void page_printf(struct page *p, enum role role, int indent, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Scrolls by lines; stays within the page of the height and width that were drawn last. */
+void page_scroll(struct page *p, int lines);
+void page_draw(struct page *p, struct grid *g, struct rect r);
+
+#endif

@@ -1,0 +1,124 @@
+/* The three things that ask or tell in the middle of a screen: a line being typed, a question
+ * before an action, the box of a running action. None of them reads keys by itself: the owner hands
+ * each key in and acts on the answer, and draws them last. */
+#ifndef UI_WIDGET_PROMPT_H
+#define UI_WIDGET_PROMPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ui/term/grid.h"
+#include "ui/term/key.h"
+
+/* --- a line of text --------------------------------------------------------------------------- */
+enum { LINE_MAX_BYTES = 1000, LINE_HISTORY = 50 };
+
+struct line_history { /* newest last; start with {0} */
+    char *items[LINE_HISTORY];
+    int n;
+};
+void line_history_add(struct line_history *h, const char *s); /* empty and repeated ones are not */
+void line_history_done(struct line_history *h);
+
+struct line {
+    char text[LINE_MAX_BYTES + 1]; /* valid UTF-8, NUL-terminated */
+    int len, at;                   /* bytes; at stands on a character's border */
+    struct line_history *history;  /* or NULL */
+    int place;                     /* in the history; == n: the line itself */
+    char *kept;                    /* the line itself while the user walks in the history */
+    bool digits_only;
+    bool whole;  /* all of it is selected: the first character typed replaces it */
+    bool secret; /* drawn as stars, never kept in a history */
+};
+
+enum line_answer {
+    LINE_IGNORED, /* not a key of ours: the owner may use it */
+    LINE_MOVED,   /* the cursor moved, or nothing to do */
+    LINE_CHANGED, /* the text is another one */
+    LINE_DONE,    /* Enter: the text was added to the history */
+    LINE_CANCEL,  /* Esc, or Backspace in an empty line */
+    LINE_COMPLETE /* Tab (Shift-Tab: mods has MOD_SHIFT): the owner completes by line_set */
+};
+
+void line_init(struct line *l, struct line_history *history, const char *text);
+void line_done(struct line *l);
+void line_set(struct line *l, const char *text); /* cursor at the end */
+void line_select(struct line *l);                /* all of it; nothing where it is empty */
+/* A paste is put in with its line breaks as blanks and without control characters. Keys: C-a Home,
+ * C-e End, C-b C-f Left Right, C-u to the start, C-k to the end, C-w word, C-d Delete, Up Down. */
+enum line_answer line_key(struct line *l, const struct key *k);
+/* Draws `label` and the text on the first row of r, scrolled so that the cursor is seen, and puts
+ * the grid's cursor there. Bytes from bad_at up to bad_end (both 0: none) are shown as wrong. */
+struct line_look {
+    const char *label;
+    enum role label_role;
+    int bad_at, bad_end;
+};
+void line_draw(const struct line *l, struct grid *g, struct rect r, const struct line_look *look);
+
+/* --- a question ------------------------------------------------------------------------------- */
+enum { ASK_LINES = 24 };
+
+struct ask_line {
+    enum role role;
+    char *label; /* "where", "effect"; "" = none here; NULL: the text starts at the left */
+    char *text;
+};
+
+/* The ladder: an answer by y (Enter means No, unless `easy`), or by typing the count or the name
+ * and Enter. Pasted text is refused. Keys that came before the box, or what it says now, was on the
+ * screen are ignored. Long lines wrap, and the question stays visible on small screens. */
+struct ask {
+    char *title;
+    struct ask_line lines[ASK_LINES];
+    int n;
+    char *challenge;  /* what must be typed, NULL = y is enough */
+    char *prompt;     /* "Type the number of jobs to go on:" */
+    bool easy;        /* Enter means yes too: only for reversible acts on one row */
+    bool can_dry;     /* F2 */
+    bool can_sql;     /* F3 */
+    bool can_options; /* F4 */
+    bool busy;        /* the preview is not there yet: only Esc works */
+    int64_t shown_ms; /* 0 = not shown yet */
+    char note[120];   /* what was wrong with the last key, e.g. pasted text */
+    struct line line;
+};
+
+enum ask_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS };
+
+void ask_init(struct ask *a, const char *title);
+void ask_done(struct ask *a); /* frees what it holds; may be called twice */
+void ask_say(struct ask *a, enum role role, const char *label, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5))); /* one more line, dropped beyond ASK_LINES */
+void ask_clear(struct ask *a);             /* lines only: for a new preview */
+/* Asks for typed text: what = "the number of jobs", challenge = "402". Digits only when it is a
+ * number; thousands separators are not asked for. */
+void ask_typed(struct ask *a, const char *what, const char *challenge);
+enum ask_answer ask_key(struct ask *a, const struct key *k);
+void ask_draw(const struct ask *a, struct grid *g, struct rect screen); /* shades what is behind */
+/* Call it after term_draw has shown the box: from now on keys count. */
+void ask_shown(struct ask *a, int64_t now_ms);
+/* Words for the footer of the screen. */
+const char *ask_footer(const struct ask *a);
+
+/* --- the progress of an action ---------------------------------------------------------------- */
+struct progress_box {
+    const char *title;            /* "Purging completed jobs older than 30 days" */
+    const char *noun;             /* "row", "job" */
+    int64_t done, total;          /* total < 0 = unknown */
+    int64_t batches, all_batches; /* all_batches < 0 = unknown */
+    int64_t batch_size;
+    double rate;                 /* per second, NAN = unknown */
+    int64_t left_ms, slowest_ms; /* FIELD_NULL = unknown */
+    const char *note;            /* a warning: "backing off: ..."; NULL = none */
+    const char *result;          /* not NULL: it has ended, and this is what came of it */
+    bool bad;                    /* the result is a failure */
+    bool stopping;               /* the user has asked to stop */
+};
+enum progress_answer { PROGRESS_IGNORED, PROGRESS_HIDE, PROGRESS_STOP };
+
+enum progress_answer progress_key(const struct progress_box *p, const struct key *k);
+void progress_draw(const struct progress_box *p, struct grid *g, struct rect screen);
+
+#endif
