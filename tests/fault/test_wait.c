@@ -19,7 +19,10 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 60000, BACK_MS = 60000, BROKEN_MS = 60000 };
+/* For whoever finds the loss. Who does not find it waits for the kernel to give up: a quarter of an
+ * hour for what was sent, hours for what is not asked. So a bound far above what a busy machine
+ * takes is as sharp as a small one. */
+enum { WAIT_MS = 60000 };
 
 static char dsn[400];
 static PGconn *conn;
@@ -43,17 +46,13 @@ enter(const char *name)
     pg_wait(conn, waiting, "1", WAIT_MS);
 }
 
-/* A job that is pushed now is worked within so long, and then the worker waits again. */
+/* A job that is pushed now is worked at its first try, and then the worker waits again. */
 static void
-works_within(int64_t most_ms, const char *n)
+works_next(const char *n)
 {
-    int64_t began = clock_ms();
-
     pg_run(conn, "select queues.push('q')");
     pg_wait(conn, "select count(*) from queues.history where state = 'completed' and tries = 1", n,
             WAIT_MS);
-    if (clock_ms() - began > most_ms)
-        fail_msg("it took %d ms", (int)(clock_ms() - began));
     pg_wait(conn, waiting, "1", WAIT_MS);
 }
 
@@ -89,9 +88,9 @@ its_backend_stands_still(void **state)
     (void)state;
     enter("still");
     pid_t backend = stop_backend();
-    works_within(BACK_MS, "1");
+    works_next("1");
     kill(backend, SIGCONT);
-    works_within(BROKEN_MS, "2");
+    works_next("2");
     leave();
 }
 
@@ -101,9 +100,9 @@ the_network_falls_silent(void **state)
     (void)state;
     enter("silent");
     relay_silence(&relay);
-    works_within(BACK_MS, "1");
+    works_next("1");
     relay_silence(&relay); /* and once more */
-    works_within(BACK_MS, "2");
+    works_next("2");
     leave();
 }
 
@@ -113,7 +112,7 @@ the_connection_breaks(void **state)
     (void)state;
     enter("broken");
     relay_break(&relay);
-    works_within(BROKEN_MS, "1");
+    works_next("1");
     leave();
 }
 

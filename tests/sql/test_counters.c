@@ -363,10 +363,24 @@ changes_by_hand_are_repaired(void **state)
 }
 
 /* Counting costs little: one minute between looks, a thousand times what the last one took; in the
- * scheduler's step only where nobody else looks, and never at large queues. */
-#define LOOKS(limit)                                                                 \
-    "select count(*) || ' ' || (check_counts(" limit ") between 1 and 60000)::text " \
-    "from checked where at > now() - interval '10 s'"
+ * scheduler's step only where nobody else looks, and never at large queues. All queues were looked
+ * at so long ago, which took so many ms: so another one is not looked at before 20 s from now. What
+ * the function says is held against the clock before and after it, however long it took. */
+static void
+looks_in_20_s(PGconn *c, const char *ago, const char *ms, const char *limit)
+{
+    pg_run(c,
+           "do $$ declare t0 timestamptz := clock_timestamp(); t1 timestamptz; wait int; most "
+           "bigint := %s; begin "
+           "update checked set ms = %s, at = t0 - interval '%s'; "
+           "t1 := clock_timestamp(); wait := check_counts(most); "
+           "if wait < 20000 - 1000 * extract(epoch from clock_timestamp() - t0) or "
+           "wait > 20002 - 1000 * extract(epoch from t1 - t0) "
+           "then raise 'it waits for %% ms', wait; end if; "
+           "if exists (select from checked where at > t0 - interval '%s') "
+           "then raise 'it looked'; end if; end $$",
+           limit, ms, ago, ago);
+}
 
 static void
 checks_are_rare(void **state)
@@ -382,23 +396,20 @@ checks_are_rare(void **state)
     pg_run(c, "select check_counts()");
     expect(c, "t", "select count(*) > 0 from checked"); /* all that 20 ms were enough for */
     pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
-    pg_run(c, "delete from queue; update checked set at = now() - interval '20 s'");
-    pg_run(c, "select check_counts()");
-    expect(c, "0 true", LOOKS(""));
-    pg_run(c, "update checked set at = now() - interval '4 min', ms = 300000 where queue = 'q'");
-    pg_run(c, "select check_counts()"); /* that took 5 minutes: the next in four days */
-    expect(c, "0 true", LOOKS(""));
-    pg_run(c, "update checked set ms = 0, at = now() - interval '5 min'");
+    pg_run(c, "delete from queue");
+    looks_in_20_s(c, "40 s", "0", "null");
+    looks_in_20_s(c, "40 s", "60", "null");
+    looks_in_20_s(c, "299980 s", "300000", "null"); /* that took 5 minutes: three days and a half */
+    looks_in_20_s(c, "340 s", "0", "20");
+    looks_in_20_s(c, "1280 s", "1000", "20");
+    pg_run(c, "update checked set at = now() - interval '7 min', ms = 0");
     pg_run(c, "select check_counts(20)");
-    expect(c, "0 true", LOOKS("20"));
-    pg_run(c, "update checked set at = now() - interval '7 min'");
-    pg_run(c, "select check_counts(20)");
-    expect(c, "r", "select queue from checked where at > now() - interval '1 min'");
+    expect(c, "r", "select queue from checked where at > now() - interval '6 min'");
     pg_run(c, "update checked set at = now() - interval '7 min'");
     core_ten_seconds(c);
     pg_run(c, "select t.push('q', 'x')");
-    pg_run(c, "select schedule('test')");
-    expect(c, "t", "select count(*) > 0 from checked where at > now() - interval '1 min'");
+    pg_run(c, "select schedule('test')"); /* both, or what 20 ms were enough for */
+    expect(c, "t", "select count(*) > 0 from checked where at > now() - interval '6 min'");
     pg_run(c, "select check_queue(q) from unnest('{q,r}'::text[]) q");
     core_check(c);
     PQfinish(c);
