@@ -156,8 +156,8 @@ lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
-bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console (tests/bench/run.sh)
-	QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
+bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=hour (SECONDS); tests/bench/run.sh
+	HOUR=$(or $(SECONDS),3600) QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
 	tests/engines.sh
 

@@ -1,8 +1,8 @@
 /*
  * The worker of the library with a function that does nothing: bench_worker CONNINFO SCHEMA SLOTS
  * [drain]. A payload {"t": SECONDS} (since 1970, as the pusher's server saw it) prints the
- * milliseconds from then to the call, one line a job. The end says jobs/s and CPU on standard
- * error.
+ * milliseconds from then to the first call, one line a job. A payload {"fail": N} makes the first N
+ * tries fail. The end says jobs/s and CPU on standard error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,20 +22,34 @@ seconds(clockid_t clock)
 
 static double first, last;
 
+/* The number behind this name in the payload; 0 = there is none */
+static double
+number(const struct queuetop_task *task, const char *name)
+{
+    const char *at = task->payload ? strstr(task->payload, name) : NULL;
+
+    if (at)
+        at = strpbrk(at + strlen(name), "0123456789");
+    return at ? strtod(at, NULL) : 0;
+}
+
 static enum queuetop_outcome
 no_op(void *ctx, const struct queuetop_task *task)
 {
-    const char *t = task->payload ? strstr(task->payload, "\"t\"") : NULL;
+    double t = number(task, "\"t\"");
 
     (void)ctx;
     last = seconds(CLOCK_MONOTONIC);
     if (first == 0)
         first = last;
-    if (t && (t = strpbrk(t + 3, "0123456789"))) {
-        printf("%.3f\n", (seconds(CLOCK_REALTIME) - strtod(t, NULL)) * 1000);
+    if (t > 0 && task->try_number == 1) {
+        printf("%.3f\n", (seconds(CLOCK_REALTIME) - t) * 1000);
         fflush(stdout);
     }
-    return QUEUETOP_DONE;
+    if (task->try_number > number(task, "\"fail\""))
+        return QUEUETOP_DONE;
+    queuetop_problem(task->run, "the bench lets it fail", NULL);
+    return QUEUETOP_FAILED;
 }
 
 int

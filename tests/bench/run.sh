@@ -1,14 +1,14 @@
 #!/bin/bash
 # The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
 # absolute figures belong to the machine.
-#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but queues, plans, designs, instructions, bulk, upgrade, console and foreign (ROWS=10000000)
-# Parts: push work level counters held counts fair urgent (of fair) latency queues plans (PLANS_DEAD=100000) programs designs instructions (by valgrind) bulk upgrade console foreign. Environment: SECONDS_EACH (5) a run,
+#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, queues, plans, designs, instructions, bulk, upgrade, console and foreign (ROWS=10000000)
+# Parts: push work level counters held counts fair urgent (of fair) latency queues plans (PLANS_DEAD=100000) programs designs instructions (by valgrind) bulk upgrade console foreign hour (SECONDS=3600: hour.sh). Environment: SECONDS_EACH (5) a run,
 # ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, HELD_ROUNDS (3), RAW: the file that
 # raw figures are added to, SHAPES: of work only these rows ("jobs clients one-by-one", separated by commas). Prints
 # them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
-for f in lib engines push work designs instructions held counts fair latency queues bulk; do
+for f in lib engines push work designs instructions held counts fair latency queues bulk hour; do
     # shellcheck source=/dev/null
     . "$here/$f.sh"
 done

@@ -59,8 +59,8 @@ function print_held(   n, k, i, p, e, what, before, after, pages, any) { # a lin
     if (any) print "\n" note["held"]
 }
 BEGIN {
-    split("plain insert push uncounted ours both none graphile pgboss pgq prototype deferred", e, " ")
-    split("plain table|ours, INSERT|ours, push()|ours uncounted|ours|ours, complete_and_claim|ours, no history|graphile-worker|pg-boss|PgQ|prototype|deferred books", l, "|")
+    split("plain insert push uncounted ours both none graphile pgboss pgq prototype deferred second last", e, " ")
+    split("plain table|ours, INSERT|ours, push()|ours uncounted|ours|ours, complete_and_claim|ours, no history|graphile-worker|pg-boss|PgQ|prototype|deferred books|second tenth|last tenth", l, "|")
     for (i in e) label[e[i]] = l[i]
     title["push"] = "push, jobs/s"; ratios["push"] = "insert/plain insert/uncounted insert/graphile push/graphile insert/pgboss"
     title["work"] = "claim + complete, jobs/s"; ratios["work"] = "ours/graphile both/graphile ours/plain both/plain"
@@ -80,6 +80,7 @@ BEGIN {
     title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
+    title["hour"] = "a mixed load, means"; ratios["hour"] = "last/second"
     note["push"] = "Ours uncounted: INSERT with the statement trigger off, which checks the job and keeps the counters."
     note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. Jobs are counted in the tables."
     note["instructions"] = "One client, counted by valgrind: the kernel, the disk and the scheduler left out."
@@ -88,8 +89,9 @@ BEGIN {
     note["held"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
+    note["hour"] = "Nothing should grow from the second tenth to the last but history, until its retention (tests/bench/hour.sh)."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair latency programs"
+    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair latency programs hour"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }
