@@ -11,6 +11,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 mapfile -t code < <(find model ui -name '*.[ch]' | sort)
+mapfile -t defs < <(find model ui -name '*.def' | sort)
 mapfile -t tests < <(find tests -name '*.[ch]' | sort)
 mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/run \) | sort)
 mapfile -t text < <({ git ls-files -co --exclude-standard 2>/dev/null || find Makefile README.md ui model sql tests -type f; } |
@@ -56,7 +57,7 @@ FNR == 1 { in_comment = 0 }
         out = out c
     }
     print FILENAME ":" FNR ":" owner[FILENAME, FNR] ":" out
-}' "${all[@]}" >"$tmp/bare"
+}' "${all[@]}" "${defs[@]}" >"$tmp/bare"
 : >"$tmp/found"
 
 # --- layers ------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ awk 'FNR == 1 { depth = 0 }
     say 'behind the include guard: move it before the last #endif'
 # a table of COUNT rows, one for each word of an enum: the rows name their places
 awk '/\[[A-Z][A-Z_]*(_COUNT|_TOTAL|_N|_NONE)\] = \{$/ { table = FILENAME ":" FNR; next }
-    table != "" && !/^ *(\/\*|\*)/ { if ($0 !~ /^ *\[/) print table ":"; table = "" }' "${code[@]}" |
+    table != "" && !/^ *(\/\*|\*)/ { if ($0 !~ /^ *(\[|#include)/) print table ":"; table = "" }' "${code[@]}" |
     say 'name the place of each row: [ENUM_WORD] = {...}'
 # a page that is named is in the tree: below the root, beside the file, or under tests/bench
 grep -noE '[A-Za-z0-9_./-]+\.md\>' "${all[@]}" "${sql[@]}" |

@@ -260,7 +260,7 @@ move_on(struct action *a, const struct rowset *rows)
         a->narrow = a->narrow * 2 >= a->batch_size ? 0 : a->narrow * 2;
         return a->at < a->nids;
     }
-    if (act_parts[a->act].once || !last)
+    if (act_infos[a->act].once || !last)
         return false;
     if (!*last->cursor)
         return was_full(a, rows);

@@ -22,42 +22,27 @@
 #include "model/base/mem.h"
 #include "model/db/db.h"
 
-enum act {
-    ACT_REQUEUE,
-    ACT_RELEASE,
-    ACT_EXTEND,
-    ACT_PURGE,
-    ACT_CANCEL,
-    ACT_DISCARD,
-    ACT_DELETE,
-    ACT_PRIORITY,
-    ACT_TIME,
-    ACT_REDRIVE, /* from the dead letters back */
-    ACT_UNDO,
-    ACT_EDIT, /* another payload, and requeue */
-    ACT_PUSH, /* by hand */
-    ACT_PAUSE,
-    ACT_RESUME,
-    ACT_DRAIN,
-    ACT_TERMINATE, /* the database sessions of a node */
-    ACT_QUEUE_SET,
-    ACT_CRON_SET,
-    ACT_CRON_PAUSE,
-    ACT_CRON_RESUME,
-    ACT_CRON_RUN,
-    ACT_CRON_REMOVE,
-    ACT_BACKEND_CANCEL,
-    ACT_BACKEND_END,
-    ACT_COUNT
+enum act { /* the rows of model/adapter/acts.def */
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) ACT_##id,
+#include "model/adapter/acts.def"
+           ACT_COUNT
 };
 
-struct act_info {      /* the words for an act */
-    const char *name;  /* "requeue" */
-    const char *title; /* "Requeue jobs" */
-    const char *doing; /* "Requeueing" */
-    const char *noun;  /* what is counted: "job" */
-    const char *undo;  /* how it can be taken back, or that it can't */
-    bool harmless;     /* false = it can't be taken back at all: must be typed */
+struct act_info {
+    /* how it is done with an adapter; SEC_COUNT = not at all */
+    enum section_id by_ids, by_where, preview;
+    const char *name;        /* "requeue" */
+    const char *title;       /* "Requeue jobs" */
+    const char *doing;       /* "Requeueing" */
+    const char *noun;        /* what is counted: "job" */
+    const char *undo;        /* how it can be taken back, or that it can't */
+    bool harmless;           /* false = it can't be taken back at all: must be typed */
+    const char *becomes;     /* the state that rows come into where there is no preview section */
+    enum param target;       /* names the one thing that it changes; PARAM_IDS = it changes jobs */
+    bool once;               /* all in one batch */
+    bool says_why;           /* the outcome also tells why a row changed */
+    int able;                /* place in `queuetop adapter list`, 0 = not there */
+    const char *able_by_ids; /* its word there when it is done by ids; NULL = the same */
 };
 extern const struct act_info act_infos[ACT_COUNT];
 

@@ -124,11 +124,11 @@ act_priority_fits(const struct adapter *a, const char *text, struct err *e)
 struct act_mark
 act_mark(enum act act, bool by_ids, const struct adapter *a)
 {
-    const struct act_parts *parts = &act_parts[act];
-    enum section_id s = by_ids && parts->by_ids != SEC_COUNT ? parts->by_ids : parts->by_where;
+    const struct act_info *info = &act_infos[act];
+    enum section_id s = by_ids && info->by_ids != SEC_COUNT ? info->by_ids : info->by_where;
 
     if (s == SEC_COUNT || !adapter_has(a, s))
-        s = parts->by_ids;
+        s = info->by_ids;
     if (s == SEC_COUNT || !adapter_has(a, s))
         return (struct act_mark){0};
     const char *official = adapter_note(a, s, "official");
@@ -140,7 +140,7 @@ act_mark(enum act act, bool by_ids, const struct adapter *a)
 const char *
 act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
 {
-    const enum section_id ways[] = {act_parts[act].by_ids, act_parts[act].by_where};
+    const enum section_id ways[] = {act_infos[act].by_ids, act_infos[act].by_where};
     const char *why = "this queue system has no such action";
     bool can = false;
 
@@ -173,8 +173,8 @@ needs_trial(const struct adapter *a, enum section_id s, enum section_id preview,
 bool
 act_is_tried(enum act act, const struct adapter *a)
 {
-    const struct act_parts *parts = &act_parts[act];
+    const struct act_info *info = &act_infos[act];
 
-    return needs_trial(a, parts->by_ids, parts->preview, true) ||
-           needs_trial(a, parts->by_where, parts->preview, false);
+    return needs_trial(a, info->by_ids, info->preview, true) ||
+           needs_trial(a, info->by_where, info->preview, false);
 }

@@ -11,14 +11,6 @@
 /* Counting millions takes its time, also on a server in trouble; Esc ends it. */
 enum { ACTION_COUNT_MS = 120000 };
 
-struct act_parts { /* how an act is done with an adapter; SEC_COUNT = not at all */
-    enum section_id by_ids, by_where, preview;
-    const char *becomes; /* the state where there is no preview section */
-    enum param target;   /* what names the one thing that is changed then; else PARAM_TOTAL */
-    bool once;           /* all in one batch */
-};
-extern const struct act_parts act_parts[ACT_COUNT];
-
 struct tally { /* rows by (state, why); the strings are its own */
     struct effect_row *rows;
     char **texts; /* state and why of a row, one after the other */

@@ -63,12 +63,12 @@ action_previewed(struct action *a)
 static void
 assume_effects(struct action *a)
 {
-    const struct act_parts *parts = &act_parts[a->act];
+    const struct act_info *info = &act_infos[a->act];
 
     if (!a->audited && wants_evidence(a) && !a->evidence)
         return; /* there is no such node */
     if (!a->ids || a->nids > 0)
-        tally_add(&a->effects, parts->becomes, "", a->ids ? a->nids : 1);
+        tally_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
 }
 
 /* Nothing to go by: what the statement itself would change is what it will change. */
@@ -108,7 +108,7 @@ read_effects(struct action *a, struct result *r, struct err *e)
 static bool
 has_preview(const struct action *a)
 {
-    enum section_id s = act_parts[a->act].preview;
+    enum section_id s = act_infos[a->act].preview;
 
     return s != SEC_COUNT && adapter_has(a->adapter, s) &&
            (!a->ids || adapter_takes(a->adapter, s, PARAM_IDS));
@@ -149,7 +149,7 @@ ask_preview(struct action *a)
     if (a->ids)
         params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, a->nids);
     if (has_preview(a)) {
-        stmts[n] = adapter_bind(a->adapter, act_parts[a->act].preview, &a->params, storage[n]);
+        stmts[n] = adapter_bind(a->adapter, act_infos[a->act].preview, &a->params, storage[n]);
         n++;
     }
     if (wants_evidence(a)) {

@@ -1,6 +1,7 @@
 /*
- * The words: one table of the acts, and the sentences that the console's dialog and the command
- * line show alike. Foreign text goes through as it is; who draws it sanitises it.
+ * The table of the acts, from model/adapter/acts.def, and the sentences that the dialog of the
+ * console and the command line show alike. Foreign text goes through as it is; who draws it
+ * sanitises it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,94 +13,15 @@
 
 enum { PAYLOAD_SHOWN = 300 };
 
-/* name, title, doing, noun, undo, harmless */
 /* clang-format off */
+#define OWN(id, text) SEC_##id
+#define SAME(id) SEC_##id
+#define NONE SEC_COUNT
+#define INFO(...) __VA_ARGS__
+#define ACT(id, ids, where, looks, info, verb, keys)                                               \
+    [ACT_##id] = {.by_ids = ids, .by_where = where, .preview = looks, info},
 const struct act_info act_infos[ACT_COUNT] = {
-    [ACT_REQUEUE] = {"requeue", "Requeue jobs", "Requeueing", "job",
-        "Audit: u, for those that have not started", true},
-    [ACT_RELEASE] = {"release", "Release a node's leases", "Releasing", "job",
-        "none: released jobs run again; a late answer of the old worker is refused", true},
-    [ACT_EXTEND] = {"extend", "Extend leases", "Extending", "lease",
-        "none needed: a lease only gets longer", true},
-    [ACT_PURGE] = {"purge", "Purge finished jobs", "Purging", "job",
-        "none: they are gone for good", false},
-    [ACT_CANCEL] = {"cancel", "Cancel jobs", "Cancelling", "job",
-        "Audit: u brings back those that waited", true},
-    [ACT_DISCARD] = {"discard", "Discard jobs", "Discarding", "job",
-        "to history, undo brings it back: press u in Audit", true},
-    [ACT_DELETE] = {"delete", "Delete jobs", "Deleting", "job",
-        "none: they are gone for good, payload and all", false},
-    [ACT_PRIORITY] = {"priority", "Set the priority of jobs", "Setting", "job",
-        "Audit: u, for those that still have it", true},
-    [ACT_TIME] = {"reschedule", "Set the time of jobs", "Setting", "job",
-        "Audit: u, for those that have not started", true},
-    [ACT_REDRIVE] = {"redrive", "Give dead letters back", "Redriving", "job",
-        "none: they are back where they came from", true},
-    [ACT_UNDO] = {"undo", "Undo an action", "Undoing", "row", "none: do the action again", true},
-    [ACT_EDIT] = {"edit", "Edit and requeue a job", "Editing", "job",
-        "Audit: u brings the old payload back, while the job has not started", true},
-    [ACT_PUSH] = {"push", "Push a job by hand", "Pushing", "job", "cancel it", true},
-    [ACT_PAUSE] = {"pause", "Pause a queue", "Pausing", "queue", "resume", true},
-    [ACT_RESUME] = {"resume", "Resume a queue", "Resuming", "queue", "pause", true},
-    [ACT_DRAIN] = {"drain", "Drain a node", "Draining", "node",
-        "none: the worker ends after its jobs; start it again", true},
-    [ACT_TERMINATE] = {"terminate", "End a node's sessions", "Ending", "session",
-        "none: its transactions are rolled back and its connections closed", false},
-    [ACT_QUEUE_SET] = {"queue", "Set a queue", "Setting", "queue",
-        "queue with what it was (the audit keeps it)", true},
-    [ACT_CRON_SET] = {"cron add", "Set a schedule", "Setting", "schedule",
-        "cron add with what it was (the audit keeps it)", true},
-    [ACT_CRON_PAUSE] = {"cron pause", "Pause a schedule", "Pausing", "schedule",
-        "cron resume", true},
-    [ACT_CRON_RESUME] = {"cron resume", "Resume a schedule", "Resuming", "schedule",
-        "cron pause", true},
-    [ACT_CRON_RUN] = {"cron run", "Run a schedule now", "Running", "schedule",
-        "cancel its job", true},
-    [ACT_CRON_REMOVE] = {"cron remove", "Remove a schedule", "Removing", "schedule",
-        "cron add with what it was (the audit keeps it)", false},
-    [ACT_BACKEND_CANCEL] = {"cancel query", "Cancel a statement", "Cancelling", "statement",
-        "none: its transaction fails; who asked may ask again", true},
-    [ACT_BACKEND_END] = {"terminate", "End a session", "Ending", "session",
-        "none: its transaction is rolled back and its connection closed", false},
-};
-/* clang-format on */
-
-/* by ids, by predicate, preview, becomes, target, once */
-/* clang-format off */
-const struct act_parts act_parts[ACT_COUNT] = {
-    [ACT_REQUEUE] = {SEC_REQUEUE, SEC_REQUEUE_WHERE, SEC_REQUEUE_PREVIEW,
-        "ready", PARAM_TOTAL, false},
-    [ACT_RELEASE] = {SEC_RESCUE, SEC_RELEASE_WHERE, SEC_RELEASE_PREVIEW,
-        "ready", PARAM_NODE, false},
-    [ACT_EXTEND] = {SEC_EXTEND, SEC_EXTEND_WHERE, SEC_EXTEND_PREVIEW, "extended", PARAM_NODE, true},
-    [ACT_PURGE] = {SEC_COUNT, SEC_PURGE, SEC_PURGE_PREVIEW, "purged", PARAM_QUEUE, false},
-    [ACT_CANCEL] = {SEC_CANCEL, SEC_CANCEL_WHERE, SEC_CANCEL_PREVIEW,
-        "cancelled", PARAM_TOTAL, false},
-    [ACT_DISCARD] = {SEC_DISCARD, SEC_DISCARD_WHERE, SEC_DISCARD_PREVIEW,
-        "discarded", PARAM_TOTAL, false},
-    [ACT_DELETE] = {SEC_DELETE, SEC_DELETE_WHERE, SEC_DELETE_PREVIEW,
-        "deleted", PARAM_TOTAL, false},
-    [ACT_PRIORITY] = {SEC_PRIORITY, SEC_PRIORITY_WHERE, SEC_PRIORITY_PREVIEW,
-        "changed", PARAM_TOTAL, false},
-    [ACT_TIME] = {SEC_TIME, SEC_TIME_WHERE, SEC_TIME_PREVIEW, "scheduled", PARAM_TOTAL, false},
-    [ACT_REDRIVE] = {SEC_REDRIVE, SEC_COUNT, SEC_COUNT, "ready", PARAM_TOTAL, false},
-    [ACT_UNDO] = {SEC_COUNT, SEC_UNDO, SEC_UNDO_PREVIEW, "undone", PARAM_TOTAL, false},
-    [ACT_EDIT] = {SEC_EDIT, SEC_COUNT, SEC_EDIT_PREVIEW, "ready", PARAM_TOTAL, true},
-    [ACT_PUSH] = {SEC_COUNT, SEC_PUSH, SEC_PUSH_PREVIEW, "ready", PARAM_QUEUE, true},
-    [ACT_PAUSE] = {SEC_COUNT, SEC_PAUSE, SEC_PAUSE_PREVIEW, "paused", PARAM_QUEUE, true},
-    [ACT_RESUME] = {SEC_COUNT, SEC_RESUME, SEC_COUNT, "resumed", PARAM_QUEUE, true},
-    [ACT_DRAIN] = {SEC_COUNT, SEC_DRAIN, SEC_COUNT, "draining", PARAM_NODE, true},
-    [ACT_TERMINATE] = {SEC_COUNT, SEC_TERMINATE, SEC_COUNT, "ended", PARAM_NODE, true},
-    [ACT_QUEUE_SET] = {SEC_COUNT, SEC_QUEUE_SET, SEC_QUEUE_SET_PREVIEW, "set", PARAM_QUEUE, true},
-    [ACT_CRON_SET] = {SEC_COUNT, SEC_CRON_SET, SEC_CRON_SET_PREVIEW, "set", PARAM_SCHEDULE, true},
-    [ACT_CRON_PAUSE] = {SEC_COUNT, SEC_CRON_PAUSE, SEC_COUNT, "paused", PARAM_SCHEDULE, true},
-    [ACT_CRON_RESUME] = {SEC_COUNT, SEC_CRON_RESUME, SEC_COUNT, "resumed", PARAM_SCHEDULE, true},
-    [ACT_CRON_RUN] = {SEC_COUNT, SEC_CRON_RUN, SEC_COUNT, "run", PARAM_SCHEDULE, true},
-    [ACT_CRON_REMOVE] = {SEC_COUNT, SEC_CRON_REMOVE, SEC_COUNT, "removed", PARAM_SCHEDULE, true},
-    [ACT_BACKEND_CANCEL] = {SEC_COUNT, SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,
-        "told to stop", PARAM_N, true},
-    [ACT_BACKEND_END] = {SEC_COUNT, SEC_BACKEND_SIGNAL, SEC_BACKEND_SIGNAL,
-        "told to end", PARAM_N, true},
+#include "model/adapter/acts.def"
 };
 /* clang-format on */
 
@@ -217,6 +139,7 @@ add_payload(struct buf *b, const char *payload)
 static char *
 make_where(const struct action *a)
 {
+    enum param target = act_infos[a->act].target;
     char *const *v = a->params.value;
     struct buf b = {0};
 
@@ -229,9 +152,8 @@ make_where(const struct action *a)
     add_term(&b, "kind", v[PARAM_KIND]);
     add_term(&b, "node", v[PARAM_NODE]);
     add_term(&b, "schedule", v[PARAM_SCHEDULE]);
-    add_term(&b, "pid", a->act >= ACT_BACKEND_CANCEL ? v[PARAM_N] : NULL);
-    add_term(&b, "settings",
-             a->act >= ACT_PAUSE && a->act < ACT_BACKEND_CANCEL ? v[PARAM_SETTINGS] : NULL);
+    add_term(&b, "pid", target == PARAM_N ? v[PARAM_N] : NULL);
+    add_term(&b, "settings", target != PARAM_IDS && target != PARAM_N ? v[PARAM_SETTINGS] : NULL);
     if (a->act == ACT_CRON_SET || a->act == ACT_PUSH)
         add_payload(&b, v[PARAM_PAYLOAD]);
     add_term(&b, "of action", v[PARAM_OF]);
@@ -260,8 +182,8 @@ make_challenge(const struct action *a)
 
     if (action_looks_alive(a))
         target = a->params.value[PARAM_NODE];
-    else if (a->act >= ACT_PAUSE) /* of one thing that has a name */
-        target = a->params.value[act_parts[a->act].target];
+    else if (act_infos[a->act].target != PARAM_IDS)
+        target = a->params.value[act_infos[a->act].target];
     return target ? xstrdup(target) : xasprintf("%" PRId64, tally_sum(&a->effects, true));
 }
 
@@ -324,7 +246,7 @@ add_outcome(struct buf *b, const struct action *a)
         buf_str(b, sign);
         add_count(b, n, noun);
         buf_printf(b, " %s", t->rows[i].state);
-        if (a->act >= ACT_EDIT && *t->rows[i].why)
+        if (act_infos[a->act].says_why && *t->rows[i].why)
             buf_printf(b, " (%s)", t->rows[i].why);
         sign = ", ";
     }

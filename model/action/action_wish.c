@@ -16,7 +16,7 @@ take_predicate(struct action *a, const struct intent *in)
 {
     static const char *const failed[] = {"failed"}, *const finished[] = {"completed", "cancelled"},
                              *const running[] = {"running"};
-    const struct act_parts *parts = &act_parts[a->act];
+    const struct act_info *info = &act_infos[a->act];
 
     if (in->where)
         params_copy(&a->params, in->where);
@@ -29,13 +29,13 @@ take_predicate(struct action *a, const struct intent *in)
         params_set_list(&a->params, PARAM_STATES, finished, 2);
     if (a->act == ACT_RELEASE && any && in->where)
         params_set_list(&a->params, PARAM_STATES, running, 1);
-    a->section = parts->by_where;
+    a->section = info->by_where;
     bool fits = a->section != SEC_COUNT && adapter_has(a->adapter, a->section) &&
                 !terms_lacking(a->adapter, a->section, &a->params);
     if (in->where && !fits) {
         params_copy(&a->search, &a->params);
         a->gather = true;
-        a->section = parts->by_ids;
+        a->section = info->by_ids;
     }
 }
 
@@ -48,7 +48,7 @@ by_text(const void *a, const void *b)
 static void
 take_ids(struct action *a, const struct intent *in)
 {
-    a->section = act_parts[a->act].by_ids;
+    a->section = act_infos[a->act].by_ids;
     a->ids = xcalloc((size_t)in->nids + 1, sizeof *a->ids);
     for (; a->nids < in->nids; a->nids++)
         a->ids[a->nids] = xstrdup(in->ids[a->nids]);
@@ -161,11 +161,11 @@ option_lacking(const struct action *a, const struct intent *in)
 static enum section_id
 missing_section(const struct action *a)
 {
-    const struct act_parts *parts = &act_parts[a->act];
+    const struct act_info *info = &act_infos[a->act];
 
-    return a->section != SEC_COUNT      ? a->section
-           : parts->by_ids != SEC_COUNT ? parts->by_ids
-                                        : parts->by_where;
+    return a->section != SEC_COUNT     ? a->section
+           : info->by_ids != SEC_COUNT ? info->by_ids
+                                       : info->by_where;
 }
 
 /* False: it can't be done this way, *e says why. */

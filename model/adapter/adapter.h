@@ -43,53 +43,17 @@ enum section_id {
     SEC_HEALTH_SESSIONS,
     SEC_HEALTH_VACUUMS,
     SEC_HEALTH_TABLES,
-    SEC_REQUEUE,
-    SEC_REQUEUE_WHERE,
-    SEC_RESCUE,  /* one running job whose worker is gone: given back, by its id */
-    SEC_REDRIVE, /* from a queue of dead letters back to where it came from */
-    SEC_RELEASE_WHERE,
-    SEC_TERMINATE, /* ends the sessions of a node */
-    SEC_EXTEND,
-    SEC_EXTEND_WHERE,
-    SEC_PURGE,
-    SEC_PAUSE,
-    SEC_RESUME,
-    SEC_CANCEL,
-    SEC_CANCEL_WHERE,
-    SEC_DISCARD,
-    SEC_DISCARD_WHERE,
-    SEC_DELETE,
-    SEC_DELETE_WHERE,
-    SEC_PRIORITY,
-    SEC_PRIORITY_WHERE,
-    SEC_TIME,
-    SEC_TIME_WHERE,
-    SEC_UNDO,
-    SEC_EDIT,
-    SEC_PUSH,
-    SEC_DRAIN,
-    SEC_QUEUE_SET,
-    SEC_CRON_SET,
-    SEC_CRON_PAUSE,
-    SEC_CRON_RESUME,
-    SEC_CRON_RUN,
-    SEC_CRON_REMOVE,
-    SEC_BACKEND_SIGNAL,
-    SEC_REQUEUE_PREVIEW,
-    SEC_RELEASE_PREVIEW,
-    SEC_EXTEND_PREVIEW,
-    SEC_PURGE_PREVIEW,
-    SEC_CANCEL_PREVIEW,
-    SEC_DISCARD_PREVIEW,
-    SEC_DELETE_PREVIEW,
-    SEC_PRIORITY_PREVIEW,
-    SEC_TIME_PREVIEW,
-    SEC_UNDO_PREVIEW,
-    SEC_EDIT_PREVIEW,
-    SEC_PUSH_PREVIEW,
-    SEC_PAUSE_PREVIEW,
-    SEC_CRON_SET_PREVIEW,
-    SEC_QUEUE_SET_PREVIEW,
+/* What acts, then the previews: of each act (model/adapter/acts.def). */
+#define OWN(id, name) SEC_##id,
+#define SAME(id)
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) by_ids by_where
+#include "model/adapter/acts.def"
+#define OWN(id, name) SEC_##id,
+#define SAME(id)
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) preview
+#include "model/adapter/acts.def"
     SEC_COUNT
 };
 

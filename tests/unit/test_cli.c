@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/action/action.h"
 #include "model/base/array.h"
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
 #include "ui/cli/cli.h"
+#include "ui/cli/verbs.h"
 
 enum { WORDS = 16 };
 
@@ -254,10 +256,25 @@ arrays_have_the_form_of_the_wire(void **state)
     array_free(&a);
 }
 
+/* Rows of acts say their places themselves: a gap would hide the rows behind it. */
+static void
+test_places(void **state)
+{
+    int n = 0;
+
+    (void)state;
+    while (verbs_act[n].name)
+        n++;
+    for (int i = n; i <= ACT_COUNT; i++)
+        assert_null(verbs_act[i].name);
+    assert_true(n > 0);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),
         cmocka_unit_test(options_stand_before_and_after_the_verb),
         cmocka_unit_test(a_word_with_equals_is_a_conninfo),
         cmocka_unit_test(behind_the_dashes_stands_a_command),

@@ -186,6 +186,25 @@ act_no_target(const struct app *a, enum act act)
     return why;
 }
 
+const char *
+no_named(const struct app *a, int act)
+{
+    return act_no_target(a, (enum act)act);
+}
+
+void
+on_named(struct app *a, int act)
+{
+    const char *name = act_target(a).name;
+    enum param target = act_infos[act].target;
+
+    act_ask(a, &(struct intent){.act = (enum act)act,
+                                .queue = target == PARAM_QUEUE ? name : NULL,
+                                .node = target == PARAM_NODE ? name : NULL,
+                                .schedule = target == PARAM_SCHEDULE ? name : NULL,
+                                .expected = -1});
+}
+
 static bool
 one_in(const struct target *t, const char *states)
 {
@@ -196,54 +215,49 @@ one_in(const struct target *t, const char *states)
 /* --- requeue --------------------------------------------------------------------------------- */
 
 const char *
-no_requeue(const struct app *a, int all)
+no_requeue(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, ACT_REQUEUE);
+    const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
     if (why)
         return why;
-    if (all)
-        return t.where ? NULL : "no filter on this screen";
     if (one_in(&t, "running"))
         return "the job is running";
     return one_in(&t, "ready scheduled") ? "the job is waiting already" : NULL;
 }
 
+const char *
+no_requeue_all(const struct app *a, int act)
+{
+    const char *why = act_no_target(a, (enum act)act);
+
+    return why || act_target(a).where ? why : "no filter on this screen";
+}
+
 void
-on_requeue(struct app *a, int all)
+on_requeue_all(struct app *a, int act)
 {
     struct target t = act_target(a);
 
-    t.all |= all;
-    if (all)
-        t.kind = TARGET_JOBS;
-    act_jobs(a, &(struct intent){.act = ACT_REQUEUE}, &t);
+    t.all = true;
+    t.kind = TARGET_JOBS;
+    act_jobs(a, &(struct intent){.act = (enum act)act}, &t);
 }
 
 /* --- cancel ---------------------------------------------------------------------------------- */
 
 const char *
-no_cancel(const struct app *a, int arg)
+no_cancel(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, ACT_CANCEL);
+    const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
-    (void)arg;
     if (why)
         return why;
     if (one_in(&t, "failed"))
         return "the job failed: X discards it, D deletes it";
     return one_in(&t, "completed cancelled") ? "the job is finished" : NULL;
-}
-
-void
-on_cancel(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_jobs(a, &(struct intent){.act = ACT_CANCEL}, &t);
 }
 
 /* --- pause ----------------------------------------------------------------------------------- */
@@ -316,13 +330,6 @@ static const struct form_field purge_fields[] = {
 };
 static const struct form_spec purge_form = {
     "Purge finished jobs", purge_fields, 3, purge_done, NULL, NULL};
-
-const char *
-no_purge(const struct app *a, int arg)
-{
-    (void)arg;
-    return act_no_target(a, ACT_PURGE);
-}
 
 void
 on_purge(struct app *a, int arg)
@@ -486,21 +493,11 @@ on_extend(struct app *a, int arg)
 /* --- drain ----------------------------------------------------------------------------------- */
 
 const char *
-no_drain(const struct app *a, int arg)
+no_drain(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, ACT_DRAIN);
+    const char *why = act_no_target(a, (enum act)act);
 
-    (void)arg;
     if (!why && !strcmp(act_target(a).state, "draining"))
         why = "it is draining already";
     return why;
-}
-
-void
-on_drain(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_ask(a, &(struct intent){.act = ACT_DRAIN, .node = t.name, .expected = -1});
 }

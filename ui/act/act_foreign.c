@@ -15,12 +15,11 @@ has(const struct app *a, enum section_id s)
 }
 
 const char *
-no_rescue(const struct app *a, int arg)
+no_rescue(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, ACT_RELEASE);
+    const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
-    (void)arg;
     if (why)
         return why;
     if (!has(a, SEC_RESCUE))
@@ -31,47 +30,12 @@ no_rescue(const struct app *a, int arg)
                                                                       : NULL;
 }
 
-void
-on_rescue(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_jobs(a, &(struct intent){.act = ACT_RELEASE}, &t);
-}
-
 const char *
-no_redrive(const struct app *a, int arg)
+no_redrive(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, ACT_REDRIVE);
+    const char *why = act_no_target(a, (enum act)act);
 
-    (void)arg;
     if (!why && act_target(a).all)
         why = "only marked rows can be sent back: U, then Space";
     return why;
-}
-
-void
-on_redrive(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_jobs(a, &(struct intent){.act = ACT_REDRIVE}, &t);
-}
-
-const char *
-no_terminate(const struct app *a, int arg)
-{
-    (void)arg;
-    return act_no_target(a, ACT_TERMINATE);
-}
-
-void
-on_terminate(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_ask(a, &(struct intent){.act = ACT_TERMINATE, .node = t.name, .expected = -1});
 }

@@ -22,9 +22,9 @@ session_of(const struct app *a, const struct health *h)
 }
 
 const char *
-no_signal(const struct app *a, int terminate)
+no_signal(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, terminate ? ACT_BACKEND_END : ACT_BACKEND_CANCEL);
+    const char *why = act_no_target(a, (enum act)act);
     struct health h = store_health(a->store);
     const struct health_session *s = session_of(a, &h);
 
@@ -36,7 +36,7 @@ no_signal(const struct app *a, int terminate)
         return s->deny;
     if (!health_is_signalled(s))
         return "it has no process of the server";
-    if (!terminate && strcmp(s->state, "active") != 0)
+    if (act == ACT_BACKEND_CANCEL && strcmp(s->state, "active") != 0)
         return "it runs no statement now: K ends the session";
     return NULL;
 }
@@ -101,7 +101,7 @@ say_who(struct buf *out, const struct app *a, const struct health *h,
 }
 
 void
-on_signal(struct app *a, int terminate)
+on_signal(struct app *a, int act)
 {
     struct health h = store_health(a->store);
     const struct health_session *s = session_of(a, &h);
@@ -110,10 +110,11 @@ on_signal(struct app *a, int terminate)
     if (!s)
         return;
     say_who(&about, a, &h, s);
-    buf_printf(&wish, "{\"act\": \"%s\", \"who\": ", terminate ? "terminate" : "cancel");
+    buf_printf(&wish,
+               "{\"act\": \"%s\", \"who\": ", act == ACT_BACKEND_END ? "terminate" : "cancel");
     json_string(&wish, about.data, about.len);
     buf_printf(&wish, ", \"shown\": %s}", s->guard);
-    act_ask(a, &(struct intent){.act = terminate ? ACT_BACKEND_END : ACT_BACKEND_CANCEL,
+    act_ask(a, &(struct intent){.act = (enum act)act,
                                 .pid = fmt_int(s->pid).s,
                                 .settings = wish.data,
                                 .about = about.data,

@@ -63,10 +63,10 @@ is_state(const struct target *t, const char *state)
     return t->kind == TARGET_JOBS && !t->all && t->nids == 1 && !strcmp(t->state, state);
 }
 
-static const char *
-no_change(const struct app *a, enum act act)
+const char *
+no_jobs(const struct app *a, int act)
 {
-    const char *why = act_no_target(a, act);
+    const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
     if (why)
@@ -78,36 +78,12 @@ no_change(const struct app *a, enum act act)
     return NULL;
 }
 
-const char *
-no_discard(const struct app *a, int arg)
-{
-    (void)arg;
-    return no_change(a, ACT_DISCARD);
-}
-
 void
-on_discard(struct app *a, int arg)
+on_jobs(struct app *a, int act)
 {
     struct target t = act_target(a);
 
-    (void)arg;
-    act_jobs(a, &(struct intent){.act = ACT_DISCARD}, &t);
-}
-
-const char *
-no_delete(const struct app *a, int arg)
-{
-    (void)arg;
-    return no_change(a, ACT_DELETE);
-}
-
-void
-on_delete(struct app *a, int arg)
-{
-    struct target t = act_target(a);
-
-    (void)arg;
-    act_jobs(a, &(struct intent){.act = ACT_DELETE}, &t);
+    act_jobs(a, &(struct intent){.act = (enum act)act}, &t);
 }
 
 /* --- priority -------------------------------------------------------------------------------- */
@@ -153,13 +129,6 @@ static const struct form_field foreign_fields[] = {
 };
 static const struct form_spec foreign_form = {"Priority",    foreign_fields, 2,
                                               priority_done, priority_check, NULL};
-
-const char *
-no_priority(const struct app *a, int arg)
-{
-    (void)arg;
-    return no_change(a, ACT_PRIORITY);
-}
 
 void
 on_priority(struct app *a, int arg)
@@ -214,7 +183,7 @@ static const struct form_spec time_form = {"Time", time_fields, 2, time_done, ti
 const char *
 no_time(const struct app *a, int arg)
 {
-    const char *why = no_change(a, ACT_TIME);
+    const char *why = no_jobs(a, ACT_TIME);
     struct target t = act_target(a);
 
     (void)arg;

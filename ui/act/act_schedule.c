@@ -12,22 +12,7 @@
 #include "ui/console/app.h"
 #include "ui/console/handler.h"
 
-/* --- run, pause, remove ---------------------------------------------------------------------- */
-
-const char *
-no_run_now(const struct app *a, int arg)
-{
-    (void)arg;
-    return act_no_target(a, ACT_CRON_RUN);
-}
-
-void
-on_run_now(struct app *a, int arg)
-{
-    (void)arg;
-    act_ask(a,
-            &(struct intent){.act = ACT_CRON_RUN, .schedule = act_target(a).name, .expected = -1});
-}
+/* --- pause ----------------------------------------------------------------------------------- */
 
 static void
 pause_done(struct app *a, struct form *f)
@@ -63,21 +48,6 @@ on_pause_schedule(struct app *a, int arg)
         box_form(a, &pause_form, t.name,
                  "It pushes no job until it is resumed, and these times are not made up for; jobs "
                  "that are there stay.");
-}
-
-const char *
-no_remove_schedule(const struct app *a, int arg)
-{
-    (void)arg;
-    return act_no_target(a, ACT_CRON_REMOVE);
-}
-
-void
-on_remove_schedule(struct app *a, int arg)
-{
-    (void)arg;
-    act_ask(a, &(struct intent){
-                   .act = ACT_CRON_REMOVE, .schedule = act_target(a).name, .expected = -1});
 }
 
 /* --- the form -------------------------------------------------------------------------------- */
@@ -279,13 +249,6 @@ on_new_schedule(struct app *a, int arg)
 
     (void)arg;
     box_form_with(a, &new_form, "", values, 0);
-}
-
-const char *
-no_edit_schedule(const struct app *a, int arg)
-{
-    (void)arg;
-    return act_no_target(a, ACT_CRON_SET);
 }
 
 void

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "ui/box/box.h"
-#include "ui/console/handler.h"
 
 enum { ITEMS = 48, DETAIL_H = 3 };
 
@@ -169,50 +168,22 @@ static const struct view_ops menu_ops = {
 
 /* --- the actions of this row ----------------------------------------------------------------- */
 
-static const struct {
-    void (*run)(struct app *a, int arg);
-    enum act act;
-} acts[] = {
-    {on_requeue,         ACT_REQUEUE    },
-    {on_release,         ACT_RELEASE    },
-    {on_rescue,          ACT_RELEASE    },
-    {on_extend,          ACT_EXTEND     },
-    {on_purge,           ACT_PURGE      },
-    {on_cancel,          ACT_CANCEL     },
-    {on_discard,         ACT_DISCARD    },
-    {on_delete,          ACT_DELETE     },
-    {on_priority,        ACT_PRIORITY   },
-    {on_time,            ACT_TIME       },
-    {on_redrive,         ACT_REDRIVE    },
-    {on_pause,           ACT_PAUSE      },
-    {on_drain,           ACT_DRAIN      },
-    {on_terminate,       ACT_TERMINATE  },
-    {on_run_now,         ACT_CRON_RUN   },
-    {on_pause_schedule,  ACT_CRON_PAUSE },
-    {on_remove_schedule, ACT_CRON_REMOVE},
-};
-
 /* What the queue system says of the act that a command is. */
 static struct act_mark
 mark_of(const struct app *a, const struct command *c)
 {
-    bool by_ids = (app_scope(a) & (IN_JOBS | IN_JOB)) && !(c->run == on_requeue && c->arg);
+    bool by_ids = (app_scope(a) & (IN_JOBS | IN_JOB)) && !c->by_filter;
 
-    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
-        if (acts[i].run == c->run)
-            return act_mark(acts[i].act, by_ids, source_adapter(a->source));
-    return (struct act_mark){0};
+    if (!c->act)
+        return (struct act_mark){0};
+    return act_mark((enum act)(c->act - act_infos), by_ids, source_adapter(a->source));
 }
 
 /* An act that some systems have, and this one has not. */
 static bool
 is_others(const struct app *a, const struct command *c)
 {
-    const struct adapter *ad = source_adapter(a->source);
-
-    return (c->run == on_rescue && !adapter_has(ad, SEC_RESCUE)) ||
-           (c->run == on_redrive && !adapter_has(ad, SEC_REDRIVE)) ||
-           (c->run == on_terminate && !adapter_has(ad, SEC_TERMINATE));
+    return c->only_with && !adapter_has(source_adapter(a->source), c->only_with);
 }
 
 static void

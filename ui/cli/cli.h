@@ -65,6 +65,7 @@ struct cli_verb {
     const void *defaults;             /* a struct of that size; NULL = zeros */
     int (*run)(struct cli *c, const void *options); /* -> exit code */
     const char *more;                               /* last paragraph of its --help; NULL = none */
+    int arg;                                        /* of run: which act it is */
     bool after_dashes; /* its words stand after `--` (a command with flags of its own) */
 };
 

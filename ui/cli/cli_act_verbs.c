@@ -1,19 +1,21 @@
 /*
- * The verbs that act: requeue, release, extend, purge, pause, resume, drain; redrive and terminate,
- * which only other queue systems know. They only make an intent.
+ * The verbs of the acts that need no more than a line of the command line; their rows stand in
+ * model/adapter/acts.def. Each makes an intent.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/clock.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/verbs.h"
+#include "ui/term/when.h"
 
 static const struct act_words act_defaults = ACT_WORDS_DEFAULTS;
 
+/* The jobs that the options name: by id, or by what they have in common. */
 static int
-run_requeue(struct cli *c, const void *options)
+act_on_jobs(struct cli *c, const struct act_words *w, struct intent *in)
 {
-    const struct act_words *w = options;
     struct params where = {0};
     struct err e = {0};
 
@@ -27,12 +29,38 @@ run_requeue(struct cli *c, const void *options)
     params_set(&where, PARAM_QUEUE, w->queue);
     params_set(&where, PARAM_KIND, w->kind);
     params_set(&where, PARAM_ERROR, w->error);
-    int code =
-        cli_act(c, w,
-                &(struct intent){
-                    .act = ACT_REQUEUE, .where = &where, .reset = w->reset, .by_ms = w->by_ms});
+    in->where = &where;
+    int code = cli_act(c, w, in);
     params_done(&where);
     return code;
+}
+
+static int
+run_jobs(struct cli *c, const void *options)
+{
+    return act_on_jobs(c, options, &(struct intent){.act = (enum act)c->verb->arg});
+}
+
+/* The one queue or node that the word names. */
+static int
+run_named(struct cli *c, const void *options)
+{
+    enum act act = (enum act)c->verb->arg;
+    enum param target = act_infos[act].target;
+
+    return cli_act(c, options,
+                   &(struct intent){.act = act,
+                                    .queue = target == PARAM_QUEUE ? c->words[0] : NULL,
+                                    .node = target == PARAM_NODE ? c->words[0] : NULL});
+}
+
+static int
+run_requeue(struct cli *c, const void *options)
+{
+    const struct act_words *w = options;
+
+    return act_on_jobs(c, w,
+                       &(struct intent){.act = ACT_REQUEUE, .reset = w->reset, .by_ms = w->by_ms});
 }
 
 static int
@@ -53,12 +81,6 @@ run_release(struct cli *c, const void *options)
                                     .fail = w->fail,
                                     .no_count = w->no_count,
                                     .force = w->force});
-}
-
-static int
-run_terminate(struct cli *c, const void *options)
-{
-    return cli_act(c, options, &(struct intent){.act = ACT_TERMINATE, .node = c->words[0]});
 }
 
 static int
@@ -113,15 +135,27 @@ run_pause(struct cli *c, const void *options)
 }
 
 static int
-run_resume(struct cli *c, const void *options)
+run_priority(struct cli *c, const void *options)
 {
-    return cli_act(c, options, &(struct intent){.act = ACT_RESUME, .queue = c->words[0]});
+    return act_on_jobs(c, options, &(struct intent){.act = ACT_PRIORITY, .priority = c->words[0]});
 }
 
 static int
-run_drain(struct cli *c, const void *options)
+run_reschedule(struct cli *c, const void *options)
 {
-    return cli_act(c, options, &(struct intent){.act = ACT_DRAIN, .node = c->words[0]});
+    struct when w;
+    struct err e = {0};
+
+    if (!when_parse(c->words[0], clock_wall_ms(), false, &w, &e))
+        return cli_usage(c, "%s", e.text);
+    return act_on_jobs(c, options,
+                       &(struct intent){.act = ACT_TIME, .at_ms = w.at_ms, .by_ms = w.in_ms});
+}
+
+static int
+run_undo(struct cli *c, const void *options)
+{
+    return cli_act(c, options, &(struct intent){.act = ACT_UNDO, .of = c->words[0]});
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -132,11 +166,15 @@ run_drain(struct cli *c, const void *options)
 #define QUEUE {"queue", 'q', "Q", CLI_TEXT, F(queue), "of this queue", 0, 0}
 #define STATE {"state", 's', "STATES", CLI_LIST, F(states), "in these states", 0, 0}
 #define NODE {"node", 0, "NAME", CLI_TEXT, F(node), "of this node", 0, 0}
+#define KIND {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0}
+#define ERROR {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0}
 
+static const struct cli_option jobs_options[] = {
+    ID, QUEUE, STATE, KIND, ERROR,
+    ACT_OPTIONS, {0}};
 static const struct cli_option requeue_options[] = {
     ID, QUEUE, STATE,
-    {"kind", 'k', "K", CLI_TEXT, F(kind), "of this kind", 0, 0},
-    {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
+    KIND, ERROR,
     {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
     {"spread", 0, "T", CLI_TIME, F(by_ms), "not at once, but evenly over this time: 10m, 2h", 1, INT64_C(30) * 86400000},
     ACT_OPTIONS, {0}};
@@ -162,18 +200,13 @@ static const struct cli_option pause_options[] = {
     ACT_OPTIONS, {0}};
 static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 
-#define VERB(n, w, h, words_n, o, r)                                                               \
-    {.name = (n), .words = (w), .help = (h), .min_words = (words_n), .max_words = (words_n), .options = (o),   \
-     .size = sizeof(struct act_words), .defaults = &act_defaults, .run = (r)}
-const struct cli_verb verbs_act[] = {
-    VERB("requeue", "", "Make jobs ready again: --id, or all that match", 0, requeue_options, run_requeue),
-    VERB("release", "", "Take a dead node's leases away, so that others do its jobs", 0, release_options, run_release),
-    VERB("terminate", "NODE", "End a node's database sessions: GoodJob and Que only, not queuetop's own queue", 1, plain_options, run_terminate),
-    VERB("extend", "", "Let leases hold longer", 0, extend_options, run_extend),
-    VERB("purge", "", "Delete finished jobs for good", 0, purge_options, run_purge),
-    VERB("pause", "QUEUE", "Stop handing out a queue's jobs", 1, pause_options, run_pause),
-    VERB("resume", "QUEUE", "Hand out a paused queue's jobs again", 1, plain_options, run_resume),
-    VERB("drain", "NODE", "Let a worker finish what it runs and take no more", 1, plain_options, run_drain),
-    {0},
+#define VERB(id, place, verb, function, option_rows, word, sentence)                                \
+    [place] = {.name = (verb), .words = (word), .help = (sentence), .min_words = sizeof(word) > 1,  \
+               .max_words = sizeof(word) > 1, .options = (option_rows), .size = sizeof(struct act_words), \
+               .defaults = &act_defaults, .run = (function), .arg = ACT_##id},
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) verb
+const struct cli_verb verbs_act[ACT_COUNT + 1] = { /* what no row fills ends it */
+#include "model/adapter/acts.def"
 };
 /* clang-format on */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/action/action.h"
 #include "model/adapter/adapter.h"
 #include "model/adapter/adapter_check.h"
 #include "model/base/mem.h"
@@ -21,34 +22,74 @@ struct adapter_words {
 
 /* --- what an adapter can do ------------------------------------------------------------------ */
 
-/* the sections, any of them, and what people call that */
-static const struct ability {
+/* What people call it, and the sections of which one is enough. */
+struct ability {
     const char *name;
     enum section_id sections[2];
-} abilities[] = {
-    {"requeue",    {SEC_REQUEUE, SEC_REQUEUE_WHERE}      },
-    {"rescue",     {SEC_RESCUE, SEC_RESCUE}              },
-    {"release",    {SEC_RELEASE_WHERE, SEC_RELEASE_WHERE}},
-    {"extend",     {SEC_EXTEND, SEC_EXTEND_WHERE}        },
-    {"cancel",     {SEC_CANCEL, SEC_CANCEL_WHERE}        },
-    {"discard",    {SEC_DISCARD, SEC_DISCARD_WHERE}      },
-    {"delete",     {SEC_DELETE, SEC_DELETE_WHERE}        },
-    {"purge",      {SEC_PURGE, SEC_PURGE}                },
-    {"pause",      {SEC_PAUSE, SEC_PAUSE}                },
-    {"priority",   {SEC_PRIORITY, SEC_PRIORITY_WHERE}    },
-    {"reschedule", {SEC_TIME, SEC_TIME_WHERE}            },
-    {"terminate",  {SEC_TERMINATE, SEC_TERMINATE}        },
-    {"redrive",    {SEC_REDRIVE, SEC_REDRIVE}            },
-    {"nodes",      {SEC_NODES, SEC_NODES}                },
-    {"attempts",   {SEC_ATTEMPTS, SEC_ATTEMPTS}          },
-    {"schedules",  {SEC_SCHEDULES, SEC_SCHEDULES}        },
 };
-enum { ABILITIES = sizeof abilities / sizeof *abilities };
 
+static int
+by_place(const void *a, const void *b)
+{
+    return act_infos[*(const enum act *)a].able - act_infos[*(const enum act *)b].able;
+}
+
+/* Of the acts with a place in the list; SEC_COUNT is a way that the act lacks. */
+static int
+add_acts(struct ability *out)
+{
+    enum act acts[ACT_COUNT];
+    int n = 0, listed = 0;
+
+    for (int i = 0; i < ACT_COUNT; i++)
+        if (act_infos[i].able)
+            acts[listed++] = (enum act)i;
+    qsort(acts, (size_t)listed, sizeof *acts, by_place);
+    for (int i = 0; i < listed; i++) {
+        const struct act_info *info = &act_infos[acts[i]];
+        if (info->able_by_ids)
+            out[n++] = (struct ability){
+                info->able_by_ids, {info->by_ids, SEC_COUNT}
+            };
+        out[n++] = (struct ability){
+            info->name, {info->able_by_ids ? SEC_COUNT : info->by_ids, info->by_where}
+        };
+    }
+    return n;
+}
+
+enum { ABILITIES_MOST = 2 * ACT_COUNT + 3 };
+struct abilities {
+    struct ability list[ABILITIES_MOST];
+    int n;
+};
+
+static struct abilities
+all_abilities(void)
+{
+    struct abilities all = {.n = 0};
+
+    all.n = add_acts(all.list);
+    all.list[all.n++] = (struct ability){
+        "nodes", {SEC_NODES, SEC_COUNT}
+    };
+    all.list[all.n++] = (struct ability){
+        "attempts", {SEC_ATTEMPTS, SEC_COUNT}
+    };
+    all.list[all.n++] = (struct ability){
+        "schedules", {SEC_SCHEDULES, SEC_COUNT}
+    };
+    return all;
+}
+
+/* SEC_COUNT = the adapter has none of them. */
 static enum section_id
 section_of(const struct adapter *a, const struct ability *b)
 {
-    return b->sections[!adapter_has(a, b->sections[0])];
+    for (int i = 0; i < 2; i++)
+        if (b->sections[i] != SEC_COUNT && adapter_has(a, b->sections[i]))
+            return b->sections[i];
+    return SEC_COUNT;
 }
 
 /* yes; u: not the engine's own way; s: takes effect later; !: must be confirmed by typing */
@@ -56,12 +97,12 @@ static void
 add_marks(struct buf *out, const struct adapter *a, const struct ability *b)
 {
     enum section_id s = section_of(a, b);
-    const char *official = adapter_note(a, s, "official");
 
-    if (!adapter_has(a, s)) {
+    if (s == SEC_COUNT) {
         buf_str(out, " ");
         return;
     }
+    const char *official = adapter_note(a, s, "official");
     if (!section_kinds[s].acts) {
         buf_str(out, "yes");
         return;
@@ -74,12 +115,13 @@ add_marks(struct buf *out, const struct adapter *a, const struct ability *b)
 static char *
 can_do(struct cli *c, const struct adapter *a)
 {
+    struct abilities all = all_abilities();
     struct buf b = {0};
 
     buf_str(&b, "");
-    for (int i = 0; i < ABILITIES; i++)
-        if (adapter_has(a, section_of(a, &abilities[i])))
-            buf_printf(&b, "%s%s", b.len ? "," : "", abilities[i].name);
+    for (int i = 0; i < all.n; i++)
+        if (section_of(a, &all.list[i]) != SEC_COUNT)
+            buf_printf(&b, "%s%s", b.len ? "," : "", all.list[i].name);
     char *text = arena_printf(c->mem, "%s", b.data);
     buf_free(&b);
     return text;
@@ -114,11 +156,12 @@ markdown_row(const struct adapter *a)
 {
     struct buf b = {0};
     const char *tested = adapter_header(a, "tested-versions");
+    struct abilities all = all_abilities();
 
     buf_printf(&b, "| %s | `%s` | %s |", adapter_title(a), adapter_name(a), or_empty(tested));
-    for (int i = 0; i < ABILITIES; i++) {
+    for (int i = 0; i < all.n; i++) {
         buf_str(&b, " ");
-        add_marks(&b, a, &abilities[i]);
+        add_marks(&b, a, &all.list[i]);
         buf_str(&b, " |");
     }
     puts(b.data);
@@ -128,11 +171,13 @@ markdown_row(const struct adapter *a)
 static void
 markdown(struct adapter *a)
 {
+    struct abilities all = all_abilities();
+
     fputs("| System | adapter | tested |", stdout);
-    for (int i = 0; i < ABILITIES; i++)
-        printf(" %s |", abilities[i].name);
+    for (int i = 0; i < all.n; i++)
+        printf(" %s |", all.list[i].name);
     fputs("\n|---|---|---|", stdout);
-    for (int i = 0; i < ABILITIES; i++)
+    for (int i = 0; i < all.n; i++)
         fputs("---|", stdout);
     puts("");
     for (int i = 0; i < adapter_candidates(a); i++) {

@@ -10,12 +10,11 @@ extern const struct cli_verb verbs_push[];    /* ui/cli/cli_push.c */
 extern const struct cli_verb verbs_work[];    /* ui/cli/cli_work.c: schedule work */
 extern const struct cli_verb verbs_list[];    /* ui/cli/cli_list.c: queues jobs nodes leases ... */
 extern const struct cli_verb verbs_job[];     /* ui/cli/cli_job.c */
-extern const struct cli_verb verbs_act[];  /* ui/cli/cli_act.c: requeue release extend purge ... */
-extern const struct cli_verb verbs_edit[]; /* ui/cli/cli_edit.c: edit */
-extern const struct cli_verb verbs_change[];  /* ui/cli/cli_change.c: cancel discard ... undo */
-extern const struct cli_verb verbs_cron[];    /* ui/cli/cli_cron.c */
-extern const struct cli_verb verbs_queue[];   /* ui/cli/cli_queue.c */
-extern const struct cli_verb verbs_demo[];    /* ui/demo/demo_load.c: inner verbs of --demo */
+extern const struct cli_verb verbs_act[];   /* model/adapter/acts.def: requeue release cancel ... */
+extern const struct cli_verb verbs_edit[];  /* ui/cli/cli_edit.c: edit */
+extern const struct cli_verb verbs_cron[];  /* ui/cli/cli_cron.c */
+extern const struct cli_verb verbs_queue[]; /* ui/cli/cli_queue.c */
+extern const struct cli_verb verbs_demo[];  /* ui/demo/demo_load.c: inner verbs of --demo */
 extern const struct cli_verb verbs_record[];  /* ui/cli/cli_record.c */
 extern const struct cli_verb verbs_words[];   /* ui/cli/cli_words.c: help */
 extern const struct cli_verb verbs_adapter[]; /* ui/cli/cli_adapter.c */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "model/action/action.h"
 #include "model/base/mem.h"
 #include "ui/term/key.h"
 
@@ -47,6 +48,9 @@ struct command {
     void (*run)(struct app *, int arg); /* NULL: the box in front acts on it */
     int arg;
     const char *(*why_not)(const struct app *, int arg); /* NULL = always possible */
+    const struct act_info *act; /* what it does to the queue; NULL = it looks */
+    bool by_filter;             /* to all that match, although rows can be marked there */
+    enum section_id only_with;  /* hidden in menus where the adapter lacks it; 0 = never */
 };
 extern const struct command commands[];
 extern const int commands_n;

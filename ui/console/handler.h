@@ -35,41 +35,13 @@ void on_mark_all(struct app *a, int arg);
 void on_unmark(struct app *a, int arg);
 void on_sort_step(struct app *a, int step);
 void on_sort_invert(struct app *a, int arg);
-/* --- acting (ui/act/act.c) --- */
-void on_requeue(struct app *a, int all);
-void on_cancel(struct app *a, int arg);
-void on_pause(struct app *a, int arg);
-void on_purge(struct app *a, int arg);
-void on_release(struct app *a, int arg);
-void on_extend(struct app *a, int arg);
-void on_drain(struct app *a, int arg);
-/* --- acting on other systems' queues (ui/act/act_foreign.c) --- */
-void on_rescue(struct app *a, int arg);
-void on_redrive(struct app *a, int arg);
-void on_terminate(struct app *a, int arg);
-const char *no_rescue(const struct app *a, int arg);
-const char *no_redrive(const struct app *a, int arg);
-const char *no_terminate(const struct app *a, int arg);
-/* --- acting on jobs, undo (ui/act/act_jobs.c) --- */
-void on_discard(struct app *a, int arg);
-void on_delete(struct app *a, int arg);
-void on_priority(struct app *a, int arg);
-void on_time(struct app *a, int arg);
-void on_undo(struct app *a, int arg);
-/* --- payloads (ui/act/act_payload.c) --- */
-void on_edit(struct app *a, int arg);
-const char *no_edit(const struct app *a, int arg);
-void on_push(struct app *a, int arg);
-const char *no_push(const struct app *a, int arg);
-/* --- limits of a queue (ui/act/act_limits.c) --- */
-void on_limits(struct app *a, int arg);
-const char *no_limits(const struct app *a, int arg);
-/* --- acting on schedules (ui/act/act_schedule.c) --- */
-void on_run_now(struct app *a, int arg);
-void on_pause_schedule(struct app *a, int arg);
-void on_new_schedule(struct app *a, int arg);
-void on_edit_schedule(struct app *a, int arg);
-void on_remove_schedule(struct app *a, int arg);
+/* --- acting: on_X and no_X of the rows of model/adapter/acts.def (ui/act) --- */
+#define KEY(id, on, no, ...)         \
+    void on(struct app *a, int arg); \
+    const char *no(const struct app *a, int arg);
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) keys
+#include "model/adapter/acts.def"
 
 /* --- why not: a sentence, or NULL --- */
 const char *no_row(const struct app *a, int arg);
@@ -89,31 +61,12 @@ void on_replay_speed(struct app *a, int step);
 
 const char *no_action(const struct app *a, int arg);
 const char *no_sort(const struct app *a, int arg);
-const char *no_requeue(const struct app *a, int all);
-const char *no_cancel(const struct app *a, int arg);
-const char *no_discard(const struct app *a, int arg);
-const char *no_delete(const struct app *a, int arg);
-const char *no_priority(const struct app *a, int arg);
-const char *no_time(const struct app *a, int arg);
-const char *no_undo(const struct app *a, int arg);
-const char *no_pause(const struct app *a, int arg);
-const char *no_purge(const struct app *a, int arg);
-const char *no_release(const struct app *a, int arg);
-const char *no_extend(const struct app *a, int arg);
-const char *no_drain(const struct app *a, int arg);
-const char *no_run_now(const struct app *a, int arg);
-const char *no_pause_schedule(const struct app *a, int arg);
-const char *no_new_schedule(const struct app *a, int arg);
-const char *no_edit_schedule(const struct app *a, int arg);
-const char *no_remove_schedule(const struct app *a, int arg);
 
 /* on_box */
 enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };
 /* on_toggle */
 enum { TOGGLE_WRAP, TOGGLE_GROUP };
-/* --- database (ui/act/act_health.c, ui/screen/view_health.c) --- */
-void on_signal(struct app *a, int terminate);
-const char *no_signal(const struct app *a, int terminate);
+/* --- database (ui/screen/view_health.c) --- */
 void on_advice(struct app *a, int arg);
 
 #endif
