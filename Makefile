@@ -1,9 +1,33 @@
-# queuetop: plain GNU make, no configure. `make help` lists the targets; V=1 shows the commands,
-# NOUI=1 links tests of the model alone.
+# queuetop: plain GNU make, no configure. `make help` lists the targets and these words, `make WORD=... TARGET`:
+#: V=1                show the commands; in tests, log what connections do
+#: T="NAME NA*"       check: only these tests; bench: only these parts
+#: UPDATE=1           check: renew the golden screens, and what pages take from the program
+#: SAN=1              build and test with the address and undefined behaviour sanitizers, in build/san
+#: DEBUG=1            build with -Og and without fortify, in build/debug (make debug)
+#: CC=clang           another compiler (give it a BUILD of its own)
+#: WERROR=1           a warning ends the build
+#: NOUI=1             link the tests of the model alone
+#: BUILD=DIR          build there
+#: JOBS=N             check: test programs at a time (3); bench console: jobs in the table
+#: PG=13              check on another server: 13, 14, 16, 17, 18
+#: MONKEY=SEED[:S]    test_monkey: the same keys again, S seconds of them
+#: SEED=N             soak, test_storm: the same dice again
+#: SECONDS=N          soak: how long (600); bench hour: how long (3600)
+#: SOAK_KEEP=1        test_soak: keep the ledgers of the run
+#: LIAR=SEED          test_liar: only this server that lies
+#: FUZZ_SECONDS=N     fuzz: how long each (30)
+#: VT_SLOW=N          terminal tests wait N times as long, for slow machines
+#: PLANS_DEAD=N       bench plans: with N dead entries
+#: PLANS_ONLY=TEXT    bench plans: only calls with this in their name
+#: PLANS_ALL=1        bench plans: show the plans that are good, too
+#: PLANS_WHY=TEXT     bench plans: show the whole plan of calls with this in their name
+#: ROWS=N             bench foreign: finished jobs in each table
+#: ENGINES_ONLY=NAME  bench foreign: only this system
+#: PREFIX=DIR         install: there (/usr/local), below DESTDIR
 MAKEFLAGS += --no-builtin-rules
 VERSION = 0.1.0
 PREFIX ?= /usr/local
-BUILD  ?= build$(if $(SAN),/san)
+BUILD  ?= build$(if $(SAN),/san)$(if $(DEBUG),/debug)
 FUZZ_SECONDS ?= 30
 JOBS   ?= 3
 
@@ -26,7 +50,7 @@ SANFLAG = -O1 $(ASAN) $(if $(CLANG),$(CLSAN))
 DEFS    = -D_GNU_SOURCE -D_XOPEN_SOURCE_EXTENDED -DQUEUETOP_VERSION='"$(VERSION)"'
 PKGS   := $(call pkg,--cflags ncursesw libpq uuid libzstd)
 CSTD    = -std=c17 $(DEFS) -I. -I$(BUILD) $(PKGS)
-ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),-O2 $(HARDEN)) $(CFLAGS) $(CPPFLAGS)
+ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),$(if $(DEBUG),-Og,-O2 $(HARDEN))) $(CFLAGS) $(CPPFLAGS)
 ALLLD   = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),$(SANFLAG)) $(LDFLAGS)
 LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid libzstd),-lncursesw -lpq -luuid -lzstd) -lpthread -lm
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
@@ -46,6 +70,8 @@ pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TES
 LONG    = queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
           fair adopt wake bytes demo
 longest = $(foreach l,$(LONG),$(filter %/test_$l,$1)) $(filter-out $(addprefix %/test_,$(LONG)),$1)
+PAGES   = $(patsubst docs/%.md,$(BUILD)/man/%,$(wildcard docs/*.[1-9].md))
+SOURCES = $(wildcard model/*/*.[ch] ui/*.[ch] ui/*/*.[ch] tests/*.[ch] tests/*/*.[ch])
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
@@ -59,9 +85,9 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault soak lint analyze bench bench-deps fuzz \
-        screenshots install uninstall clean help FORCE
+        man docs debug format tags compile_commands.json screenshots install uninstall clean help FORCE
 
-all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a  ## build the program and the library
+all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
 
 # Ends the recipe, with a word, if a header is not there: $(call has,HEADERS,TARGET THAT INSTALLS IT)
 has     = for h in $1; do printf '\#include <%s>\n' $$h | $(CC) -w -include setjmp.h -include stdarg.h -include stddef.h \
@@ -132,6 +158,12 @@ $(BUILD)/testrun: $(BUILD)/obj/tests/run.o
 	$(Q)$(CC) $(ALLLD) -o $@ $^
 $(BUILD)/vshot: $(BUILD)/obj/tests/shot.o $(BUILD)/libtest.a
 	$(Q)$(CC) $(ALLLD) -o $@ $^ $(LIBS) $(TLIBS)
+$(BUILD)/man/%: docs/%.md docs/man.awk Makefile
+	@mkdir -p $(@D)
+	$(Q)LC_ALL=C.UTF-8 awk -v version=$(VERSION) -f docs/man.awk $< >$@
+man: $(PAGES)  ## the pages of docs/ for man(1), in build/man
+debug:  ## build into build/debug for gdb: -Og, no fortify
+	@$(MAKE) DEBUG=1
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
 # --- running and checking --------------------------------------------------------------------------
@@ -156,6 +188,16 @@ lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
 analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
+docs: all $(BUILD)/tests/e2e/test_pages $(BUILD)/testrun  ## renew in the pages what the program and an installed queue say
+	UPDATE=1 $(RUN) $(BUILD)/tests/e2e/test_pages
+format:  ## lay out all C files
+	clang-format -i $(SOURCES)
+tags:  ## an index of names for editors
+	ctags -f tags $(SOURCES)
+compile_commands.json: $(BUILD)/gen/sql.h  ## how each file is compiled, for clangd and its kin
+	@for f in $(filter %.c,$(SOURCES)); do printf '%s\n' "$$f"; done | awk -v dir='$(CURDIR)' \
+	  -v cc="$$(printf '%s' '$(subst ','\'',$(CC) $(ALLC))' | sed 's/[\"]/\\\\&/g')" \
+	  '{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", NR == 1 ? "[\n" : ",\n", dir, $$0, cc, $$0 } END { print "\n]" }' >$@
 bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=hour (SECONDS); tests/bench/run.sh
 	HOUR=$(or $(SECONDS),3600) QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
@@ -179,7 +221,7 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 
 # --- installing ------------------------------------------------------------------------------------
 APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev postgresql
-APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++
+APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
@@ -204,11 +246,12 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
 	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c
 	install -m 644 tests/adapters/example_jobs.adapter.sql tests/adapters/example_jobs.sql $(DESTDIR)$(PREFIX)/share/doc/queuetop
-	install -D -m 644 ui/dist/queuetop.1 $(DESTDIR)$(PREFIX)/share/man/man1/queuetop.1
+	for p in $(PAGES); do install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$${p##*.}/$${p##*/} || exit 1; done
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
-	  include/queuetop.h share/doc/queuetop share/man/man1/queuetop.1
+	  include/queuetop.h share/doc/queuetop $(foreach p,$(PAGES),share/man/man$(subst .,,$(suffix $p))/$(notdir $p))
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9._-]*\):.*  ## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  %-22s %s\n", $$1, $$2 }'
+	@echo 'words:'; sed -n 's/^#: /  /p' $(firstword $(MAKEFILE_LIST))

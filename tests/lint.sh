@@ -14,7 +14,7 @@ mapfile -t code < <(find model ui -name '*.[ch]' | sort)
 mapfile -t defs < <(find model ui -name '*.def' | sort)
 mapfile -t tests < <(find tests -name '*.[ch]' | sort)
 mapfile -t scripts < <(find tests .ci ui -type f \( -name '*.sh' -o -path .ci/run \) | sort)
-mapfile -t text < <({ git ls-files -co --exclude-standard 2>/dev/null || find Makefile README.md ui model sql tests -type f; } |
+mapfile -t text < <({ git ls-files -co --exclude-standard 2>/dev/null || find Makefile README.md docs ui model sql tests -type f; } |
     sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done | grep -Ev '\.(svg|png)$|^tests/(corpus|screens)/')
 all=("${code[@]}" "${tests[@]}")
 mapfile -t sql < <(find sql tests -name '*.sql' | sort)
@@ -77,7 +77,6 @@ for f in model/*.[ch] ui/*.[ch]; do
 done
 for d in model/*/ ui/*/; do
     d=${d%/}
-    [ "$d" = ui/dist ] && continue
     if ! may=$(tr '\n' ' ' <"$d/README.md" 2>/dev/null | grep -oE 'May use: [^.]*[.]'); then
         echo "$d/README.md:1: a room's README.md says \"May use: ROOM, ROOM.\", or nothing" >>"$tmp/found"
         continue
@@ -134,10 +133,17 @@ awk '/\[[A-Z][A-Z_]*(_COUNT|_TOTAL|_N|_NONE)\] = \{$/ { table = FILENAME ":" FNR
 # a page that is named is in the tree: below the root, beside the file, or under tests/bench
 grep -noE '[A-Za-z0-9_./-]+\.md\>' "${all[@]}" "${sql[@]}" |
     while IFS=: read -r f n page; do
-        [ -e "$page" ] || [ -e "${f%/*}/$page" ] || [ -e "tests/bench/$page" ] || [ "$page" = s/README.md ] || echo "$f:$n:"
+        page=${page#s/} # of "%s/README.md"
+        [ -e "$page" ] || [ -e "${f%/*}/$page" ] || [ -e "tests/bench/$page" ] || echo "$f:$n:"
     done | say 'this page is not in the tree: say it here'
 word='DECISIO''NS|PERFORMA''NCE|seeds/0''0[0-9]'
 grep -nwE "$word" "${all[@]}" "${sql[@]}" | say 'this page is not in the tree: say it here'
+
+# what may be set from outside is named where somebody looks for it: make help, queuetop(1), tests/README.md
+grep -noE '\<getenv\("[A-Za-z_]+"\)' "${all[@]}" | while IFS= read -r line; do
+    name=${line#*getenv(\"}
+    grep -qsE "(^#: |\`)${name%\")*}[^A-Za-z_]" Makefile docs/queuetop.1.md tests/README.md || echo "$line"
+done | say 'make help, queuetop(1) or tests/README.md names each variable that is read'
 
 # --- sql -------------------------------------------------------------------------------------------------
 # Not yet: files and functions that are older than these rules. Both lists only get shorter.
@@ -154,7 +160,7 @@ for f in "${code[@]}"; do
     [ "$n" -le 800 ] || echo "$f:800: $n lines: a file is one idea of at most 800 lines, split it" >>"$tmp/found"
 done
 n=$(wc -l <Makefile)
-[ "$n" -le 260 ] || echo "Makefile:260: $n lines: at most 260" >>"$tmp/found"
+[ "$n" -le 300 ] || echo "Makefile:300: $n lines: at most 300" >>"$tmp/found"
 awk -v list="$tmp/functions" '
 BEGIN {
     while ((getline < list) > 0) {

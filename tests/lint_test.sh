@@ -30,6 +30,7 @@ cat >model/base/planted.c <<'EOF'
 /* --- broken
  * ---- */
 /* As MISSING.md says. */
+const char *home(void) { return getenv("PLANTED_HOME"); }
 const char *const planted_names[PLANTED_COUNT] = {
     "a",
     "b",
@@ -76,6 +77,7 @@ expect model/db/README.md 'May use'
 expect model/homeless.c 'stands in no room'
 expect model/base/planted.c 'banner'
 expect model/base/planted.c 'not in the tree'
+expect model/base/planted.c 'names each variable'
 expect model/base/planted.c 'name the place of each row'
 expect sql/core/planted.sql 'columns: at most 120'
 expect sql/core/planted.sql 'numbered.*write the parameter'

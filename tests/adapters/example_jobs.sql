@@ -1,4 +1,4 @@
--- A queue as many programs have one: a table of their own, in the schema of their own. The README writes an adapter
+-- A queue as many programs have one: a table of their own, in the schema of their own. queuetop-adapter(5) writes an adapter
 -- for it (example_jobs.adapter.sql).
 create schema shop;
 create table shop.jobs (

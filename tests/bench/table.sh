@@ -1,6 +1,6 @@
 #!/bin/bash
 # The table of the raw figures that run.sh wrote: medians of the rounds, and ratios (the median of the ratios of each
-# round). Markdown, on standard output; with --readme between the markers of README.md.
+# round). Markdown, on standard output; with --readme between the markers of the README.md beside it.
 #   tests/bench/table.sh [--readme] RAW...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -114,10 +114,10 @@ if [ -z "$readme" ]; then
     exit 0
 fi
 table "$@" >"${TMPDIR:-/tmp}/bench.table.$$"
-trap 'rm -f "${TMPDIR:-/tmp}/bench.table.$$" README.md.new' EXIT
+trap 'rm -f "${TMPDIR:-/tmp}/bench.table.$$" tests/bench/README.md.new' EXIT
 TEXT=${TMPDIR:-/tmp}/bench.table.$$ awk '
     $0 == "<!-- bench -->" { print; while ((getline line < ENVIRON["TEXT"]) > 0) print line; skip = 1; found = 1; next }
     $0 == "<!-- /bench -->" { skip = 0 }
     !skip
-    END { if (!found) { print "README.md has no <!-- bench --> marker" >"/dev/stderr"; exit 1 } }' README.md >README.md.new
-cat README.md.new >README.md
+    END { if (!found) { print "tests/bench/README.md has no <!-- bench --> marker" >"/dev/stderr"; exit 1 } }' tests/bench/README.md >tests/bench/README.md.new
+cat tests/bench/README.md.new >tests/bench/README.md

@@ -87,15 +87,15 @@ file_settles(void **state)
     con_quit(&vt);
 }
 
-/* The block of settings in the README, as it is pasted. */
+/* The block of settings in queuetop-console(7), as it is pasted. */
 static void
-paste_from_readme(void)
+paste_from_page(void)
 {
     char path[4096], line[500];
     struct buf block = {0};
     bool inside = false, is_block = false;
 
-    snprintf(path, sizeof path, "%s/README.md", getenv("SRCDIR"));
+    snprintf(path, sizeof path, "%s/docs/queuetop-console.7.md", getenv("SRCDIR"));
     FILE *f = fopen(path, "re");
     assert_non_null(f);
     while (fgets(line, sizeof line, f)) {
@@ -112,14 +112,14 @@ paste_from_readme(void)
 }
 
 static void
-readme_settles(void **state)
+page_settles(void **state)
 {
     char service[300], file[320];
     struct vt vt;
 
     (void)state;
     con_ready("mail.send", 2);
-    paste_from_readme();
+    paste_from_page();
     snprintf(service, sizeof service, "%s/service", home);
     FILE *f = fopen(service, "we");
     assert_non_null(f);
@@ -332,7 +332,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(file_settles, setup, teardown),
-        cmocka_unit_test_setup_teardown(readme_settles, setup, teardown),
+        cmocka_unit_test_setup_teardown(page_settles, setup, teardown),
         cmocka_unit_test_setup_teardown(slip_of_the_pen_protects, setup, teardown),
         cmocka_unit_test_setup_teardown(remembers_order, setup, teardown),
         cmocka_unit_test_setup_teardown(mouse_looks, setup, teardown),

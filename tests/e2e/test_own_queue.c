@@ -1,7 +1,7 @@
 /*
  * Other queues through the program itself: the list of adapters, a file of the user's own against a
- * table of his own (the README's example), what is read from his folder and what is refused, and
- * the exit codes of `adapter check`.
+ * table of his own (the example of queuetop-adapter(5)), what is read from his folder and what is
+ * refused, and the exit codes of `adapter check`.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -706,7 +706,7 @@ ends(int code, const char *part, const char *words)
     free(err);
 }
 
-/* Exit codes are those of the README's table; no advice leads astray. */
+/* Exit codes are those of queuetop(1); no advice leads astray. */
 static void
 codes_of_what_is_not_there(void **state)
 {

@@ -1,6 +1,6 @@
 /* The command line: words and options -> one verb, which runs and gives an exit code. A verb is a
  * row of a table; its options are rows of another, decoded into a struct of the verb's own. --help
- * of the program and of each verb is printed from these tables, the man page and the README too.
+ * of the program and of each verb is printed from these tables; docs/queuetop.1.md too.
  *
  * To add verbs: a `const struct cli_verb verbs_X[]` ended by a row {0} in your own file, and one
  * line in ui/cli/verbs.c. The console is the verb whose name is "": it runs when no verb is given,

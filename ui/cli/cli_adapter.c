@@ -428,7 +428,7 @@ run_adapter(struct cli *c, const void *options)
 /* clang-format off */
 static const struct cli_option adapter_options[] = {
     {"json", 0, NULL, CLI_FLAG, F(json), "list: one JSON object a line", 0, 0},
-    {"markdown", 0, NULL, CLI_FLAG, F(markdown), "list: the table of the README", 0, 0},
+    {"markdown", 0, NULL, CLI_FLAG, F(markdown), "list: as a table in Markdown", 0, 0},
     {0},
 };
 

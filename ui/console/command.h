@@ -1,7 +1,7 @@
 /* The command table: every key of the console is a row here, and nowhere else. Dispatch, footer,
- * help screen, palette, the menu of actions, `--help-keys` and the table in README come from it; a
- * test types every command once. A command runs on the app and its current view; what it can't do
- * now it says in a sentence (why_not), which the menu and the flash line show. */
+ * help screen, palette, the menu of actions, `--help-keys` and the table in queuetop(1) come from
+ * it; a test types every command once. A command runs on the app and its current view; what it
+ * can't do now it says in a sentence (why_not), which the menu and the flash line show. */
 #ifndef UI_CONSOLE_COMMAND_H
 #define UI_CONSOLE_COMMAND_H
 
@@ -65,7 +65,7 @@ int command_complete(unsigned scope, const char *prefix, const struct command **
 const char *command_group(const struct command *c);
 /* The first key as it is shown ("Ent", "r"); "" when the command has none. */
 struct key_word command_key(const struct command *c);
-/* All commands as a Markdown table, grouped: for README. */
+/* All commands as a Markdown table, grouped: for docs/queuetop.1.md. */
 void command_markdown(struct buf *out);
 
 #endif
