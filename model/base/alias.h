@@ -1,6 +1,6 @@
-/* Words that people type. Other queue systems call our acts, keys of the filter and states
- * differently: one table of those words, for verbs, the filter and the palette. And the word that
- * somebody meant who misspelt it. */
+/* Words that people type. Other queue systems have other words for our acts, states and keys of the
+ * filter. Verbs, filter and palette all translate them by the one table in alias.c. alias_near
+ * finds the word that somebody meant and misspelt. */
 #ifndef MODEL_BASE_ALIAS_H
 #define MODEL_BASE_ALIAS_H
 
@@ -16,10 +16,10 @@ struct alias {
 };
 extern const struct alias aliases[]; /* the last one has no word */
 
-/* Our word for the first len bytes of this one; NULL = it is no other word for anything. */
+/* Our word for the first len bytes of this one; NULL = the table does not have it. */
 const char *alias_find(enum alias_kind kind, const char *word, int len);
-/* Of a list that ends with NULL the word that differs least from this one, by one letter, by two
- * where it has more than five; NULL = none is near. */
+/* The word of the list (it ends with NULL) that differs least from this one: by one letter, or by
+ * two if it has more than five letters. NULL = none is near. */
 const char *alias_closest(const char *word, const char *const *list);
 
 #endif

@@ -1,5 +1,5 @@
-/* One-dimensional arrays as binary parameters: no quoting, half the bytes of \x..., and any byte
- * can stand in them. Say start, then exactly n elements, then db_array. */
+/* One-dimensional arrays as binary parameters. They need no quoting, take half the bytes of \x...,
+ * and an element may hold any byte. Call array_start, add exactly n elements, then db_array. */
 #ifndef MODEL_BASE_ARRAY_H
 #define MODEL_BASE_ARRAY_H
 

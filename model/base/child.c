@@ -1,7 +1,8 @@
 /*
- * fork, exec and three pipes, none of which is ever waited for. The end is seen by waitid with
- * WNOWAIT: as long as the zombie stands, its group's number can't belong to anybody else, so the
- * group may still be killed. What a grandchild writes after the end is not waited for either.
+ * fork, exec and three pipes; we never wait for any of them. waitid with WNOWAIT tells us of the
+ * end and leaves the zombie. As long as the zombie exists, the kernel gives the number of its group
+ * to nobody else, so we may still kill the group. We do not wait for what a grandchild writes after
+ * the end.
  */
 #include "model/base/child.h"
 
@@ -217,7 +218,7 @@ become(const struct loop *l, const struct child_start *s, const struct pipes *p,
 
     setpgid(0, 0);
     guard_note(s->guard, s->place, getpid());
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* its lease ends with us, so must its work */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* our death ends the lease, so the command must end too */
     if (getppid() != parent)
         _exit(127);
     dup2(p->in[0], STDIN_FILENO);
@@ -241,7 +242,8 @@ adopt(struct loop *l, const struct child_start *s, const struct pipes *p, pid_t 
 {
     struct child *c = xcalloc(1, sizeof *c);
 
-    setpgid(pid, pid); /* here too: whoever comes first, a kill finds the group */
+    setpgid(pid, pid); /* parent and child both call it, so the group exists before a kill,
+                          whichever runs first */
     close(p->in[0]);
     close(p->out[1]);
     close(p->err[1]);
@@ -345,8 +347,8 @@ child_check(struct child *c)
     if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
         return false;
     if (c->is_killed || !c->may_leave)
-        kill(-c->pid, SIGKILL);        /* who outlived the first signal, or what it left behind */
-    guard_note(c->guard, c->place, 0); /* before its number can be given away */
+        kill(-c->pid, SIGKILL); /* what is left after SIGTERM, and what the command left behind */
+    guard_note(c->guard, c->place, 0); /* before waitpid frees the number of the group */
     waitpid(c->pid, &status, 0);
     drain(c, &c->out);
     drain(c, &c->err);
@@ -365,7 +367,7 @@ child_free(struct child *c)
     if (c->pid > 0) {
         kill(-c->pid, SIGKILL);
         guard_note(c->guard, c->place, 0);
-        waitpid(c->pid, NULL, WNOHANG); /* what lingers is reaped by init */
+        waitpid(c->pid, NULL, WNOHANG); /* init reaps what is left */
     }
     let_go(c);
     buf_free(&c->input);

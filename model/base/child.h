@@ -1,7 +1,7 @@
-/* One running command: bytes in on its standard input, standard output kept up to a limit, the end
- * of standard error kept, a time limit, and an end that is reported exactly once. It runs in a
- * process group of its own, so that a kill reaches its children, and dies with this process; its
- * children too, where there is a guard. */
+/* One running command. It gets bytes on its standard input; we keep its standard output up to a
+ * limit and the end of its standard error. It may have a time limit. Its end is reported exactly
+ * once. The command runs in a process group of its own, so a kill reaches its children. It dies
+ * with this process; its children do so too if there is a guard (guard.h). */
 #ifndef MODEL_BASE_CHILD_H
 #define MODEL_BASE_CHILD_H
 
@@ -21,7 +21,7 @@ enum child_end {
 struct child_report {
     enum child_end end;
     int code;
-    bool timed_out;     /* run_timeout_ms had passed, so it was ended */
+    bool timed_out;     /* run_timeout_ms was over, so we ended it */
     const char *output; /* the first bytes of standard output; NULL = none */
     size_t output_len;
     uint64_t output_all; /* how many bytes there were */
@@ -42,8 +42,8 @@ struct child_start {
     size_t output_limit, tail_limit;
     int64_t run_timeout_ms; /* 0 = none */
     int64_t grace_ms;       /* between SIGTERM and SIGKILL */
-    bool may_leave;         /* processes that it leaves in its group live on when it ends */
-    struct guard *guard;    /* ends its group should this process die; NULL = nobody does */
+    bool may_leave;         /* its background processes live on after its end */
+    struct guard *guard;    /* ends its group if this process dies; NULL = nobody does */
     int place;              /* there */
 };
 
@@ -51,7 +51,8 @@ struct child;
 /* NULL: the system has no process or descriptor left (ERR_SYS). */
 struct child *child_new(struct loop *l, const struct child_start *s, child_fn *fn, void *ctx,
                         struct err *e);
-/* To be called for every child after SIGCHLD: reports the end if it has come. True if it has. */
+/* Call it for every child after SIGCHLD. If the child has ended, this reports the end and returns
+ * true. */
 bool child_check(struct child *c);
 /* Ends it: SIGTERM to the group, SIGKILL after grace_ms; 0 = SIGKILL at once. */
 void child_kill(struct child *c, int64_t grace_ms);

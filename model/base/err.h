@@ -1,6 +1,6 @@
-/* Errors by value: a function that can fail for reasons outside the program returns bool and fills
- * a struct err. The kind drives behaviour, the text is for people and is untrusted (it may hold the
- * server's words), so it passes model/text before it reaches a screen. */
+/* Errors by value. A function that can fail for reasons outside the program returns bool and fills
+ * a struct err. The program acts by the kind. The text is for people. It may hold words of the
+ * server, so it is untrusted: pass it through model/base/text.h before it goes to a screen. */
 #ifndef MODEL_BASE_ERR_H
 #define MODEL_BASE_ERR_H
 
@@ -35,7 +35,8 @@ bool fail(struct err *e, enum err_kind kind, const char *fmt, ...)
 /* Adds "what: " in front of the text of an error that is already there. Always returns false. */
 bool fail_in(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3), nonnull));
 
-/* A function or a column that this program knows is not there: what it talks to is older. */
+/* True if the server does not have a function or column that this program needs: the installed
+ * schema is older than the program. */
 bool err_is_outdated(const struct err *e) __attribute__((nonnull));
 
 /* The exit code of a verb that ends with this error: 2 usage, 3 refused, 4 no server, 5 the server

@@ -1,5 +1,5 @@
-/* A member of a struct as a row of a table: its name, its type, where it stands in the struct, and
- * the value that means SQL NULL. */
+/* A member of a struct, described by a row of a table: its name, its type, its offset, and the
+ * value that means SQL NULL. */
 #ifndef MODEL_BASE_FIELD_H
 #define MODEL_BASE_FIELD_H
 

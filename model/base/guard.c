@@ -1,5 +1,6 @@
 /*
- * The list of groups is memory that both processes see; the pipe's end is the news of death.
+ * The list of groups is in memory that both processes see. When our end of the pipe closes, the
+ * helper knows that we are dead.
  */
 #include "model/base/guard.h"
 
@@ -22,7 +23,8 @@ struct guard {
     pid_t pid;
 };
 
-/* It outlives what is sent to all that belong to the worker, by a terminal or a supervisor. */
+/* A process group of its own: signals that a terminal or a supervisor sends to the worker's group
+ * do not end it. */
 static _Noreturn void
 watch(const struct guard *g, int fd)
 {
@@ -33,7 +35,8 @@ watch(const struct guard *g, int fd)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     setpgid(0, 0);
-    close(g->fd); /* else it waits for itself, where the kernel has no close_range */
+    close(g->fd); /* otherwise it would hold our end of the pipe open, on kernels without
+                     close_range */
     dup2(fd, STDIN_FILENO);
     close_range(STDOUT_FILENO, ~0U, 0); /* no file, socket or terminal is kept open by it */
     do

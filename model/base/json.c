@@ -1,6 +1,7 @@
-/* JSON without a library: a checker that finds the end of each part, and a printer that moves only
- * the white space between parts. Strings and numbers are never decoded, so what is shown is what is
- * stored. No recursion: nesting is a stack of brackets, as deep as the text is long. */
+/* JSON without a library: a checker that finds the end of each part, and a printer that changes
+ * only the white space between parts. Strings and numbers are never decoded, so the text that is
+ * shown is the text that is stored. Nothing is recursive: the nesting is a stack of open brackets,
+ * which may be as deep as the text is long. */
 #include <ctype.h>
 #include <string.h>
 
@@ -99,7 +100,7 @@ scan_scalar(const char *s, size_t len)
     return scan_number(s, len);
 }
 
-/* Where the reader stands: what may come next follows from the brackets and from this. */
+/* State of the reader. Together with the open brackets it says which part may come next. */
 enum expect { VALUE, VALUE_OR_END, NAME, NAME_OR_END, COLON, COMMA_OR_END, NOTHING };
 
 struct reader {

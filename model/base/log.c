@@ -1,5 +1,5 @@
-/* The debug log. Its file and level are the only state of the program that is not passed around:
- * a log must be within reach of every function, also of those that run while all else fails. */
+/* The debug log. Its file and level are the only global state of the program: every function must
+ * be able to log, also one that runs while everything else fails. */
 #include "model/base/log.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ log_line(enum log_level level, const char *fmt, ...)
         add_stamp(&line, level);
     text_clean(&line, said, strlen(said), TEXT_LINE, LINE_CELLS);
     buf_str(&line, "\n");
-    /* a log that can't be written has nobody to tell */
+    /* if the log can't be written, there is nowhere to report that */
     if (write(to_stderr ? STDERR_FILENO : log_fd, line.data, line.len) < 0)
         log_is_quiet = to_stderr;
     buf_free(&line);

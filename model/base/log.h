@@ -1,6 +1,6 @@
-/* The debug log (--log FILE) and the program's voice on standard error while no screen is up.
- * Lines in a file are stamped (UTC). Text passes model/text: one line, nothing that steers a
- * terminal. */
+/* The debug log (--log FILE), and messages on standard error while no screen is up. Each line in a
+ * file begins with the time in UTC. Text passes model/base/text.h: one line, without control
+ * characters. */
 #ifndef MODEL_BASE_LOG_H
 #define MODEL_BASE_LOG_H
 

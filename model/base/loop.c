@@ -1,7 +1,8 @@
-/* The event loop: one ppoll over the watched descriptors and one signalfd. Handles are slots with a
- * generation, so that a stale one is void. Callbacks may add and remove anything, themselves too,
- * and may turn the loop (verbs do, while they wait for a reply): no pointer into the tables
- * survives a callback. Knows nothing of what it waits for. */
+/* The event loop: one ppoll over the watched descriptors and one signalfd. A handle is a slot
+ * number with a generation, so the handle of a removed watch is never taken for a new one.
+ * Callbacks may add and remove anything, also themselves, and may run the loop again (verbs do
+ * while they wait for a reply). So after a callback no pointer into the tables may be used. The
+ * loop knows nothing about what it waits for. */
 #include "model/base/loop.h"
 
 #include <assert.h>
@@ -64,7 +65,8 @@ loop_new(void)
     sigemptyset(&l->signals);
     l->signal_fd = -1;
     pthread_sigmask(SIG_BLOCK, NULL, &l->old_mask);
-    sigaction(SIGPIPE, &ignore, &l->old_pipe); /* a broken socket is an error code, not a death */
+    sigaction(SIGPIPE, &ignore,
+              &l->old_pipe); /* SIGPIPE would end the process; we want the error EPIPE */
     return l;
 }
 
@@ -124,7 +126,7 @@ loop_rewatch(struct loop *l, int handle, int fd, short events)
     if (!w)
         return;
     if (w->fd != fd)
-        w->revents = 0; /* what was reported belongs to the old descriptor */
+        w->revents = 0; /* revents is about the old descriptor */
     w->fd = fd;
     w->events = events;
 }

@@ -1,5 +1,5 @@
-/* Heap that never returns NULL, the arena and the growing buffer. The abort hook is the one piece
- * of state: it must be reachable from the place where nothing can be allocated any more. */
+/* Heap that never returns NULL, the arena and the growing buffer. The abort hook is the only global
+ * state: it must be found when nothing can be allocated. */
 #include "model/base/mem.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ out_of_memory(void)
     static const char text[] = "queuetop: out of memory\n";
     void (*hook)(void) = abort_hook;
 
-    abort_hook = NULL; /* a hook that fails in turn must not come back here */
+    abort_hook = NULL; /* a hook that runs out of memory itself must not call itself again */
     if (hook)
         hook();
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)

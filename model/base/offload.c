@@ -1,7 +1,8 @@
-/* Calls that wait run on helper threads, at most THREADS_MAX at a time: a cancel request must not
- * stand behind a look-up that hangs, nor the other way round. A thread is started for a job when
- * none is idle to come, works the list off and ends. What is shared lives until the loop's side and
- * the last thread have let go of it; the eventfd tells the loop that something is done. */
+/* Calls that block run on helper threads, at most THREADS_MAX at a time. There are several, because
+ * a cancel request must not wait behind a look-up that hangs, nor the other way round. A new job
+ * starts a thread if no thread will be free for it; the thread runs jobs until the list is empty,
+ * then ends. The shared state is freed when the loop's side and the last thread have released it.
+ * An eventfd tells the loop that a job is done. */
 #include "model/base/offload.h"
 
 #include <assert.h>
@@ -82,7 +83,7 @@ drop_all(struct list *l)
     }
 }
 
-/* Called with the lock held; lets go of it. */
+/* Call it with the lock held; it releases the lock. */
 static void
 unlock_and_release(struct shared *s)
 {

@@ -8,10 +8,10 @@
 
 struct offload;
 struct offload *offload_new(struct loop *l);
-/* Does not wait for a job that hangs: its thread is detached and frees what it holds. */
+/* Does not wait for a job that hangs: that thread is detached and frees its memory itself. */
 void offload_free(struct offload *o);
-/* `work` must touch only ctx. If the offload is freed first, `drop` runs instead of `done`, perhaps
- * on the thread: it too must touch only ctx. */
+/* `work` may use only ctx. If the offload is freed before the job is done, `drop` runs instead of
+ * `done`, perhaps on the thread: it may use only ctx, too. */
 void offload_run(struct offload *o, void (*work)(void *ctx), void (*done)(void *ctx),
                  void (*drop)(void *ctx), void *ctx);
 

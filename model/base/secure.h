@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* No core dumps, and no look into this process by others of the same user. Call it first in main.
- * Programs that this one starts are as they would be without it. */
+/* Switches off core dumps, and forbids other processes of the same user to look into this one. Call
+ * it first in main. Programs that this one starts are not affected. */
 void secure_process(void);
 
 /* True for a word that shows a password to everybody in the list of processes: password=... or

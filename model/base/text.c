@@ -1,7 +1,7 @@
-/* The sanitiser. One pass decodes, classifies and measures; what a screen must not see is replaced
- * by something that can be seen, so that nothing is hidden and nothing acts on the terminal. The
- * only thing taken from the locale is wcwidth(); what is dangerous is decided here, because
- * iswprint() lets bidirectional overrides pass. */
+/* The sanitiser. One pass decodes, classifies and measures. A character that a screen must not get
+ * is replaced by one that can be seen, so nothing is hidden and nothing controls the terminal. Only
+ * wcwidth() comes from the locale. Which characters are dangerous is decided here, because
+ * iswprint() accepts characters that override the direction of text. */
 #include "model/base/text.h"
 
 #include <stdio.h>
@@ -249,7 +249,8 @@ next_pending(struct text_iter *it, struct glyph *g)
     return true;
 }
 
-/* What stands for a character that must not be shown: `n` bytes were read, 0 = an invalid byte. */
+/* The replacement of a character that must not be shown: `n` bytes were read, 0 = an invalid byte.
+ */
 static bool
 give_instead(struct text_iter *it, struct glyph *g, uint32_t cp, int n)
 {

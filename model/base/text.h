@@ -1,6 +1,6 @@
-/* The only place that makes foreign text safe to show: decode UTF-8 (strictly, with a decoder of
- * our own), replace what a terminal must not get, measure in cells, clip. Every byte from a server,
- * a job or a file passes here before it reaches a screen, a terminal or the log. */
+/* The only place that makes foreign text safe to show. It decodes UTF-8 strictly, replaces what a
+ * terminal must not get, measures in cells, and clips. Every byte from a server, a job or a file
+ * goes through it before it reaches a screen, a terminal or the log. */
 #ifndef MODEL_BASE_TEXT_H
 #define MODEL_BASE_TEXT_H
 
@@ -52,19 +52,19 @@ int utf8_decode(const char *s, size_t len, uint32_t *cp);
 int utf8_encode(uint32_t cp, char out[static 4]);
 bool utf8_valid(const char *s, size_t len);
 
-/* JSON to the letter, only white space between its parts is another (2 spaces a level, short lists
- * of plain values on one line); input that is not JSON comes out unchanged. Nesting beyond 200
- * levels stays on one line. */
+/* Prints JSON with other white space between its parts and nothing else changed: 2 spaces a level,
+ * short lists of plain values on one line. Input that is not JSON comes out unchanged. Nesting
+ * deeper than 200 levels stays on one line. */
 void json_pretty(struct buf *out, const char *s, size_t len);
-/* The same to the letter without any white space between its parts. */
+/* The same without any white space between the parts. */
 void json_compact(struct buf *out, const char *s, size_t len);
 /* Is it JSON? If not, line and column (from 1, in characters) say where that was seen. */
 bool json_check(const char *s, size_t len, int *line, int *column);
 /* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD, characters that are not
  * text_is_plain become \uNNNN. */
 void json_string(struct buf *out, const char *s, size_t len);
-/* Appends what is JSON already, to the letter but for characters that are not text_is_plain:
- * \uNNNN. */
+/* Appends text that is JSON already. Characters that are not text_is_plain become \uNNNN; the rest
+ * is unchanged. */
 void json_armour(struct buf *out, const char *s, size_t len);
 /* Classic dump: offset, 16 bytes in hex, printable ASCII. */
 void hex_dump(struct buf *out, const unsigned char *p, size_t len);

@@ -1,7 +1,7 @@
-/* The face of the connection: calls are queued here and answered from here; what happens when the
- * connection breaks is decided here. How one gets connected stands in db_connect.c, how a call goes
- * over the wire in db_pipeline.c. The one idea: an event changes the state first and runs replies
- * last, because a reply may ask again or free the whole connection. */
+/* The public functions of the connection, and its states. Calls are queued and answered here, and
+ * what happens after a failure is decided here. How to get connected is in db_connect.c, how a call
+ * goes over the wire in db_pipeline.c. The one rule: an event changes the state first and runs
+ * replies last, because a reply may ask again or free the whole connection. */
 #include "model/db/db.h"
 
 #include <assert.h>
@@ -299,8 +299,8 @@ restart_waiting(struct db *db)
             c->give_up_ms = now + c->wait_ms;
 }
 
-/* No waiting mends it. A refusal by a server that let us in before may pass: a password that is
- * being changed, a restore. */
+/* True if waiting can't help. A refusal by a server that accepted us before may pass: a password
+ * that is being changed, a restore. */
 static bool
 is_final(const struct db *db)
 {
@@ -466,7 +466,8 @@ db_free(struct db *db)
     offload_free(db->off);
     db->off = NULL;
     calls_answer(&all, &why);
-    /* what the replies asked: one answer each, and no loop with a caller that never gives up */
+    /* calls that the replies asked: one answer each, so a caller that always asks again can't keep
+     * us here */
     calls_expire(&db->queue, &all, -1);
     calls_answer(&all, &why);
     for (struct call *c; (c = calls_take(&db->queue));)
@@ -498,7 +499,7 @@ void
 db_own_session(struct db *db, bool is_own)
 {
     if (!is_own)
-        pipeline_forget(db); /* what is sent from here on is not noted */
+        pipeline_forget(db); /* from here on we do not remember which statement is parsed */
     db->is_own = is_own && db->conn;
 }
 

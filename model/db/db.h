@@ -16,10 +16,14 @@
 #include "model/base/loop.h"
 #include "model/db/rows.h"
 
-/* The life of a connection. OFF leaves by the first call; RESOLVING by the last look-up or its
- * deadline; CONNECTING by READY or a failure; READY by a call or the server's end; BUSY by the end
- * of the pipeline (a ROLLBACK included, when one is due) or the connection's; BACKOFF by its timer
- * or db_retry_now. Every failure goes to BACKOFF, or to OFF when `once` or ERR_AUTH says so. */
+/* The states of a connection, and what ends each:
+ *   OFF          the first call
+ *   RESOLVING    the last look-up, or its deadline
+ *   CONNECTING   the server accepts us (READY), or a failure
+ *   READY        a call, or the server closes the connection
+ *   BUSY         the end of the pipeline, after a ROLLBACK if one is due; or of the connection
+ *   BACKOFF      its timer, or db_retry_now
+ * Every failure leads to BACKOFF, or to OFF if `once` is set or after ERR_AUTH. */
 enum db_state {
     DB_OFF,        /* never asked to connect, or stopped after an ERR_AUTH (db.c: is_final) */
     DB_RESOLVING,  /* the helper thread looks a host name up */
@@ -34,13 +38,13 @@ struct db_options {
     const char *dbname;   /* -d, or NULL; may itself be a conninfo */
     const char *app_name; /* application_name */
     const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = pg_catalog */
-    int statement_timeout_ms;   /* 0 = none */
-    int lock_timeout_ms;        /* 0 = none */
-    int stall_warn_ms;          /* silence while busy: cancel; 0 = 3000, -1 = never */
-    int stall_drop_ms;          /* silence while busy: drop the socket; 0 = 8000, -1 = never */
-    bool read_only;             /* BEGIN READ ONLY in every call, one snapshot for all statements */
-    bool once;                  /* no reconnecting by itself: the first failure is the answer to all
-                                   that waits; a later call connects anew (verbs) */
+    int statement_timeout_ms; /* 0 = none */
+    int lock_timeout_ms;      /* 0 = none */
+    int stall_warn_ms;        /* silence while busy: cancel; 0 = 3000, -1 = never */
+    int stall_drop_ms;        /* silence while busy: drop the socket; 0 = 8000, -1 = never */
+    bool read_only;           /* BEGIN READ ONLY in every call, one snapshot for all statements */
+    bool once; /* never reconnects by itself: the first failure is the answer to all that waits; a
+                  later call connects anew (for verbs) */
     const struct db_gate *gate; /* asked first on each new connection, or NULL; borrowed */
 };
 
@@ -60,17 +64,18 @@ struct db_stmt {
     const struct db_param *params; /* copied when asked */
 };
 
-/* What stands at the other end may be another one after each connect. The gate is one statement, in
- * a transaction of its own before anything else; when `passes` says no (its error, usually
- * ERR_DENIED), all that waits is answered with that error and the connection stops for good. */
+/* After each connect the server, database or owner at the other end may be another one. The gate
+ * checks that: it is one statement in a transaction of its own, before anything else runs. If
+ * `passes` says no, every waiting call is answered with the gate's error (usually ERR_DENIED) and
+ * the connection stops for good. */
 struct db_gate {
     struct db_stmt stmt;
     bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */
     void *ctx;
 };
 
-/* Runs first in the transaction of a call; its error 22P02 says that nothing else may run there:
- * the reply is ERR_DENIED with `is_guarded` then. */
+/* The guard runs first in the transaction of a call. Its error 22P02 means that nothing else may
+ * run in this transaction: the reply is then ERR_DENIED with `is_guarded`. */
 struct db_guard {
     struct db_stmt looks, changes; /* of a read-only connection, of any other */
 };
@@ -89,7 +94,7 @@ struct db_call {
     const char *timezone; /* for this transaction; NULL = the login's; borrowed until the reply */
     const char *search_path; /* quoted as SET takes it; NULL = the connection's; borrowed too */
     const struct db_guard *guard; /* NULL = none; not for bare calls and scripts */
-    bool looks_hard;              /* the guard of changes, also where only something is read */
+    bool looks_hard;              /* use the guard for changes, even if the call only reads */
 };
 
 struct db_reply {
@@ -111,9 +116,9 @@ struct db *db_new(struct loop *l, const struct db_options *o);
 /* Pending calls are answered with ERR_CONN first. May be called from a reply. */
 void db_free(struct db *db);
 
-/* Everything the server says beside its answers (NOTICE, WARNING): severity in the server's words,
- * message with detail and hint on one line, untrusted. Without fn it goes to the log. fn must not
- * call back into db. */
+/* Receives everything that the server sends beside its answers (NOTICE, WARNING): the severity in
+ * the server's words, and message, detail and hint on one line, untrusted. Without fn they go to
+ * the log. fn must not call back into db. */
 typedef void db_notice_fn(void *ctx, const char *severity, const char *text);
 void db_on_notice(struct db *db, db_notice_fn *fn, void *ctx);
 /* Called for each NOTIFY of a channel that this session listens to, between calls. fn may ask. */
@@ -121,33 +126,34 @@ typedef void db_notify_fn(void *ctx, const char *channel);
 void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
 /* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
 int db_backend_pid(const struct db *db);
-/* Whether the server has just confirmed that process, so that no pooler stands between: then a
- * statement that is sent twice in a row is parsed once, until told otherwise or connected anew.
- * Where its columns have changed meanwhile (an upgrade) it fails once, with SQLSTATE 0A000. */
+/* True if the server has confirmed that process, so no pooler stands between. Then a statement that
+ * is sent twice in a row is parsed once, until db_own_session(false) or a new connection. If its
+ * columns have changed meanwhile (an upgrade), it fails once with SQLSTATE 0A000. */
 void db_own_session(struct db *db, bool is_own);
 /* Called when the state has changed or a connection attempt has failed; may call anything. */
 void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
 
-/* The server wants a password that nobody gave: last_error is ERR_AUTH and says which ways there
- * are. One of them is to ask the user and to hand it over here (copied; wiped by db_free): a call
- * or db_retry_now then tries again. */
+/* The server wants a password and none was given: last_error is ERR_AUTH and says how to give one.
+ * One way is to ask the user and to pass the password here (it is copied, and wiped by db_free).
+ * Then a call or db_retry_now tries again. */
 bool db_needs_password(const struct db *db);
 void db_password(struct db *db, const char *password);
 
-/* Queues a call; never answers before it returns. Connects when needed. A call that waits for a
- * connection is answered with ERR_CONN after wait_ms (0 = at once when the connection is down, -1 =
- * waits for ever). */
+/* Queues a call, and connects if needed. The reply never comes before this returns. A call that
+ * waits for a connection is answered with ERR_CONN after wait_ms (0 = at once if the connection is
+ * down, -1 = waits for ever). */
 void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx);
 /* Takes result i out of a reply: the caller owns it (result_free). */
 struct result *db_take(struct db_reply *reply, int i);
 
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
-/* Somebody looks, or has just typed: a server that is away is tried at once, and again each second
- * for the next two minutes; one that refused us too, unless a password is to be typed. */
+/* Somebody looks at the screen or has typed: try a server that is away at once, then each second
+ * for two minutes. The same for a server that refused us, unless a password must be typed first. */
 void db_attend(struct db *db);
 void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
-/* Leaves the server and connects anew: what is on the wire is in doubt, what waits goes there. */
+/* Leaves the server and connects anew. The result of the call on the wire is unknown; waiting calls
+ * go to the new connection. */
 void db_move(struct db *db, const char *why);
 
 enum db_state db_state(const struct db *db);
@@ -155,15 +161,16 @@ const struct err *db_last_error(const struct db *db); /* why it is not ready; ki
 int64_t db_next_try_ms(const struct db *db);          /* monotonic; 0 unless DB_BACKOFF */
 int64_t db_silent_ms(const struct db *db);            /* since the last byte while busy, else 0 */
 int db_tries(const struct db *db);                    /* failed attempts since the last success */
-/* Where we are, for the header: "db1", "db1:6432" (port only if not 5432), "local" for a unix
- * socket; while not connected where we try to go; "" while unknown. Valid until the next call. */
+/* The server, for the header: "db1", "db1:6432" (port only if it is not 5432), "local" for a unix
+ * socket. While not connected: the one that we try. "" = not known yet. Valid until the next call.
+ */
 const char *db_host(const struct db *db);
 const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
 
 /* A connection string: a URI, or one that begins with a word that libpq knows and "=". */
 bool db_is_conninfo(const char *text);
-/* What it says of this word ("dbname"), whichever way; NULL = nothing. The caller frees. */
+/* The value of this keyword ("dbname") in a string or URI; NULL = not given. The caller frees. */
 char *db_conninfo_value(const char *conninfo, const char *word);
 
 /* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is

@@ -190,7 +190,7 @@ keep_reply(void *ctx, struct db_reply *reply)
     w->done = true;
 }
 
-/* The waiter goes away: its call is answered to nobody. */
+/* The waiter goes away: the reply of its call goes to nobody. */
 static void
 forget_waiter(struct db *db, const struct waiter *w)
 {
@@ -203,10 +203,10 @@ forget_waiter(struct db *db, const struct waiter *w)
     }
 }
 
-/* The loop was stopped, by a signal. A server does not notice that its client is gone while it
- * works or waits for a lock, and keeps what it has locked: so it is asked to cancel, and we stay
- * until it has, for 3 s at most. Between two statements of a script a cancel request hits nothing:
- * hence again and again. */
+/* A signal stopped the loop. A server that works or waits for a lock does not notice that its
+ * client is gone, and keeps its locks. So we ask it to cancel, and wait for that, 3 s at most.
+ * Between two statements of a script a cancel request has no effect, so we send it again and again.
+ */
 static void
 stop_at_the_server(struct db *db, struct loop *l, const struct waiter *w)
 {

@@ -1,7 +1,7 @@
 /* From a connection string to a connection, without ever waiting: the configuration, and an attempt
- * from its addresses to the server's greeting. Every address that db_hosts.c found goes to libpq as
- * hostaddr beside its host, so libpq looks nothing up; it walks through them by itself, except past
- * a silent one, which the deadline takes out. */
+ * from its addresses to the server's greeting. Every address that db_hosts.c found is given to
+ * libpq as hostaddr beside its host, so libpq looks up no name. libpq tries the addresses one after
+ * the other by itself. Only a silent address would hold it up: our deadline takes that one out. */
 #include "model/db/db_private.h"
 
 #include <poll.h>
@@ -201,8 +201,8 @@ on_socket(void *ctx, short revents)
     db_leave(db);
 }
 
-/* What was typed is wrong: it is forgotten, so that it can be typed again. One that was right
- * before is tried on: it may be so again. */
+/* The typed password is wrong: forget it, so that the user can type it again. Keep one that was
+ * right before: it may be right again. */
 static bool
 refuses_typed(struct db *db, struct err *e)
 {
@@ -224,7 +224,8 @@ give_up(struct db *db)
 
     err_of_connect(&e, db->conn, db->password);
     if (db->was_up && strcmp(e.sqlstate, "3D000") == 0)
-        e.kind = ERR_CONN; /* being restored or renamed: it was there, and may be again */
+        e.kind = ERR_CONN; /* the database is being restored or renamed: it was there before, and
+                              may be there again */
     bool wants = PQconnectionNeedsPassword(db->conn) == 1;
     db->wants_password = wants || refuses_typed(db, &e);
     if (wants) {
@@ -320,10 +321,10 @@ connect_start(struct db *db)
     db_set_timer(db, clock_ms() + a->timeout_ms);
 }
 
-/* A database in SQL_ASCII holds any bytes, and to a session in UTF-8 the server refuses each row
- * with a byte that is not: one pushed job would stop every list and every worker. There the session
- * takes bytes as they are; what is no UTF-8 becomes U+FFFD where it is shown (text.h). All other
- * encodings are converted by the server. */
+/* A database in SQL_ASCII holds any bytes. To a session in UTF-8 the server refuses each row with a
+ * byte that is not UTF-8: one such job would stop every list and every worker. So with SQL_ASCII
+ * the session takes bytes as they are, and text.h shows those that are not UTF-8 as U+FFFD. All
+ * other encodings are converted by the server. */
 static bool
 changes_encoding(struct db *db)
 {

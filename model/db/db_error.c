@@ -1,7 +1,7 @@
-/* The server's and libpq's words turned into struct err: the kind from the SQLSTATE, the text on
- * one line and without a password. libpq gives no SQLSTATE for a refused connection, except inside
- * the verbose form of its message ("FATAL:  28P01: ..."), so attempts run verbose and it is read
- * here. */
+/* Turns words of the server and of libpq into a struct err: the kind from the SQLSTATE, the text on
+ * one line and without a password. For a refused connection libpq gives the SQLSTATE only inside
+ * the verbose form of its message ("FATAL:  28P01: ..."). So attempts run verbose, and the SQLSTATE
+ * is read from the text here. */
 #include "model/db/db_private.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
-/* Where an attempt may go. libpq would look host names up inside PQconnectPoll and wait, so each is
- * looked up on a helper thread, anew at each attempt, because a failover moves it. Which hosts
- * those are only libpq knows (string, service file, environment): a first PGconn, kept from
- * connecting by one wrong keyword, is asked for them. */
+/* Which addresses an attempt tries. libpq would look up host names inside PQconnectPoll and wait.
+ * So each name is looked up on a helper thread, anew at each attempt, because a failover changes
+ * the address. Only libpq knows which hosts are configured (string, service file, environment). We
+ * ask a first PGconn, which one wrong keyword keeps from connecting. */
 #include "model/db/db_private.h"
 
 #include <arpa/inet.h>
@@ -117,7 +117,7 @@ options_free(PQconninfoOption *options)
     PQconninfoFree(options);
 }
 
-/* Asks libpq what the configuration comes to. Reads files, never the network. */
+/* Asks libpq for the effective configuration. Reads files, never the network. */
 void
 hosts_find(struct db *db)
 {

@@ -16,12 +16,14 @@
 
 enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
-/* Settings end with the transaction, so a pooler's next client never sees them. search_path: that
- * of the call, or the connection's schema, or nothing but pg_catalog; never the login's, because
- * with it the owner of any schema could say what our operators mean. Temporary objects come last.
- * The schema is quoted by the server, a whole path by whoever asks. This statement itself runs in
- * the login's path: it names all that it uses. jit: our plans are wide, our statements short. The
- * last ones are what our statements are written for, whatever the database or the login has set. */
+/* The settings of each transaction; they end with it, so the next client of a pooler never sees
+ * them.
+ * search_path is that of the call, or the connection's schema, or only pg_catalog. It is never the
+ * login's: the owner of any schema in that path could decide what our operators mean. Temporary
+ * objects come last. The server quotes the schema; whoever sets a whole path has quoted it. This
+ * statement itself runs in the login's path, so it names the schema of all that it uses.
+ * jit: our plans are wide, our statements short. The last settings are those that our statements
+ * are written for, whatever the database or the login has set. */
 #define SETTINGS                                                                           \
     "select pg_catalog.set_config('search_path', case"                                     \
     " when $5::pg_catalog.text is not null then pg_catalog.concat($5::pg_catalog.text,"    \
@@ -35,7 +37,7 @@ enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
     " pg_catalog.set_config('DateStyle', 'ISO', true),"                                    \
     " pg_catalog.set_config('IntervalStyle', 'postgres', true),"                           \
     " pg_catalog.set_config('bytea_output', 'hex', true)"
-/* A guard is asked in pg_catalog; only then the path of the call counts. */
+/* The guard runs with pg_catalog only; the path of the call is set after it. */
 static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
                                "$1::pg_catalog.text, ', pg_temp'), true)";
 static const char settings_sql[] = SETTINGS;
@@ -77,7 +79,7 @@ pipeline_forget(struct db *db)
     db->parsed = NULL;
 }
 
-/* Behind a pooler the unnamed statement may be another client's. */
+/* Behind a pooler the unnamed statement may belong to another client. */
 static bool
 is_parsed(struct db *db, const char *sql)
 {
@@ -231,7 +233,8 @@ pipeline_send(struct db *db, struct call *c)
 {
     bool ok;
 
-    if (db->read_only && c->what.bare) { /* nothing would hold it to reading */
+    if (db->read_only &&
+        c->what.bare) { /* without BEGIN READ ONLY nothing would forbid it to write */
         refuse(db, c);
         return;
     }
@@ -460,9 +463,9 @@ take_result(struct db *db, PGresult *res)
 
 static void on_tls_timer(void *ctx);
 
-/* A TLS record can leave bytes in the library's buffer that the socket will never report, when it
- * is larger than libpq's free space (records of 16 KiB: PostgreSQL 17, proxies). libpq 15 has no
- * way to ask, so it is read again a few times while an answer is incomplete. */
+/* A TLS record that is larger than libpq's free space can leave bytes in the buffer of the TLS
+ * library, which the socket never reports (records of 16 KiB: PostgreSQL 17, proxies). libpq 15 has
+ * no way to ask for that. So we read again a few times while an answer is incomplete. */
 static void
 arm_tls_timer(struct db *db, int wait_ms)
 {
@@ -530,7 +533,7 @@ pipeline_go_on(struct db *db, short revents)
         return;
     }
     if (db->state == DB_BUSY) {
-        if (revents & (POLLIN | POLLOUT)) /* POLLOUT: what was sent has made room for more */
+        if (revents & (POLLIN | POLLOUT)) /* POLLOUT: there is room for more */
             db->flight.heard_ms = clock_ms();
         if (!flush(db)) {
             broke(db);

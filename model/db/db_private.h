@@ -1,8 +1,8 @@
-/* What the files of the connection share: db.c (states and events), db_calls.c (queue and replies),
- * db_hosts.c and db_connect.c (getting there), db_pipeline.c (one call on the wire), db_stall.c
- * (silence), db_writable.c (servers that take no changes), db_error.c (the server's words). Nobody
- * else includes it. Rule of all: a callback may free the db, so an event enters with db_enter,
- * leaves with db_leave, and looks at db->is_dead after each callback.
+/* What the files of the connection share. Nobody else includes it. db.c has states and events,
+ * db_calls.c the queue and the replies, db_hosts.c and db_connect.c the way to a connection,
+ * db_pipeline.c one call on the wire, db_stall.c silence, db_writable.c servers that take no
+ * changes, db_error.c the server's words. The rule for all of them: a callback may free the db. So
+ * every event starts with db_enter, ends with db_leave, and checks db->is_dead after each callback.
  */
 #ifndef MODEL_DB_DB_PRIVATE_H
 #define MODEL_DB_DB_PRIVATE_H
@@ -21,7 +21,7 @@ enum { DEFAULT_WARN_MS = 3000, DEFAULT_DROP_MS = 8000, CONNECT_MS = 10000 };
 struct call {
     struct call *next;
     struct db_call what;   /* statements and parameters are our own copies, the SQL is borrowed */
-    struct db_stmt *stmts; /* behind the last one the guard's, where there is one */
+    struct db_stmt *stmts; /* the guard's statement comes last, if there is one */
     struct db_param *params;
     bool has_guard;
     bool has_path; /* search_path is set behind the guard */
@@ -142,7 +142,7 @@ void db_enter(struct db *db);
 void db_leave(struct db *db); /* db may be gone afterwards */
 void db_kick(struct db *db);  /* soon, from the loop: look at the queue */
 void db_set_state(struct db *db, enum db_state state);
-/* Waits for nothing but at_ms (0 = no timer) in the present state. */
+/* Wait only for at_ms (0 = no timer) in this state. */
 void db_set_timer(struct db *db, int64_t at_ms);
 /* The connection or the attempt is over. Decides what comes next, answers those concerned. */
 void db_broken(struct db *db, const struct err *why);
@@ -197,9 +197,10 @@ void writable_err(const struct db *db, struct err *e); /* says so around the ser
 /* After such a refusal: false = the new session takes no changes either, *e says so. */
 bool writable_is_up(const struct db *db, struct err *e);
 void writable_note(struct db *db); /* a call succeeded */
-/* The server is not any more what target_session_attrs asks for, and there are others. */
+/* The server no longer is what target_session_attrs asks for, and there are other servers to try.
+ */
 bool writable_has_left(const struct db *db);
-/* What target_session_attrs has to be besides what is configured; NULL = nothing. */
+/* What to demand as target_session_attrs in addition to what is configured; NULL = nothing. */
 const char *writable_attrs(const struct db *db, int ntargets);
 
 /* db_error.c */

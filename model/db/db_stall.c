@@ -1,7 +1,8 @@
-/* Silence while a call is on the wire: no byte comes, and none that we sent is taken. First the
- * server is asked to cancel, then the socket is dropped. A cancel request goes out on a helper
- * thread, because PQcancel waits for its answer (and goes out unencrypted: libpq 15 has no other).
- * While one is under way no other call is sent, so that it can't hit the wrong one. */
+/* Silence while a call is on the wire: no byte comes, and the other side takes none of ours. First
+ * we ask the server to cancel, then we drop the socket. A cancel request goes out on a helper
+ * thread, because PQcancel waits for its answer (and is not encrypted: libpq 15 has no other).
+ * While a request is under way no other call is sent, so that the request can't hit the wrong call.
+ */
 #include "model/db/db_private.h"
 
 #include <linux/sockios.h>
@@ -24,8 +25,9 @@ patience_ms(const struct db *db)
 
 enum { TICKS = 4, TICK_LEAST_MS = 20 };
 
-/* A large call leaves the kernel's buffer long after it has left ours: what goes out there is a
- * sign of life, too. Over TCP the number is what was not confirmed, else what was not read. */
+/* The kernel still holds bytes of a large call long after we have written them. Bytes that leave
+ * the kernel are a sign of life, too. Over TCP the number is the bytes not yet confirmed, over a
+ * unix socket the bytes not yet read. */
 static void
 note_progress(struct db *db)
 {

@@ -1,7 +1,7 @@
-/* A server that takes no changes: a standby, or one locked by default_transaction_read_only. That
- * is no missing right but the wrong server, or the wrong time: the connection is dropped, and a new
- * one goes where libpq's rules lead. Only a connection that is made for changes (not `read_only`)
- * cares, and one whose target_session_attrs asks for a server that takes changes. */
+/* A server that takes no changes: a standby, or one with default_transaction_read_only. This is not
+ * a missing right: it is the wrong server, or the wrong time. So the connection is dropped, and a
+ * new one goes where libpq's rules lead. This concerns only connections made for changes (not
+ * `read_only`), and those whose target_session_attrs asks for a server that takes changes. */
 #include "model/db/db_private.h"
 
 #include <stdlib.h>

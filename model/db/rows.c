@@ -1,5 +1,5 @@
 /* Answers of the server: access by name, and decoding into arrays of structs by a table. A value
- * that is not what its column promises is an error that names column and row, never a zero. */
+ * that does not fit its column is an error that names column and row; it never becomes a zero. */
 #include "model/db/rows.h"
 
 #include <assert.h>
