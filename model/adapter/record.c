@@ -4,6 +4,7 @@
  */
 #include "model/adapter/record.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #define COLUMNS(t) (int)(sizeof(t) / sizeof(t)[0])
@@ -329,4 +330,11 @@ bool
 record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
 {
     return rowset_decode(r, rec->fields, rec->n, rec->size, out, e);
+}
+
+struct row_fields
+record_fields(const struct record *rec, int columns[RECORD_FIELDS])
+{
+    assert(rec->n <= RECORD_FIELDS);
+    return (struct row_fields){rec->fields, rec->n, columns};
 }

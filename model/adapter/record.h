@@ -26,6 +26,8 @@ struct queue_row {
     int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
                                                known: by SEC_COUNTS_FINAL, asked rarely */
     int approx, kept_approx;                /* 1: the live numbers, the kept ones, are estimates */
+    double drain_per_s; /* completed less pushed, over about a minute; NAN while unknown */
+    bool traced;        /* model/store/history has its steps */
 };
 
 struct rate_row { /* a kept point of the cumulative counters */
@@ -181,5 +183,9 @@ extern const struct record record_queue, record_count, record_final, record_rate
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
     __attribute__((warn_unused_result));
+
+/* The same row by row (model/db/rows.h): at most RECORD_FIELDS columns. */
+enum { RECORD_FIELDS = 40 };
+struct row_fields record_fields(const struct record *rec, int columns[RECORD_FIELDS]);
 
 #endif

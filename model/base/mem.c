@@ -133,6 +133,16 @@ arena_reset(struct arena *a)
     a->blocks->used = 0;
 }
 
+size_t
+arena_size(const struct arena *a)
+{
+    size_t size = 0;
+
+    for (const struct block *b = a ? a->blocks : NULL; b; b = b->next)
+        size += sizeof *b + b->size;
+    return size;
+}
+
 void *
 arena_alloc(struct arena *a, size_t size)
 {

@@ -22,6 +22,7 @@ struct arena; /* grows by blocks, freed as one */
 struct arena *arena_new(void);
 void arena_free(struct arena *a);
 void arena_reset(struct arena *a);
+size_t arena_size(const struct arena *a); /* bytes that it holds; NULL = 0 */
 /* Zeroed memory that lives until the arena's reset. */
 void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull));
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -203,23 +203,60 @@ store_value(enum field_type type, void *at, const char *text)
 }
 
 static bool
+read_cell(const struct result *r, int row, int col, const struct field *f, void *at, struct err *e)
+{
+    if (result_null(r, row, col)) {
+        store_null(f->type, at);
+        return true;
+    }
+    const char *text = PQgetvalue(r->res, row, col);
+    const char *wanted = store_value(f->type, at, text);
+    if (wanted)
+        return fail(e, ERR_DATA, "column \"%s\", row %d: \"%.60s\" is not %s", f->name, row + 1,
+                    text, wanted);
+    return true;
+}
+
+static bool
+find_column(const struct result *r, const struct field *f, int *col, struct err *e)
+{
+    *col = result_col(r, f->name);
+    if (*col < 0 && !f->optional)
+        return fail(e, ERR_DATA, "the answer has no column \"%s\"", f->name);
+    return true;
+}
+
+bool
+rows_columns(const struct result *r, const struct row_fields *f, struct err *e)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!find_column(r, &f->fields[i], &f->columns[i], e))
+            return false;
+    return true;
+}
+
+bool
+rows_read(const struct result *r, int row, const struct row_fields *f, void *at, struct err *e)
+{
+    for (int i = 0; i < f->n; i++) {
+        const struct field *field = &f->fields[i];
+        if (!read_cell(r, row, f->columns[i], field, (char *)at + field->offset, e))
+            return false;
+    }
+    return true;
+}
+
+static bool
 decode_column(const struct result *r, const struct field *f, struct rowset *out, struct err *e)
 {
-    int col = result_col(r, f->name);
+    int col;
 
-    if (col < 0 && !f->optional)
-        return fail(e, ERR_DATA, "the answer has no column \"%s\"", f->name);
+    if (!find_column(r, f, &col, e))
+        return false;
     for (int i = 0; i < out->n; i++) {
         void *at = (char *)out->rows + (size_t)i * out->size + f->offset;
-        if (result_null(r, i, col)) {
-            store_null(f->type, at);
-            continue;
-        }
-        const char *text = PQgetvalue(r->res, i, col);
-        const char *wanted = store_value(f->type, at, text);
-        if (wanted)
-            return fail(e, ERR_DATA, "column \"%s\", row %d: \"%.60s\" is not %s", f->name, i + 1,
-                        text, wanted);
+        if (!read_cell(r, i, col, f, at, e))
+            return false;
     }
     return true;
 }

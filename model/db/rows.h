@@ -38,6 +38,18 @@ bool rowset_decode(struct result *r, const struct field *fields, int nfields, si
                    struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 void rowset_free(struct rowset *s);
 
+/* The same row by row, for answers that are too long to be kept: finds the column of each field
+ * (-1 = not there, and optional), then fills one struct from one row. */
+struct row_fields {
+    const struct field *fields;
+    int n;
+    int *columns; /* n of them */
+};
+bool rows_columns(const struct result *r, const struct row_fields *f, struct err *e)
+    __attribute__((warn_unused_result));
+bool rows_read(const struct result *r, int row, const struct row_fields *f, void *at, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* A table made by hand (recordings): its columns, then cell by cell, row after row. NULL text = SQL
  * NULL; len bytes without NUL. */
 struct result *result_new(const char *const *names, int n);

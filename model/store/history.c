@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +19,7 @@ struct track { /* one queue */
     char *queue;
     int64_t step;                  /* number of the newest step: at_ms / step_ms */
     int64_t first_step;            /* of the oldest value in the ring */
+    int64_t moved_step;            /* in which a counter was last another one than before */
     int64_t (*last)[SERIES_COUNT]; /* [step % steps]: the newest value in that step */
     int64_t *at_ms;                /* [step % steps]: when that was; 0 = nothing seen in it */
     struct sample recent[RECENT];  /* newest at (nrecent - 1) % RECENT */
@@ -30,6 +30,7 @@ struct history {
     int step_ms, steps;
     struct track **tracks; /* sorted by name */
     int n, cap;
+    int most;       /* but for ""; 0 = any number */
     int64_t forgot; /* the step in which the old ones were last taken away */
 };
 
@@ -42,6 +43,18 @@ history_new(int step_ms, int steps)
     h->step_ms = step_ms;
     h->steps = steps;
     return h;
+}
+
+void
+history_limit(struct history *h, int most)
+{
+    h->most = most;
+}
+
+int
+history_count(const struct history *h)
+{
+    return h->n;
 }
 
 static void
@@ -92,21 +105,32 @@ place(const struct history *h, const char *queue, bool *found)
     return low;
 }
 
-/* Takes away what has not been seen for a whole ring. Looks once a step: ten thousand queues that
- * are new at once would else look at each other. */
+static bool
+is_full(const struct history *h)
+{
+    return h->most && h->n >= h->most;
+}
+
+/* Takes away what has not been seen for a whole ring; where all rings are taken, also those of
+ * queues that have stood still so long. Looks once a step: ten thousand queues that are new at once
+ * would else look at each other. */
 static void
 forget_old(struct history *h, int64_t step)
 {
     int kept = 0;
+    bool full = is_full(h);
 
     if (h->forgot == step)
         return;
     h->forgot = step;
-    for (int i = 0; i < h->n; i++)
-        if (h->tracks[i]->step + h->steps < step)
-            track_done(h->tracks[i]);
+    for (int i = 0; i < h->n; i++) {
+        struct track *t = h->tracks[i];
+        bool still = full && *t->queue && t->moved_step + h->steps < step;
+        if (still || t->step + h->steps < step)
+            track_done(t);
         else
-            h->tracks[kept++] = h->tracks[i];
+            h->tracks[kept++] = t;
+    }
     h->n = kept;
 }
 
@@ -116,6 +140,8 @@ track_add(struct history *h, const char *queue, int64_t step)
     bool found;
 
     forget_old(h, step);
+    if (is_full(h) && *queue)
+        return NULL;
     if (h->n == h->cap) {
         h->cap = h->cap ? h->cap * 2 : 16;
         h->tracks = xreallocarray(h->tracks, (size_t)h->cap, sizeof *h->tracks);
@@ -125,7 +151,8 @@ track_add(struct history *h, const char *queue, int64_t step)
     memmove(h->tracks + at + 1, h->tracks + at, (size_t)(h->n - at) * sizeof *h->tracks);
     h->tracks[at] = t;
     h->n++;
-    *t = (struct track){.queue = xstrdup(queue), .step = step, .first_step = step};
+    *t = (struct track){
+        .queue = xstrdup(queue), .step = step, .first_step = step, .moved_step = step};
     t->last = xcalloc((size_t)h->steps, sizeof *t->last);
     t->at_ms = xcalloc((size_t)h->steps, sizeof *t->at_ms);
     return t;
@@ -170,23 +197,45 @@ runs_backwards(const struct sample *old, const struct sample *s)
     return false;
 }
 
-void
-history_add(struct history *h, const char *queue, const struct sample *s)
+static void
+add_sample(struct history *h, struct track *t, const struct sample *s)
 {
-    bool found;
-    int64_t step = s->at_ms / h->step_ms;
-    int at = place(h, queue, &found);
-    struct track *t = found ? h->tracks[at] : track_add(h, queue, step);
     const struct sample *old = newest(t);
+    int64_t step = s->at_ms / h->step_ms;
 
     if (s->at_ms <= 0 || (old && s->at_ms <= old->at_ms))
         return;
+    if (!old || memcmp(old->value, s->value, sizeof *s->value * SERIES_BACKLOG) != 0)
+        t->moved_step = step;
     advance(h, t, step);
     if (old && t->nrecent && runs_backwards(old, s))
         start_over(h, t, step);
     memcpy(t->last[step % h->steps], s->value, sizeof s->value);
     t->at_ms[step % h->steps] = s->at_ms;
     t->recent[t->nrecent++ % RECENT] = *s;
+}
+
+bool
+history_add(struct history *h, const char *queue, const struct sample *s)
+{
+    bool found;
+    int at = place(h, queue, &found);
+    struct track *t = found ? h->tracks[at] : track_add(h, queue, s->at_ms / h->step_ms);
+
+    if (t)
+        add_sample(h, t, s);
+    return t != NULL;
+}
+
+bool
+history_go_on(struct history *h, const char *queue, const struct sample *s)
+{
+    bool found;
+    int at = place(h, queue, &found);
+
+    if (found)
+        add_sample(h, h->tracks[at], s);
+    return found;
 }
 
 static const struct track *

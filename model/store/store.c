@@ -43,7 +43,7 @@ make(struct loop *l, struct db *watcher, struct adapter *a, const char *schema, 
     s->clock_stands = getenv("QUEUETOP_NOW") != NULL;
     s->alive = true;
     s->version = xstrdup("");
-    s->history = history_new(10000, 61);
+    s->history = store_new_history();
     budget_init(&s->budget, clock_ms());
     s->totals = (struct queue_row){.queue = "",
                                    .paused_by = "",

@@ -100,6 +100,9 @@ bool store_is_slowed(const struct store *s); /* by the budget */
 
 const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */
 const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
+/* Grows whenever the rows are others: their numbers mean other queues from then on. */
+uint64_t store_queues_serial(const struct store *s);
+size_t store_queues_bytes(const struct store *s); /* what is kept of them, without the history */
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
 const struct life_row *store_life(const struct store *s);    /* NULL = not known */
 const struct history *store_history(const struct store *s);

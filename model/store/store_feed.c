@@ -40,7 +40,7 @@ store_feed_reset(struct store *s)
     for (int t = 0; t < TOPIC_COUNT; t++)
         forget(s, (enum topic)t);
     history_free(s->history);
-    s->history = history_new(10000, 61);
+    s->history = store_new_history();
     s->seeded = false;
     store_done_health(s);
     s->health.was_ms = 0;

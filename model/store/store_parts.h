@@ -7,6 +7,7 @@
 
 #include "model/store/store.h"
 
+enum { QUEUE_TRACES = 1000, TRACES_MOST = 2000 }; /* see store_queues.c */
 enum { SPENT_SLOTS = 60, SECTIONS_MAX = 3, WORK_KINDS = 16, WORK_RUNS = 8 };
 
 struct store;
@@ -120,9 +121,13 @@ struct store {
     char *version;
     struct slot slots[TOPIC_COUNT];
 
-    struct rowset queues, counts, finals, times;
-    struct queue_row *merged;
+    struct rowset finals, times; /* that came before any queue did */
+    bool finals_known;
+    struct queue_row *merged; /* by name; their texts stand in names */
+    struct arena *names;
     int nmerged;
+    uint64_t merged_serial;
+    int64_t merged_ms; /* by the server's clock; 0 = never */
     struct queue_row totals;
     struct history *history;
     bool seeded;
@@ -163,10 +168,10 @@ void store_look_anew(struct store *s); /* what the connection leads to is asked 
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
 
-void store_replace(struct rowset *old, struct rowset *with);
 /* One section into one snapshot. */
 bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
                     struct err *e);
+struct history *store_new_history(void);
 bool store_take_queues(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_queues(struct store *s);
 bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);

@@ -8,8 +8,8 @@
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
-void
-store_replace(struct rowset *old, struct rowset *with)
+static void
+replace(struct rowset *old, struct rowset *with)
 {
     rowset_free(old);
     *old = *with;
@@ -24,7 +24,7 @@ store_take_one(struct db_reply *reply, int i, const struct record *rec, struct r
 
     if (!record_decode(rec, db_take(reply, i), &rows, e))
         return false;
-    store_replace(out, &rows);
+    replace(out, &rows);
     return true;
 }
 
@@ -42,8 +42,8 @@ take_job(struct store *s, struct db_reply *reply, struct err *e)
         rowset_free(&job);
         return false;
     }
-    store_replace(&s->job, &job);
-    store_replace(&s->attempts, &attempts);
+    replace(&s->job, &job);
+    replace(&s->attempts, &attempts);
     return true;
 }
 
@@ -87,7 +87,7 @@ take_groups(struct store *s, struct db_reply *reply, struct err *e)
         rowset_free(&times);
         return false;
     }
-    store_replace(&s->fail_times, &times);
+    replace(&s->fail_times, &times);
     return true;
 }
 

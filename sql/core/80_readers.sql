@@ -57,11 +57,13 @@ language sql stable security definer set search_path from current set enable_seq
     select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint
     from (select f.fold, f.at from fold f
           where f.keep and f.at > now() - interval '10 min' and f.at < now() + interval '1 min'
+            and (f.fold = (select k.fold from fold k where k.keep order by k.fold desc limit 1)
+                 or not exists (select from queue_config offset 1000))
             and f.fold >= coalesce((select k.swept[5] from fold k where k.keep order by k.fold desc limit 1), 0)) f
     cross join lateral (select c.* from counter c where c.fold = f.fold and c.error_key is null offset 0) c
     group by c.queue, f.at order by f.at, c.queue
 $$;
-comment on function rates() is 'What had been pushed, completed and failed, each 10 s of the last 10 minutes. A fold ahead of the clock is of one that was set back since: it is left out';
+comment on function rates() is 'What had been pushed, completed and failed, each 10 s of the last 10 minutes; with more than a thousand queues only the newest of these points. A fold ahead of the clock is of one that was set back since: it is left out';
 
 create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)

@@ -158,6 +158,37 @@ test_very_many_queues(void **state)
     history_free(h);
 }
 
+/* With a limit: who comes later has no ring until one stands still for a whole ring; "" always. */
+static void
+test_limit(void **state)
+{
+    struct history *h = history_new(1000, 5);
+    char name[16];
+
+    (void)state;
+    history_limit(h, 100);
+    for (int t = 1; t <= 20; t++) {
+        for (int i = 0; i < 1000; i++) {
+            struct sample s = {
+                t * 1000, {0, i < 50 ? t : 1, 0, 0, 0}
+            };
+            snprintf(name, sizeof name, "q%03d", i);
+            assert_true(history_add(h, name, &s) || history_count(h) >= 100);
+        }
+        add(h, "", t * 1000, t);
+        assert_in_range(history_count(h), 100, 101);
+    }
+    assert_true(history_now(h, "q049", SERIES_DONE, 1000) == 1);
+    assert_true(history_now(h, "", SERIES_DONE, 1000) == 1);
+    assert_true(isnan(history_now(h, "q999", SERIES_BACKLOG, 1000)));
+    struct sample late = {
+        30000, {0, 1, 0, 0, 0}
+    };
+    assert_false(history_go_on(h, "new", &late));
+    assert_true(history_add(h, "new", &late)); /* in the place of one that stood still */
+    history_free(h);
+}
+
 int
 main(void)
 {
@@ -169,6 +200,7 @@ main(void)
         cmocka_unit_test(test_order_of_time),
         cmocka_unit_test(test_many_queues_and_forgetting),
         cmocka_unit_test(test_very_many_queues),
+        cmocka_unit_test(test_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

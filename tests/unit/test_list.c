@@ -98,6 +98,58 @@ expect_draw(struct list *l, int w, int h, const struct list_look *look, const ch
 }
 
 static void
+make_job(void *ctx, int i, void *row)
+{
+    ++*(int *)ctx;
+    memcpy(row, &jobs[i], sizeof jobs[i]);
+}
+
+static const char *
+job_id(void *ctx, int i)
+{
+    (void)ctx;
+    return jobs[i].id;
+}
+
+/* Rows that are made when they are looked at: the same order, cursor and drawing, and no more of
+ * them are made than are drawn. */
+static void
+test_pages(void **state)
+{
+    struct list *l = list_new(&def), *whole = list_new(&def);
+    struct list_look look = {.now_ms = NOW};
+    struct buf want = {0};
+    int made = 0;
+
+    (void)state;
+    list_set_pages(l, &(struct list_pages){make_job, job_id, &made}, JOBS);
+    list_set_rows(whole, jobs, JOBS);
+    expect_order(l, "bdace");
+    assert_true(list_select(l, "c"));
+    list_select(whole, "c");
+    const struct job *selected = list_selected(l);
+    for (int i = 0; i < JOBS; i++)
+        assert_string_equal(((const struct job *)list_row(l, i))->id,
+                            ((const struct job *)list_row(whole, i))->id);
+    assert_string_equal(selected->id, "c"); /* the others have not taken its place */
+    list_make_anew(l);
+    made = 0;
+    struct grid *g = grid_new(40, 3, false);
+    list_draw(whole, g, grid_rect(g), &look);
+    grid_dump(g, &want);
+    expect_draw(l, 40, 3, &look, want.data);
+    assert_int_equal(made, 2);
+    assert_true(list_sort_by(l, "age", false));
+    expect_order(l, "edbac");
+    assert_string_equal(list_selected_id(l), "c");
+    assert_false(list_select(l, "zzz"));
+    buf_free(&want);
+    grid_free(g);
+    list_free(whole);
+    list_free(l);
+}
+
+static void
 test_order(void **state)
 {
     struct list *l = list_new(&def);
@@ -488,12 +540,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_ties_by_id),
-        cmocka_unit_test(test_cursor_stays), cmocka_unit_test(test_deleted_goes_to_neighbour),
-        cmocka_unit_test(test_filter),       cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_scrolling),    cmocka_unit_test(test_draw),
-        cmocka_unit_test(test_draw_roles),   cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_save),         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_ties_by_id),
+        cmocka_unit_test(test_cursor_stays),
+        cmocka_unit_test(test_deleted_goes_to_neighbour),
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_scrolling),
+        cmocka_unit_test(test_draw),
+        cmocka_unit_test(test_draw_roles),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_save),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_hide_empty),
     };
 

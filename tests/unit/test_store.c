@@ -4,6 +4,7 @@
  */
 #include "tests/harness.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -153,6 +154,105 @@ test_queues(void **state)
     answer_queues(f, 500);
     store_want(f->store, TOPIC_QUEUES, false);
     assert_false(is_asked(f, 250));
+}
+
+/* --- very many queues --- */
+
+enum { MANY = 50000, KEPT_BYTES = 400 }; /* a queue: its row and its name */
+
+static void
+put_cells(struct result *r, int row, const char *line)
+{
+    int col = 0;
+
+    for (const char *at = line; at; col++) {
+        size_t len = strcspn(at, "|");
+        result_put(r, row, col, *at == '~' ? NULL : at, (int)len);
+        at = at[len] ? at + len + 1 : NULL;
+    }
+}
+
+static struct result *
+table_of(const char *columns)
+{
+    char *words = xstrdup(columns), *rest = words;
+    const char *names[32];
+    int n = 0;
+
+    for (char *word; (word = strsep(&rest, " "));)
+        names[n++] = word;
+    struct result *r = result_new(names, n);
+    free(words);
+    return r;
+}
+
+/* Queues q000000 to q049999 without each tenth that begins at `hole`; every 500th has completed
+ * that many jobs. */
+static void
+answer_many(struct fixture *f, int hole, int completed, const char *clock)
+{
+    bool seeds = asked(f)->n == 4;
+    struct result *config = table_of("queue paused paused_by info"), *counts = table_of(COUNTS);
+    char line[200];
+    int n = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        if (i % 10 == hole)
+            continue;
+        snprintf(line, sizeof line, "q%06d|f|~|weight 1, lease 00:01:00, tries 5", i);
+        put_cells(config, n, line);
+        snprintf(line, sizeof line, "q%06d|0|%d|0|0|0|~|%d|%d|0", i, i % 7, completed,
+                 i % 500 ? 0 : completed);
+        put_cells(counts, n++, line);
+    }
+    struct result *end = fake_table(SPENT, clock, NULL);
+    struct result *tables[] = {config, counts, seeds ? table_of(RATES) : end, seeds ? end : NULL};
+    fake_answer(f->db, tables);
+}
+
+static size_t
+heap(void)
+{
+    struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+}
+
+/* What is kept of a queue is a row and its name, whatever was answered; a history have those that
+ * do something. */
+static void
+test_many_queues(void **state)
+{
+    struct fixture *f = *state;
+    size_t before;
+    int n;
+
+    open_store(f);
+    before = heap();
+    store_want(f->store, TOPIC_QUEUES, true);
+    answer_many(f, 1, 10, "1763712000000|100");
+    store_queues(f->store, &n);
+    assert_int_equal(n, MANY - MANY / 10);
+    assert_int_equal(history_count(store_history(f->store)), 1);
+    assert_true(is_asked(f, 60000));
+    uint64_t serial = store_queues_serial(f->store);
+    answer_many(f, 3, 30, "1763712010000|100");
+    assert_true(store_queues_serial(f->store) > serial);
+    const struct queue_row *q = store_queues(f->store, &n);
+    assert_int_equal(n, MANY - MANY / 10);
+    for (int i = 1; i < n; i++)
+        assert_true(strcmp(q[i - 1].queue, q[i].queue) < 0);
+    assert_null(store_queue(f->store, "q000003"));
+    assert_non_null(store_queue(f->store, "q000001"));
+    assert_true(isnan(store_queue(f->store, "q000001")->pushed_per_s)); /* it is new */
+    assert_true(store_queue(f->store, "q000500")->done_per_s == 2);
+    assert_true(store_queue(f->store, "q000502")->done_per_s == 0);
+    assert_int_equal(store_queue(f->store, "q049999")->ready, 49999 % 7);
+    assert_string_equal(store_queue(f->store, "q049999")->info,
+                        "weight 1, lease 00:01:00, tries 5");
+    assert_in_range(history_count(store_history(f->store)), 100, 2001);
+    assert_in_range(store_queues_bytes(f->store), 1, (size_t)n * KEPT_BYTES);
+    assert_true(heap() - before < (size_t)n * KEPT_BYTES + 9 * (1U << 20)); /* and 2001 histories */
 }
 
 /* A server built without libxml can't say which one it is, and is opened all the same. */
@@ -773,6 +873,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_queues, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nameless, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),

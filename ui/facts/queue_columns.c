@@ -11,7 +11,7 @@
 #include "ui/facts/attention.h"
 #include "ui/term/chart.h"
 
-enum { STEPS = 61, RANK_MS = 10000, DRAIN_RATE_MS = 60000 };
+enum { STEPS = 61, RANK_MS = 10000 };
 static const int64_t PAUSED_BEHIND_MS = INT64_MAX / 2;
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -206,10 +206,9 @@ slots_for(const struct node_row *living, int n, const char *queue)
 
 /* By the rates of a minute: those of the last seconds would make it jump. */
 static int64_t
-drain_time(const struct queue_row *q, const struct history *h)
+drain_time(const struct queue_row *q)
 {
-    double gain = history_now(h, q->queue, SERIES_DONE, DRAIN_RATE_MS) -
-                  history_now(h, q->queue, SERIES_PUSHED, DRAIN_RATE_MS);
+    double gain = q->drain_per_s;
 
     if (q->ready <= 0 || isnan(gain) || q->paused == 1)
         return FIELD_NULL;
@@ -220,8 +219,8 @@ drain_time(const struct queue_row *q, const struct history *h)
 }
 
 void
-queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct history *h,
-                const struct node_row *living, int n, int64_t now_ms)
+queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct node_row *living,
+                int n, int64_t now_ms)
 {
     int64_t age = queue_age(q, now_ms);
 
@@ -234,5 +233,5 @@ queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct hi
         l->capacity = q->max_running;
     if (l->capacity > 0)
         l->used = (double)q->running / (double)l->capacity;
-    l->drain_ms = drain_time(q, h);
+    l->drain_ms = drain_time(q);
 }

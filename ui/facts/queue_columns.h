@@ -23,7 +23,7 @@ int64_t queue_age(const struct queue_row *q, int64_t now_ms); /* FIELD_NULL = no
 /* Copies of the living nodes that say how many slots they have: found once, as there may be many
  * dead ones and many queues. The caller frees them. */
 struct node_row *queue_workers(const struct store *s, int *n);
-void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct history *h,
-                     const struct node_row *living, int n, int64_t now_ms);
+void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct node_row *living,
+                     int n, int64_t now_ms);
 
 #endif

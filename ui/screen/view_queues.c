@@ -1,7 +1,9 @@
 /*
  * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast. On a wide
- * screen also the backlog and the age over the last ten minutes, and what needs attention. Rows are
- * copies with a rank for sorting, so that ages of a few seconds don't shuffle them at each refresh.
+ * screen also the backlog and the age over the last ten minutes, and what needs attention. A row is
+ * made when it is drawn, with a rank for sorting, so that ages of a few seconds don't shuffle them
+ * at each refresh. What is worked out over all queues is worked out once a second, not for each
+ * key.
  */
 #include <math.h>
 #include <stddef.h>
@@ -16,11 +18,23 @@
 #include "ui/term/chart.h"
 #include "ui/term/words.h"
 
-enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, ALERTS_MOST = 24 };
+enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, ALERTS_MOST = 24, SORT_ALWAYS = 2000 };
+
+struct alerts {
+    struct alert list[ALERTS_MOST];
+    int n;
+    struct arena *mem;   /* of their sentences */
+    uint64_t generation; /* of the store when they were made, */
+    int64_t second;      /* and when that was; 0 = never */
+};
 
 struct queues {
     struct table_view table;
-    struct queue_line *rows;
+    struct node_row *living; /* nodes */
+    int nliving;
+    uint64_t serial; /* of the rows that the list has in order, of */
+    const struct store *store;
+    struct alerts alerts;
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -42,6 +56,7 @@ queues_init(struct view *view, const char *arg)
     (void)arg;
     table_init(view, &list_of_queues, keep);
     list_set_ctx(v->table.list, view->app->store);
+    v->alerts.mem = arena_new();
 }
 
 static void
@@ -50,7 +65,8 @@ queues_done(struct view *view)
     struct queues *v = (struct queues *)view;
 
     table_done(view);
-    free(v->rows);
+    free(v->living);
+    arena_free(v->alerts.mem);
 }
 
 /* Times are asked rarely: the age of the data is not theirs. */
@@ -61,23 +77,64 @@ queues_show(struct view *view)
 }
 
 static void
+make_line(void *ctx, int i, void *row)
+{
+    const struct queues *v = ctx;
+    const struct app *a = v->table.view.app;
+    int n;
+    const struct queue_row *q = store_queues(a->store, &n);
+
+    queue_line_fill(row, &q[i], v->living, v->nliving, a->now_ms);
+}
+
+static const char *
+line_id(void *ctx, int i)
+{
+    const struct queues *v = ctx;
+    int n;
+
+    return store_queues(v->table.view.app->store, &n)[i].queue;
+}
+
+/* Many queues are put in order when there is news of them, few also when they have grown older. */
+static void
 queues_update(struct view *view)
 {
     struct queues *v = (struct queues *)view;
     struct app *a = view->app;
-    int n, n_nodes;
-    const struct queue_row *q = store_queues(a->store, &n);
-    struct node_row *living = queue_workers(a->store, &n_nodes);
+    uint64_t serial = store_queues_serial(a->store);
+    int n;
 
-    v->rows = xreallocarray(v->rows, (size_t)n + 1, sizeof *v->rows);
-    for (int i = 0; i < n; i++)
-        queue_line_fill(&v->rows[i], &q[i], store_history(a->store), living, n_nodes, a->now_ms);
-    free(living);
+    free(v->living);
+    v->living = queue_workers(a->store, &v->nliving);
     list_hide_empty(v->table.list, app_is_foreign(a));
     list_column_lacks(v->table.list, "kept", store_topic(a->store, TOPIC_FINAL)->unavailable);
-    list_set_rows(v->table.list, v->rows, n);
+    store_queues(a->store, &n);
+    if (n <= SORT_ALWAYS || serial != v->serial || a->store != v->store)
+        list_set_pages(v->table.list, &(struct list_pages){make_line, line_id, v}, n);
+    else
+        list_make_anew(v->table.list);
+    v->serial = serial;
+    v->store = a->store;
     if (!view->touched)
         list_home(v->table.list);
+}
+
+static const struct alerts *
+queues_alerts(struct queues *v)
+{
+    struct alerts *c = &v->alerts;
+    const struct app *a = v->table.view.app;
+    uint64_t generation = store_generation(a->store);
+    int64_t second = a->now_ms / 1000;
+
+    if (c->generation == generation && c->second == second)
+        return c;
+    arena_reset(c->mem);
+    c->n = attention(a->store, a->now_ms, app_is_foreign(a), c->mem, c->list, ALERTS_MOST);
+    c->generation = generation;
+    c->second = second;
+    return c;
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
@@ -186,11 +243,12 @@ draw_charts(struct app *a, struct grid *g, struct rect r)
 }
 
 static void
-draw_attention(struct app *a, struct grid *g, struct rect r)
+draw_attention(struct queues *v, struct grid *g, struct rect r)
 {
-    struct alert alerts[ALERTS_MOST];
+    const struct app *a = v->table.view.app;
+    const struct alert *alerts = queues_alerts(v)->list;
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
-    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, ALERTS_MOST);
+    int n = queues_alerts(v)->n;
 
     if (n == 0)
         grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
@@ -220,7 +278,7 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
         look.empty = "";
     draw_totals(a, g, rect_cut_top(&r, 1));
     if (r.w >= WIDE_W && r.h >= WIDE_H) {
-        draw_attention(a, g, rect_cut_bottom(&r, 10));
+        draw_attention(v, g, rect_cut_bottom(&r, 10));
         draw_charts(a, g, rect_cut_bottom(&r, 12));
         rect_cut_bottom(&r, 1);
     }
@@ -255,7 +313,7 @@ queues_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
     const struct queue_line *l = list_selected(table_list(view));
-    struct alert alerts[ALERTS_MOST];
+    const struct alerts *alerts = queues_alerts((struct queues *)view);
 
     if (l && l->q.paused == 1 && view->touched) {
         buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
@@ -265,11 +323,10 @@ queues_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
         return false;
     }
-    int n = attention(a->store, a->now_ms, app_is_foreign(a), a->frame, alerts, ALERTS_MOST);
-    if (n == 0)
+    if (alerts->n == 0)
         return false;
-    say_alert(out, &alerts[0], n, app_body(a).w);
-    return alerts[0].bad;
+    say_alert(out, &alerts->list[0], alerts->n, app_body(a).w);
+    return alerts->list[0].bad;
 }
 
 static void

@@ -67,9 +67,18 @@ struct column {
     const struct column_special *special; /* or NULL */
 };
 
-/* Total order of two rows by a column, ascending: NULLs last whatever `desc` says. Ages compare by
- * age: the younger is less. */
-int column_compare(const struct column *c, const void *a, const void *b, bool desc);
+/* What a row is sorted by in a column, taken out of it once; a text is borrowed. */
+struct column_value {
+    union {
+        const char *text;
+        int64_t number;
+        double real;
+    };
+};
+struct column_value column_value(const struct column *c, const void *row);
+/* Total order of two such values, ascending: NULLs last whatever `desc` says. Ages compare by age:
+ * the younger is less. */
+int column_order(const struct column *c, struct column_value a, struct column_value b, bool desc);
 bool column_is_null(const struct column *c, const void *row); /* unknown kinds never are */
 bool column_sortable(const struct column *c);
 bool column_right(const struct column *c);      /* numbers and times stand at the right */

@@ -43,72 +43,60 @@ double_of(const struct column *c, const void *row)
     return *(const double *)field(c, row);
 }
 
-/* --- comparing: less, equal, more; *nulls is set when one of both is NULL, and then decides --- */
+/* --- comparing: by a value that is taken out of the row once ---------------------------------- */
 
-typedef int compare_fn(const struct column *c, const void *a, const void *b, bool *nulls);
+enum value { V_NONE, V_TEXT, V_INT, V_BIG, V_AGE, V_BOOL, V_DOUBLE };
 
-static int
-order_nulls(bool a_null, bool b_null, bool *nulls)
+static struct column_value
+value_of(enum value kind, const struct column *c, const void *row)
 {
-    *nulls = true;
-    return (a_null > b_null) - (a_null < b_null);
+    struct column_value v = {.number = 0};
+    int64_t n;
+
+    switch (kind) {
+    case V_NONE:
+        break;
+    case V_TEXT:
+        v.text = text_of(c, row);
+        break;
+    case V_INT:
+        v.number = int_of(c, row);
+        break;
+    case V_BIG:
+    case V_AGE:
+        v.number = big_of(c, row);
+        break;
+    case V_BOOL:
+        n = int_of(c, row);
+        v.number = n < 0 ? FIELD_NULL : n;
+        break;
+    case V_DOUBLE:
+        v.real = double_of(c, row);
+        break;
+    }
+    return v;
 }
 
-static int
-compare_text(const struct column *c, const void *a, const void *b, bool *nulls)
+static bool
+is_null(enum value kind, struct column_value v)
 {
-    const char *x = text_of(c, a), *y = text_of(c, b);
-
-    if (!*x || !*y)
-        return order_nulls(!*x, !*y, nulls);
-    return strcmp(x, y);
+    if (kind == V_TEXT)
+        return !*v.text;
+    if (kind == V_DOUBLE)
+        return isnan(v.real);
+    return kind != V_NONE && v.number == FIELD_NULL;
 }
 
+/* Of two that are not NULL: less, equal, more. */
 static int
-compare_numbers(int64_t x, int64_t y, bool *nulls)
+compare(enum value kind, struct column_value a, struct column_value b)
 {
-    if (x == FIELD_NULL || y == FIELD_NULL)
-        return order_nulls(x == FIELD_NULL, y == FIELD_NULL, nulls);
-    return (x > y) - (x < y);
-}
-
-static int
-compare_big(const struct column *c, const void *a, const void *b, bool *nulls)
-{
-    return compare_numbers(big_of(c, a), big_of(c, b), nulls);
-}
-
-static int
-compare_age(const struct column *c, const void *a, const void *b, bool *nulls)
-{
-    int64_t x = big_of(c, a), y = big_of(c, b);
-    int order = compare_numbers(x, y, nulls);
-
-    return *nulls ? order : -order; /* the later moment is the smaller age */
-}
-
-static int
-compare_int(const struct column *c, const void *a, const void *b, bool *nulls)
-{
-    return compare_numbers(int_of(c, a), int_of(c, b), nulls);
-}
-
-static int
-compare_bool(const struct column *c, const void *a, const void *b, bool *nulls)
-{
-    int64_t x = int_of(c, a), y = int_of(c, b);
-
-    return compare_numbers(x < 0 ? FIELD_NULL : x, y < 0 ? FIELD_NULL : y, nulls);
-}
-
-static int
-compare_double(const struct column *c, const void *a, const void *b, bool *nulls)
-{
-    double x = double_of(c, a), y = double_of(c, b);
-
-    if (isnan(x) || isnan(y))
-        return order_nulls(isnan(x), isnan(y), nulls);
-    return (x > y) - (x < y);
+    if (kind == V_TEXT)
+        return strcmp(a.text, b.text);
+    if (kind == V_DOUBLE)
+        return (a.real > b.real) - (a.real < b.real);
+    int order = (a.number > b.number) - (a.number < b.number);
+    return kind == V_AGE ? -order : order; /* the later moment is the smaller age */
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -299,31 +287,31 @@ role_faults(const struct column *c, const void *row)
 /* --- the table -------------------------------------------------------------------------------- */
 
 struct kind_ops {
-    compare_fn *compare;
+    enum value value;
     text_fn *text;
     role_fn *role;
     bool right, desc_first;
 };
 
 static const struct kind_ops kinds[KINDS] = {
-    [K_TEXT] = {compare_text,   write_text,      role_plain,  false, false},
-    [K_NOTE] = {compare_text,   write_text,      role_dim,    false, false},
-    [K_STATE] = {compare_text,   write_state,     role_state,  false, false},
-    [K_UUID] = {compare_text,   write_uuid,      role_plain,  false, false},
-    [K_INT] = {compare_int,    write_int,       role_plain,  true,  false},
-    [K_BIG] = {compare_big,    write_big,       role_plain,  true,  false},
-    [K_COUNT] = {compare_big,    write_count,     role_plain,  true,  true },
-    [K_FAULTS] = {compare_big,    write_count,     role_faults, true,  true },
-    [K_RATE] = {compare_double, write_rate,      role_plain,  true,  true },
-    [K_PERCENT] = {compare_double, write_percent,   role_plain,  true,  true },
-    [K_BYTES] = {compare_big,    write_bytes,     role_plain,  true,  true },
-    [K_AGE] = {compare_age,    write_age,       role_plain,  true,  true },
-    [K_AGE_SHORT] = {compare_age,    write_age_short, role_plain,  true,  true },
-    [K_TIME] = {compare_big,    write_time,      role_plain,  true,  true },
-    [K_DURATION] = {compare_big,    write_duration,  role_plain,  true,  true },
-    [K_WAIT] = {compare_big,    write_wait,      role_plain,  true,  true },
-    [K_BOOL] = {compare_bool,   write_bool,      role_plain,  false, true },
-    [K_CUSTOM] = {NULL,           NULL,            role_plain,  false, false},
+    [K_TEXT] = {V_TEXT,   write_text,      role_plain,  false, false},
+    [K_NOTE] = {V_TEXT,   write_text,      role_dim,    false, false},
+    [K_STATE] = {V_TEXT,   write_state,     role_state,  false, false},
+    [K_UUID] = {V_TEXT,   write_uuid,      role_plain,  false, false},
+    [K_INT] = {V_INT,    write_int,       role_plain,  true,  false},
+    [K_BIG] = {V_BIG,    write_big,       role_plain,  true,  false},
+    [K_COUNT] = {V_BIG,    write_count,     role_plain,  true,  true },
+    [K_FAULTS] = {V_BIG,    write_count,     role_faults, true,  true },
+    [K_RATE] = {V_DOUBLE, write_rate,      role_plain,  true,  true },
+    [K_PERCENT] = {V_DOUBLE, write_percent,   role_plain,  true,  true },
+    [K_BYTES] = {V_BIG,    write_bytes,     role_plain,  true,  true },
+    [K_AGE] = {V_AGE,    write_age,       role_plain,  true,  true },
+    [K_AGE_SHORT] = {V_AGE,    write_age_short, role_plain,  true,  true },
+    [K_TIME] = {V_BIG,    write_time,      role_plain,  true,  true },
+    [K_DURATION] = {V_BIG,    write_duration,  role_plain,  true,  true },
+    [K_WAIT] = {V_BIG,    write_wait,      role_plain,  true,  true },
+    [K_BOOL] = {V_BOOL,   write_bool,      role_plain,  false, true },
+    [K_CUSTOM] = {V_NONE,   NULL,            role_plain,  false, false},
 };
 
 static enum kind
@@ -332,32 +320,39 @@ sort_kind(const struct column *c)
     return c->kind == K_CUSTOM && c->special ? c->special->sort_as : c->kind;
 }
 
+static enum value
+sort_value(const struct column *c)
+{
+    return kinds[sort_kind(c)].value;
+}
+
 bool
 column_is_null(const struct column *c, const void *row)
 {
-    bool nulls = false;
-    compare_fn *compare = kinds[sort_kind(c)].compare;
-
-    if (!compare)
-        return false;
-    compare(c, row, row, &nulls);
-    return nulls;
+    return is_null(sort_value(c), column_value(c, row));
 }
 
 bool
 column_sortable(const struct column *c)
 {
-    return kinds[sort_kind(c)].compare != NULL;
+    return sort_value(c) != V_NONE;
+}
+
+struct column_value
+column_value(const struct column *c, const void *row)
+{
+    return value_of(sort_value(c), c, row);
 }
 
 int
-column_compare(const struct column *c, const void *a, const void *b, bool desc)
+column_order(const struct column *c, struct column_value a, struct column_value b, bool desc)
 {
-    bool nulls = false;
-    compare_fn *compare = kinds[sort_kind(c)].compare;
-    int order = compare ? compare(c, a, b, &nulls) : 0;
+    enum value kind = sort_value(c);
+    bool a_null = is_null(kind, a), b_null = is_null(kind, b);
 
-    return desc && !nulls ? -order : order;
+    if (a_null || b_null)
+        return (a_null > b_null) - (a_null < b_null);
+    return desc ? compare(kind, b, a) : compare(kind, a, b);
 }
 
 bool

@@ -44,6 +44,7 @@ list_free(struct list *l)
     free(l->order);
     free(l->cursor);
     free(l->old_at);
+    free(l->made);
     buf_free(&l->old_ids);
     buf_free(&l->scratch);
     free(l);
@@ -63,47 +64,107 @@ list_count(const struct list *l)
     return l->count;
 }
 
+/* A row that is none of the last few is made in the place of the oldest of them. */
 static const void *
-row_at(const struct list *l, int row)
+made_row(const struct list *l, int row)
 {
-    return l->rows + (size_t)row * l->def->row_size;
+    struct made *m = l->made;
+    int at = 0;
+
+    while (at < LIST_MADE && m->of[at] != row)
+        at++;
+    if (at == LIST_MADE) {
+        at = m->next;
+        m->next = (at + 1) % LIST_MADE;
+        m->of[at] = row;
+        l->pages.make(l->pages.ctx, row, m->rows + (size_t)at * l->def->row_size);
+    }
+    return m->rows + (size_t)at * l->def->row_size;
+}
+
+const void *
+list_row_at(const struct list *l, int row)
+{
+    return l->pages.make ? made_row(l, row) : l->rows + (size_t)row * l->def->row_size;
 }
 
 static const char *
-id_of(const struct list *l, const void *row)
+id_at(const struct list *l, int row)
 {
-    return *(const char *const *)(const void *)((const char *)row + l->def->id_offset);
+    if (l->pages.id)
+        return l->pages.id(l->pages.ctx, row);
+    return *(const char *const *)(const void *)((const char *)list_row_at(l, row) +
+                                                l->def->id_offset);
 }
 
 const void *
 list_row(const struct list *l, int i)
 {
-    return i >= 0 && i < l->count ? row_at(l, l->order[i]) : NULL;
+    return i >= 0 && i < l->count ? list_row_at(l, l->order[i]) : NULL;
 }
 
 const char *
 list_id(const struct list *l, int i)
 {
-    return id_of(l, list_row(l, i));
+    return id_at(l, l->order[i]);
 }
+
+struct sorting {
+    const struct list *list;
+    const struct column_value *values; /* of each row by its number */
+};
 
 static int
 compare_rows(const void *a, const void *b, void *ctx)
 {
-    const struct list *l = ctx;
-    const void *x = row_at(l, *(const int *)a), *y = row_at(l, *(const int *)b);
-    int order = column_compare(&l->def->columns[l->sort], x, y, l->desc);
+    const struct sorting *s = ctx;
+    const struct list *l = s->list;
+    int x = *(const int *)a, y = *(const int *)b;
+    int order = column_order(&l->def->columns[l->sort], s->values[x], s->values[y], l->desc);
 
-    if (order == 0)
-        order = strcmp(id_of(l, x), id_of(l, y));
-    return order ? order : *(const int *)a - *(const int *)b;
+    if (order == 0 && !l->pages.make) /* those that are made come by id */
+        order = strcmp(id_at(l, x), id_at(l, y));
+    return order ? order : x - y;
+}
+
+/* Texts are borrowed from the snapshot: those of rows that are made must stand there, too. */
+static void
+sort_rows(struct list *l)
+{
+    struct column_value *values = xcalloc((size_t)l->n, sizeof *values);
+    struct sorting s = {l, values};
+
+    for (int i = 0; i < l->count; i++)
+        values[l->order[i]] = column_value(&l->def->columns[l->sort], list_row_at(l, l->order[i]));
+    qsort_r(l->order, (size_t)l->count, sizeof *l->order, compare_rows, &s);
+    free(values);
+}
+
+/* The number of a made row. */
+static int
+search(const struct list *l, const char *id)
+{
+    int low = 0, high = l->n;
+
+    while (low < high) {
+        int mid = low + (high - low) / 2, order = strcmp(id_at(l, mid), id);
+        if (order == 0)
+            return mid;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return -1;
 }
 
 static int
 find(const struct list *l, const char *id)
 {
+    int row = l->pages.make ? search(l, id) : -1;
+
     for (int i = 0; i < l->count; i++)
-        if (!strcmp(list_id(l, i), id))
+        if (l->pages.make ? l->order[i] == row : !strcmp(list_id(l, i), id))
             return i;
     return -1;
 }
@@ -163,10 +224,10 @@ list_rebuild(struct list *l)
     l->count = 0;
     l->order = xreallocarray(l->order, (size_t)l->n + 1, sizeof *l->order);
     for (int i = 0; i < l->n; i++)
-        if (!l->keep || l->keep(l->keep_ctx, row_at(l, i)))
+        if (!l->keep || l->keep(l->keep_ctx, list_row_at(l, i)))
             l->order[l->count++] = i;
     if (l->sort >= 0 && !l->def->server_order && l->count > 1)
-        qsort_r(l->order, (size_t)l->count, sizeof *l->order, compare_rows, l);
+        sort_rows(l);
     if (l->count == 0)
         return; /* the cursor's id and its neighbours are kept for when the rows come back */
     put_cursor(l, find_cursor(l));
@@ -180,8 +241,39 @@ void
 list_set_rows(struct list *l, const void *rows, int n)
 {
     assert(n >= 0 && (rows || n == 0));
+    l->pages = (struct list_pages){NULL, NULL, NULL};
     l->rows = rows;
     l->n = n;
+    list_note_filled(l);
+    list_rebuild(l);
+}
+
+void
+list_make_anew(struct list *l)
+{
+    for (int i = 0; l->made && i < LIST_MADE; i++)
+        l->made->of[i] = -1;
+}
+
+static struct made *
+made_new(size_t row_size)
+{
+    struct made *m = xcalloc(1, sizeof *m + (LIST_MADE + 1) * row_size);
+
+    m->selected = m->rows + LIST_MADE * row_size;
+    return m;
+}
+
+void
+list_set_pages(struct list *l, const struct list_pages *pages, int n)
+{
+    assert(n >= 0 && pages->make && pages->id);
+    if (!l->made)
+        l->made = made_new(l->def->row_size);
+    l->pages = *pages;
+    l->rows = NULL;
+    l->n = n;
+    list_make_anew(l);
     list_note_filled(l);
     list_rebuild(l);
 }
@@ -205,7 +297,11 @@ list_index(const struct list *l)
 const void *
 list_selected(const struct list *l)
 {
-    return list_row(l, l->index);
+    const void *row = list_row(l, l->index);
+
+    if (!row || !l->pages.make)
+        return row;
+    return memcpy(l->made->selected, row, l->def->row_size);
 }
 
 const char *

@@ -42,6 +42,17 @@ void list_set_ctx(struct list *l, void *ctx); /* instead of def->ctx */
 /* New rows after a refresh, borrowed until the next call; the old ones may be gone already. The
  * cursor stays on its id; when that has gone, on its nearest neighbour that is left. */
 void list_set_rows(struct list *l, const void *rows, int n);
+/* The same of so many rows that they are not all made: the list keeps their order and makes those
+ * that it draws. They come sorted by id. A row lives until four others were looked at, the selected
+ * one until another is selected. */
+struct list_pages {
+    void (*make)(void *ctx, int i, void *row); /* into def->row_size bytes */
+    const char *(*id)(void *ctx, int i);
+    void *ctx;
+};
+void list_set_pages(struct list *l, const struct list_pages *pages, int n);
+/* The rows are the same, made anew from now on: what is worked out for them may have changed. */
+void list_make_anew(struct list *l);
 /* Only rows for which keep() is true are shown; NULL = all. Takes effect at once; call it again
  * when the filter's words have changed. */
 void list_set_filter(struct list *l, bool (*keep)(void *ctx, const void *row), void *ctx);

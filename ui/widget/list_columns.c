@@ -125,13 +125,27 @@ list_column_width(struct list *l, int i, int min_w, int max_w)
     l->own[i].max_w = max_w;
 }
 
+/* The columns in which this row is the first one with a value; how many have none yet. */
+static int
+note_row(struct list *l, const void *row)
+{
+    int left = 0;
+
+    for (int i = 0; i < l->def->ncolumns; i++) {
+        if (!l->filled[i])
+            l->filled[i] = !column_is_null(&l->def->columns[i], row);
+        left += !l->filled[i];
+    }
+    return left;
+}
+
 void
 list_note_filled(struct list *l)
 {
-    for (int i = 0; l->hide_empty && i < l->def->ncolumns; i++)
-        for (int row = 0; row < l->n && !l->filled[i]; row++)
-            l->filled[i] =
-                !column_is_null(&l->def->columns[i], l->rows + (size_t)row * l->def->row_size);
+    int left = 1;
+
+    for (int row = 0; l->hide_empty && row < l->n && left > 0; row++)
+        left = note_row(l, list_row_at(l, row));
 }
 
 void

@@ -5,13 +5,22 @@
 
 #include "ui/widget/list.h"
 
-enum { LIST_COLUMNS = 48 };
+enum { LIST_COLUMNS = 48, LIST_MADE = 4 };
+
+struct made {          /* rows of list_set_pages */
+    int of[LIST_MADE]; /* which they are, -1 = none */
+    int next;          /* the oldest */
+    char *selected;    /* a copy of the selected one */
+    char rows[];
+};
 
 struct list {
     const struct list_def *def;
     void *ctx;
 
-    const char *rows; /* borrowed; n of def->row_size bytes */
+    const char *rows; /* borrowed; n of def->row_size bytes; NULL where rows are made: */
+    struct list_pages pages;
+    struct made *made; /* NULL = never */
     int n;
     int *order; /* row numbers in the order shown */
     int count;  /* of order */
@@ -49,6 +58,8 @@ void list_note_filled(struct list *l);
 void list_widths(const struct list *l, int w, int *widths);
 /* Makes the order anew from rows, filter and sort, and finds the cursor again. */
 void list_rebuild(struct list *l);
+/* A row by its number as it was given. */
+const void *list_row_at(const struct list *l, int row);
 /* The id of the row at a place of the order. */
 const char *list_id(const struct list *l, int i);
 /* Scrolls so that the cursor is inside h rows. */
