@@ -37,7 +37,7 @@ struct act_info {
     const char *noun;        /* what is counted: "job" */
     const char *undo;        /* how it can be taken back, or that it can't */
     bool harmless;           /* false = it can't be taken back at all: must be typed */
-    const char *becomes;     /* the state that rows come into where there is no preview section */
+    const char *becomes;     /* the state that rows come into, if there is no preview section */
     enum param target;       /* names the one thing that it changes; PARAM_IDS = it changes jobs */
     bool once;               /* all in one batch */
     bool says_why;           /* the outcome also tells why a row changed */
@@ -154,7 +154,7 @@ const char *action_challenge(const struct action *a); /* what must be typed for 
 /* Whether the server can check the count as it changes the rows. Not where ids go in several
  * batches, or the act takes no count: then each row is named, and looked at for itself. */
 bool action_can_hold_count(const struct action *a);
-/* Where it can: the first batch is refused when the count is not the preview's any more. */
+/* If the system can check it: refuse the first batch if the count differs from the preview's. */
 void action_hold_count(struct action *a);
 /* Begins the batches. From the console the typed challenge of a live node sets force. */
 void action_start(struct action *a, bool force);
@@ -179,8 +179,8 @@ int action_exit_code(const struct action *a);
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
 /* Its preview is the act itself, rolled back. */
 bool act_is_tried(enum act act, const struct adapter *a);
-/* How an act is to be marked there: not the system's own way; dangerous, with its sentence (NULL =
- * it is not); what its guard leaves alone (NULL = nothing is said). */
+/* How the form marks an act: not the system's own way; dangerous, with a sentence that says why
+ * (NULL = it is not); what its guard leaves alone (NULL = nothing to say). */
 struct act_mark {
     bool unofficial;
     const char *danger, *guard;

@@ -83,7 +83,7 @@ void action_end(struct action *a, enum action_state state, const struct err *e);
 
 void action_preview(struct action *a);
 void action_sort_ids(struct action *a);
-/* Where there is no preview section: the batches themselves, each rolled back. */
+/* If there is no preview section: run the batches themselves, and roll each back. */
 void action_try(struct action *a);
 void action_tried(struct action *a);     /* the last of them was answered */
 void action_previewed(struct action *a); /* the effects are known */

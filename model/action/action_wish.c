@@ -54,7 +54,7 @@ take_ids(struct action *a, const struct intent *in)
         a->ids[a->nids] = xstrdup(in->ids[a->nids]);
 }
 
-/* Where rows are told by counting those that came back, an id counts once. */
+/* Some systems are previewed by counting the rows that came back: there an id counts once. */
 void
 action_sort_ids(struct action *a)
 {

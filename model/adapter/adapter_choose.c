@@ -186,8 +186,8 @@ fits(const struct adapter *a, int i, const char *wish)
     return a->places[i].owners.is_there && (!wish || !strcmp(a->found[i].schema, wish));
 }
 
-/* The place of the best in found that is, or is no stranger's; -1 = none. A system that was asked
- * for alone needs a clear one. */
+/* The index of the best in found, among strangers' systems or among the others; -1 = none. A system
+ * that was asked for alone needs an unambiguous one. */
 static int
 best(const struct adapter *a, const char *wish, bool strangers)
 {

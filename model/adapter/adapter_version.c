@@ -8,7 +8,7 @@
 
 #include "model/adapter/adapter_parts.h"
 
-/* The next part of a dotted number; what is no digit ends it. */
+/* The next part of a dotted number; a character that is not a digit ends it. */
 static long
 next_part(const char **s)
 {

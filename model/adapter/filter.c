@@ -124,15 +124,16 @@ meant_key(const char *name, int len)
         xstrndup(name, strcspn(name, ".") < (size_t)len ? strcspn(name, ".") : (size_t)len);
 
     for (int k = 0; k < KEY_NONE; k++)
-        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* code=500 is no node */
+        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* code=500 is not about a node */
             names[n++] = keys[k].name;
     const char *meant = alias_closest(head, names);
     free(head);
     return meant;
 }
 
-/* A name that is no key, and an operator: a slip, or a part of a text? tenant=a, Foo::Bar and
- * Error: may stand in any error; < > and ~ behind a name say that it was meant as a key. */
+/* A name that is not a key, followed by an operator: a typing error, or a part of a text? tenant=a,
+ * Foo::Bar and Error: may occur in any error text, so they are words. After < > or ~ the name was
+ * meant as a key. */
 static bool
 is_slip(const char *s, int len)
 {

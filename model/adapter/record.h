@@ -100,7 +100,7 @@ struct group_row { /* failed jobs by error */
     const char *error_key, *queue, *sample, *sample_id;
     int64_t n, first_ms, last_ms;
     int capped;        /* 1: n is a lower bound */
-    const char *group; /* what it is grouped by, where that is not the error */
+    const char *group; /* what it is grouped by, if not by the error */
 };
 
 struct fail_time_row { /* failed jobs of one error by time, newest first of a bounded number */

@@ -1,8 +1,7 @@
 /*
- * The statement of a section: what is wrong with it, and the one function that puts a schema into
- * SQL. A small scanner steps over quoted text and comments, so that a semicolon or a brace in them
- * means nothing, and a placeholder in a quoted string, where it could not be quoted rightly, is
- * refused.
+ * The statement of a section: its check, and the only function that puts a schema into SQL. A small
+ * scanner skips quoted text and comments, so a semicolon or a brace in them means nothing. A
+ * placeholder inside a quoted string is refused, because it could not be quoted correctly there.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -75,8 +75,8 @@ void owners_copy(struct owners *to, const struct owners *from);
 /* The user trusts these strangers, here: those that he was shown, none that came later. */
 void trust_answer(struct trust *t, const struct owners *shown);
 
-/* Which database, as a word, from the identity that the server tells (sql/console/server.sql), or,
- * where it tells none, from where it was found. The caller frees. */
+/* The identity of a database as one word: from what the server reports (sql/console/server.sql) or,
+ * if it reports nothing, from the place where it was found. The caller frees. */
 char *trust_server(const char *identity, const char *host, const char *database);
 
 /* --- the questions ---------------------------------------------------------------------------- */

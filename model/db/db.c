@@ -130,13 +130,13 @@ gate_reply(void *ctx, struct db_reply *reply)
     struct err e = reply->err;
 
     if (db->is_dead || e.kind == ERR_CONN || e.kind == ERR_AUTH)
-        return; /* the connection is gone: what waits hears of that */
+        return; /* the connection is gone: answer the calls that wait */
     db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, db_take(reply, 0), &e);
     if (!db->is_past_gate)
         db_broken(db, &e);
 }
 
-/* The first call on a connection is the gate's, where there is one. */
+/* The first call on a connection is the gate's, if there is one. */
 static void
 send_next(struct db *db)
 {

@@ -260,8 +260,9 @@ source_recorder(const struct source *s)
     return s->recorder;
 }
 
-/* Its connection may have outlived the watcher's: it must not act on what was at the address before
- * what is on the screen. Where it gave up, the watcher knows better by now. */
+/* The actor has a connection of its own. After a failover it may still be attached to the old
+ * server: reconnect it whenever the watcher sees the server change. If the actor's connection has
+ * given up, connect it again, because the watcher has proved that the server can be reached. */
 static void
 ready_actor(struct source *s)
 {

@@ -446,7 +446,7 @@ is_connected(const struct db *db)
     return db_state(db) == DB_READY || db_state(db) == DB_BUSY;
 }
 
-/* A break is known by the connection before the store hears of it. */
+/* The connection knows that it broke before the store does. */
 static const struct err *
 trouble(const struct source *s, const struct store *st)
 {

@@ -12,7 +12,7 @@
 
 #include "model/source/source.h"
 
-enum { SOURCES_MAX = 40 }; /* more are left out, which is said (sources_left_out) */
+enum { SOURCES_MAX = 40 }; /* more are left out; sources_left_out says how many */
 
 struct sources;
 

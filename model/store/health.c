@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_XIDS = 1000, HELD_MS = 10 * 1000 }; /* below, a holder is no matter */
-#define FREEZE_LATE 1.25                        /* of the age at which vacuums are forced */
-#define FREEZE_BAD 1e9                          /* half way to the halt */
+enum {
+    HELD_XIDS = 1000,
+    HELD_MS = 10 * 1000
+};                       /* shorter than this, a transaction does not matter */
+#define FREEZE_LATE 1.25 /* of the age at which vacuums are forced */
+#define FREEZE_BAD 1e9   /* half way to the halt */
 
 int64_t
 health_known(int64_t n)

@@ -193,7 +193,7 @@ on_waiter(struct list *l, const struct health_session *s)
     buf_free(&b);
 }
 
-/* Whoever may connect may take any advisory lock. */
+/* Everybody who may connect may take any advisory lock. */
 static void
 on_place(struct list *l, const struct health_session *s)
 {

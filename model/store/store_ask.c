@@ -18,7 +18,7 @@
 enum {
     ERROR_WAIT_MS = 5000,
     COST_FACTOR = 5,
-    FAILED_COST_US = 5000, /* waiting for a lock is no load */
+    FAILED_COST_US = 5000, /* waiting for a lock costs the server nothing */
     SLOW_US = 200000,
     QUICK_US = 100000,
     HEALTH_TIMEOUT_MS = 1000, /* the server's own views; somebody's lock may be in the way */

@@ -142,7 +142,7 @@ tell_adapter(struct store *s)
 static void ask_detects(struct store *s, bool again);
 static void ask_owners(struct store *s);
 
-/* A file of the user's own that can't look for its tables is no reason not to open the others. */
+/* If a file of the user's own can't look for its tables, the others are opened all the same. */
 static bool
 leave_out(struct store *s, const struct db_reply *reply)
 {
@@ -315,7 +315,7 @@ store_state(const struct store *s)
     return s->state;
 }
 
-/* A break of the connection is said at once, not when the call that waits for it gives up. */
+/* Reports a broken connection at once, not only when the call that waits for it gives up. */
 const struct err *
 store_error(const struct store *s)
 {

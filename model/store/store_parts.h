@@ -65,7 +65,7 @@ struct jobs_window {
     int depth, cap;              /* 0 = the window starts at the top */
     int limit;                   /* rows asked for */
     int scan, scan_most;         /* rows to look through; how far that may grow */
-    int64_t look_to;             /* rows that a search may look at before it is told to go on */
+    int64_t look_to;             /* rows that a search looks at before the user must ask for more */
     enum window_find find;       /* the next answer is where the window starts (SEC_JOBS_BACK) */
     char *resume; /* cursor to go on from when the search stopped early; NULL = it did not */
     int n;        /* rows of the snapshot without the marker */

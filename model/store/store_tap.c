@@ -1,6 +1,7 @@
 /*
- * What a recorder hears of a store. While there is one, the topics that show the whole system are
- * asked also behind the screens, at a pace that keeps both the budget and the file small.
+ * The tap: what a recorder gets from a store. While there is a recorder, the topics that show the
+ * whole system are asked also when no screen shows them, at a pace that keeps both the budget and
+ * the file small.
  */
 #include "model/base/clock.h"
 #include "model/base/mem.h"
@@ -31,7 +32,7 @@ store_key(const struct store *s, enum topic t, struct buf *out)
     const struct params *p = &s->slots[t].params;
 
     buf_str(out, "");
-    if (t == TOPIC_JOBS) { /* where its window stands is no part of the question */
+    if (t == TOPIC_JOBS) { /* the position of the window is not part of the question */
         buf_str(out, s->window.filter.text);
         return;
     }

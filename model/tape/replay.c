@@ -73,7 +73,7 @@ feed_both(struct replay *r, struct tape_part *p)
     feed_part(r, p);
 }
 
-/* all: also what the store was told before; it may have forgotten, or ask for something else. */
+/* all: also what the store got before: it may have forgotten it, or asks for something else */
 static void
 feed(struct replay *r, bool all)
 {

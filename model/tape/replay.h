@@ -25,7 +25,7 @@ struct replay_state {
     double speed;
     const char *place;     /* "host/db", "" = not told; valid until the next turn */
     const struct err *err; /* what could not be read of this moment; kind NONE = nothing */
-    int64_t damage, lost;  /* the file is no recording from this byte on; 0 = it is whole */
+    int64_t damage, lost;  /* the recording is damaged from this byte on; 0 = it is whole */
     int pieces;
 };
 struct replay_state replay_state(const struct replay *r);
@@ -33,7 +33,7 @@ struct replay_state replay_state(const struct replay *r);
 void replay_play(struct replay *r, bool on);    /* from the end: from the start again */
 void replay_speed(struct replay *r, int step);  /* faster, slower; 1/4 to 600 times */
 void replay_seek(struct replay *r, int64_t ms); /* as near as there is */
-void replay_step(struct replay *r, int n);      /* so many snapshots on, or back; stands then */
+void replay_step(struct replay *r, int n); /* n snapshots forward, or back; the replay then stops */
 /* "03:10", "03:10:05", "2026-11-21 03:10", "start", "end", "+5m", "-90s" -> a time in the
  * recording; a time of day alone is the one nearest to what is shown. */
 bool replay_time(const struct replay *r, const char *text, bool utc, int64_t *ms, struct err *e)

@@ -1,9 +1,9 @@
 /*
- * Ask for a step, wait as long as the answer says, ask again. All rules stand in SQL
- * (schedule_or_wait()): it waits for a NOTIFY, or looks in between whether anything is new, which
- * costs little.
- * The one that is active keeps the books too (keep_books()): by a second connection, so that no
- * step ever waits for them; what fails there is said and tried again.
+ * The loop of the scheduler: ask for a step, wait as long as the answer says, ask again. All rules
+ * are in SQL (schedule_or_wait()): it waits for a NOTIFY, or it checks from time to time whether
+ * anything is new, which costs little. The active scheduler also calls keep_books(), on a second
+ * connection, so no step ever waits for it. If that fails, the error is logged and it is tried
+ * again.
  */
 #include "model/worker/scheduler.h"
 
@@ -39,7 +39,7 @@ struct scheduler {
     int64_t steps;
     int64_t news_ms;     /* when something went on last */
     int64_t step_ms;     /* when the next step is due */
-    int64_t distrust_ms; /* until then look, whoever waits */
+    int64_t distrust_ms; /* until then look, even if a worker waits */
     int64_t doubt_ms;    /* when who waits did not react last */
     int look_ms;         /* how often to ask before whether anything is new */
     int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
@@ -135,8 +135,8 @@ on_woken(void *ctx, const struct err *e, const char *text)
         log_line(LOG_DEBUG, "wake: %s", e->text);
 }
 
-/* A worker waits to be woken by a push, or so the lock says, and yet we find what was pushed: it
- * stands still, or a stranger has taken the lock. */
+/* The lock says that a worker waits to be woken by a push, and yet we found something that was
+ * pushed. So that worker hangs, or a stranger has taken the lock. */
 static void
 watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
 {

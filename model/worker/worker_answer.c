@@ -137,9 +137,10 @@ drop_flying(struct outbox *box)
     box->flying = 0;
 }
 
-/* Is it the content of the call that the server refuses, so that asking again is no use? Only a
- * call that carries nothing but answers can say so (on_both). A check that fails says nothing of
- * the answers: history has no partition of today, which the scheduler's next step makes. */
+/* True if the server refuses the content of the call, so asking again is useless. Only a call that
+ * carries nothing but answers can show that (on_both). A failed CHECK says nothing about the
+ * answers: it means that history has no partition for today, and the scheduler's next step makes
+ * it. */
 static bool
 is_content(const struct err *e)
 {

@@ -1,8 +1,9 @@
 /*
- * Getting jobs. With answers to deliver, the claim goes with them (worker_answer.c); without, it is
- * claim_or_wait: nothing there = this session waits in a slot on the server, and a NOTIFY ends the
- * wait. Looking again after a second is for what no NOTIFY can tell: a waker that was stopped, a
- * server that came back. Where nobody can wait (a pooler, all slots taken, --poll) we look oftener.
+ * Getting jobs. If there are answers to deliver, the claim goes with them (worker_answer.c).
+ * Otherwise it is claim_or_wait: if there is no job, this session waits in a slot on the server,
+ * and a NOTIFY ends the wait. We still look once a second, because some things send no NOTIFY: a
+ * process that was stopped before it could, a server that came back. If we can't wait (a pooler,
+ * all slots taken, --poll) we look more often.
  */
 #include <limits.h>
 #include <string.h>

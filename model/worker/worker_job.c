@@ -253,7 +253,8 @@ job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
 {
     struct slot *s = slot_find(w);
 
-    /* Too late (we were stopped), no room, or going: whoever may have the job now should. */
+    /* Too late (this process was stopped), no room, or ending: whoever may have the job now should
+     * get it. */
     if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE ||
         clock_ms() >= asked_ms + job->lease_ms)
         give_back(w, job);
@@ -331,7 +332,7 @@ extend_like(struct worker *w, int64_t by_ms)
     queue_extend(w->queue, w->node, &x, on_extend, w);
 }
 
-/* When a function has run too long; it is told so, and its lease is let go. */
+/* When a function has run too long: it is told so, and its lease is not extended any more. */
 static int64_t
 call_over_ms(const struct slot *s)
 {

@@ -70,7 +70,7 @@ struct outbox { /* answers of one kind, oldest first */
     struct worker *w;
     struct answer *items;
     int n, cap;
-    int flying; /* the first so many are in the call that is out */
+    int flying; /* the first n of them are in the call under way */
     bool plain; /* the next call carries no claim: the last one with a claim failed */
     int64_t retry_at_ms, backoff_ms;
 };

@@ -20,7 +20,7 @@ front_list(const struct app *a)
 
 /* --- to the clipboard ------------------------------------------------------------------------- */
 
-/* What went there is said, and how much of it when it was too long. */
+/* Reports what was copied, and how much of it if it was too long. */
 static void
 to_clipboard(struct app *a, const char *what, const char *text, bool show)
 {

@@ -10,7 +10,7 @@
 struct target act_target(const struct app *a);
 /* Why the act can't be done here at all: the connection, the role, the adapter, another action. */
 const char *act_no_one(const struct app *a, enum act act);
-/* The same, and because there is no row. */
+/* The same, or because there is no row. */
 const char *act_no_target(const struct app *a, enum act act);
 /* For the jobs of a target: the ids, or its predicate. Fills the intent and asks. */
 void act_jobs(struct app *a, struct intent *i, const struct target *t);

@@ -74,7 +74,7 @@ typed_key(struct ask *a, const struct key *k)
             return ASK_YES;
         snprintf(a->note, sizeof a->note, "That is not what stands above; nothing has happened.");
         return ASK_WAIT;
-    case LINE_CANCEL: /* Backspace in an empty line is no answer */
+    case LINE_CANCEL: /* Backspace in an empty line is not an answer */
     case LINE_IGNORED:
     case LINE_MOVED:
     case LINE_CHANGED:

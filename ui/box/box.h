@@ -84,8 +84,8 @@ int form_choice(const struct form *f, int field);
 int64_t form_ms(const struct form *f, int field);
 bool form_changed(const struct form *f, int field); /* since it was filled */
 const char *form_filled(const struct form *f, int field);
-/* Asks for the preview and keeps the form: what is wrong is said in it, else the question comes in
- * front of it, and No comes back to it. */
+/* Asks for the preview and keeps the form. An error is shown in the form. Otherwise the question
+ * opens in front of it, and No leads back to the form. */
 void form_ask(struct form *f, const struct intent *intent);
 
 /* Room for a box of w x h in the middle of the screen, at most the screen less its edge. */

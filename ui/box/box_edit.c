@@ -1,7 +1,7 @@
 /*
- * Another payload for a job: the job is read, its payload goes to the user's editor, what comes
- * back is looked at, and the question follows. What was typed is kept until the answer is yes or
- * the user drops it: neither a slip in the JSON nor a refusal of the server loses it.
+ * Another payload for a job: read the job, give its payload to the user's editor, check what comes
+ * back, ask. What the user typed is kept until the answer is yes or the user drops it: neither an
+ * error in the JSON nor a refusal of the server loses it.
  */
 #include <stdio.h>
 #include <stdlib.h>

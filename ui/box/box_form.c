@@ -426,7 +426,7 @@ draw_field(const struct form *f, struct grid *g, struct rect row, int i)
         draw_typed(f, g, row, i);
 }
 
-/* Forms of many fields have no blank rows between them, and scroll where there is no room. */
+/* Forms of many fields have no blank rows between them, and scroll if there is not enough room. */
 static void
 draw_fields(struct form *f, struct grid *g, struct rect box, struct rect in)
 {

@@ -404,7 +404,7 @@ cli_act_states(const struct act_words *w, struct params *where, struct err *e)
     for (int i = 0; i < w->states.n; i++)
         buf_printf(&names, "%s%s", i ? "," : "", w->states.items[i]);
     buf_str(&text, "state:");
-    filter_add_value(&text, names.data); /* a name with a blank is no other term */
+    filter_add_value(&text, names.data); /* a name with a blank must not become another term */
     bool ok = filter_parse(text.data, &f, NULL, e);
     if (ok)
         params_set(where, PARAM_STATES, f.terms.value[PARAM_STATES]);

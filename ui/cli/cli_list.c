@@ -388,7 +388,7 @@ add_idle(const struct rowset *config, struct rowset *counts)
     free(named.rows);
 }
 
-/* Where nothing is said, counts are exact. */
+/* Counts are exact unless the row says that they are estimates. */
 static bool
 is_approx(const void *row)
 {

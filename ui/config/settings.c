@@ -185,7 +185,7 @@ close_all(const struct reader *r)
             close_switch(r, o);
 }
 
-/* The switch that a line seems to be about, though it is no "key = value" of ours. */
+/* The switch that a line seems to mean, although it is not a valid "key = value". */
 static void
 close_meant(const struct reader *r, const char *key)
 {

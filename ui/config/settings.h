@@ -1,6 +1,6 @@
-/* What the user settled once: the configuration file, which only the user writes, and the state
- * file, which only we write (order and columns of each table). Both are text, one setting a line;
- * neither can stop the console: what is wrong in them is said, with file, line and key. */
+/* Settings: the configuration file, which only the user writes, and the state file, which only we
+ * write (order and columns of each table). Both are text with one setting a line. Neither can stop
+ * the console: an error in them is reported with file, line and key. */
 #ifndef UI_CONFIG_SETTINGS_H
 #define UI_CONFIG_SETTINGS_H
 

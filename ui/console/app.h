@@ -1,6 +1,5 @@
-/* The console as one value: where the data comes from, which views are stacked, what is said to the
- * user, what action runs. Everything that happens goes one way: event -> command -> state -> frame.
- * Nothing in here waits. */
+/* The console as one value: its sources, the stack of views, the messages to the user, the running
+ * action. Everything goes one way: event -> command -> state -> frame. Nothing in here waits. */
 #ifndef UI_CONSOLE_APP_H
 #define UI_CONSOLE_APP_H
 
@@ -110,10 +109,10 @@ struct app {
     uint64_t action_seen;
 
     uint64_t seen;  /* generation of the sources that the views have taken */
-    int asks_at;    /* the source that was told that it is in front; -1 = none yet */
+    int asks_at;    /* the source that knows that it is in front; -1 = none yet */
     bool asks_all;  /* and the others, that their queues are shown */
     int told_of;    /* sources that there were when it was said */
-    int64_t now_ms; /* the server's clock, for ages; stands still while frozen */
+    int64_t now_ms; /* the server's clock, for ages; it stops while frozen */
     int64_t frozen_ms;
     int64_t drawn_ms;      /* monotonic, of the last frame */
     int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
@@ -216,8 +215,8 @@ struct app_text {
     const char *text;
     size_t len;
 };
-/* Gives a text to the user's editor, and the terminal with it. fn is told what came of it when the
- * terminal is back; false: there is no editor, which was said. (ui/console/away.c) */
+/* Gives a text to the user's editor, and the terminal with it. When the terminal is back, fn gets
+ * the result. false: there is no editor, and the user was told so (ui/console/away.c). */
 bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx);
 
 struct rect app_line(const struct app *a); /* the row above the footer */

@@ -1,6 +1,6 @@
 /*
- * Where we are: the screens that live on, the views opened above one of them, the boxes in front of
- * all. Only the view in front has topics asked for it.
+ * The stack of views: screens that stay alive, views opened above one of them, boxes in front of
+ * all. Only the topics of the view in front are asked for.
  */
 #include "ui/console/app.h"
 
@@ -61,8 +61,8 @@ leave_view(struct app *a)
         app_view(a)->ops->hide(app_view(a));
 }
 
-/* Whether anybody works is said on each screen that shows what waits for it; what waits is told by
- * the queues. */
+/* Whether anybody works is shown on each screen of waiting things; what waits comes from the
+ * queues. */
 static void
 want_life(struct app *a, unsigned topics)
 {

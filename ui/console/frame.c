@@ -162,8 +162,8 @@ say_badges(const struct app *a, struct buf *out)
     }
 }
 
-/* The header's parts from left to right; the higher `drop`, the sooner it goes when there is no
- * room for all. */
+/* The parts of the header from left to right. If there is not enough room, the part with the
+ * highest `drop` goes first. */
 struct part {
     struct buf text;
     int drop;
@@ -400,8 +400,8 @@ is_never(const struct app *a, const struct command *c)
            app_why_not(a, c) != NULL;
 }
 
-/* The commands of this screen in the order of their place; those with the last places before back
- * and quit go where there is no room. */
+/* The commands of this screen, ordered by their place. If there is not enough room, those with the
+ * highest places go first; back and quit stay. */
 static int
 pick_keys(const struct app *a, int w, const struct command **out)
 {
@@ -446,8 +446,8 @@ draw_keys(struct app *a, struct grid *g, struct rect r)
     }
 }
 
-/* What doesn't fit loses what is said in brackets at its end, then width between the keys; a word
- * is not cut as long as that helps. */
+/* A footer that does not fit first loses what is in brackets at the end of a text, then the gaps
+ * between the keys. Words are cut last. */
 static void
 fit_footer(struct buf *text, int w)
 {

@@ -9,6 +9,6 @@ struct app;
 
 /* What is known of it, a line a value, for people. */
 void row_lines(const struct app *a, struct buf *out);
-void row_json(const struct app *a, struct buf *out); /* "{}" where there is no row */
+void row_json(const struct app *a, struct buf *out); /* "{}" if there is no row */
 
 #endif

@@ -64,7 +64,7 @@ drop_first(struct trail *t)
     t->at--;
 }
 
-/* Where we are becomes a place. */
+/* Stores the present screen as a place. */
 static void
 take_here(struct app *a)
 {

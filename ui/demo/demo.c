@@ -1,8 +1,7 @@
 /*
- * The demo as the user's own process: it makes the private directory, forks the keeper
- * (demo_keep.c), which starts everything, and runs the console on it; or waits and prints the
- * queues where there is no terminal. Its one duty at the end is to close the pipe and to wait for
- * the keeper.
+ * The process of the demo that the user started. It makes the private directory, forks the keeper
+ * (demo_keep.c), which starts everything, and runs the console on it. Without a terminal it waits
+ * and prints the queues. At the end it only has to close the pipe and to wait for the keeper.
  */
 #include "ui/demo/demo.h"
 

@@ -33,9 +33,9 @@ struct demo_try {
 };
 void demo_decide(struct demo_try *t);
 
-/* The next pace (0.05 to 1, of the rates) where so many jobs are ready: slower while the workers
- * are behind, so that the demo does not fill up on a slow machine; back once they have caught up.
- */
+/* The next pace (0.05 to 1 times the rates) for this number of ready jobs: slower while the workers
+ * are behind, so that the demo does not fill up on a slow machine, and back once they have caught
+ * up. */
 double demo_pace(double pace, int64_t ready);
 
 /* A number from 0 to n - 1. */

@@ -1,9 +1,8 @@
 /*
- * The keeper of the demo: starts the server and everything that works on it, then waits for its
- * pipe to close and ends it all. It is the reaper of whatever its children leave behind, so it can
- * find and end every process of the demo: those are its children in /proc, sooner or later. It
- * never opens a connection itself; what has to be said to the server is said by the program's own
- * verbs.
+ * The keeper of the demo: it starts the server and everything that works on it, waits for its pipe
+ * to close, and ends all. It is the reaper of everything that its children leave behind, so it
+ * finds every process of the demo as its child in /proc, sooner or later. It never opens a
+ * connection: the program's own verbs talk to the server.
  */
 #include "ui/demo/demo_parts.h"
 
@@ -56,7 +55,7 @@ struct demo_node {
 static const struct demo_node nodes[] = {
     {"worker-1", "6", "60s", NULL,    false},
     {"worker-2", "6", "60s", NULL,    false},
-    {"worker-3", "3", "60s", "slow",  false}, /* is told to drain (sql/console/demo_drain.sql) */
+    {"worker-3", "3", "60s", "slow",  false}, /* asked to drain (sql/console/demo_drain.sql) */
     {"worker-4", "8", "1h",  "crash", false}, /* its jobs kill it */
     {"worker-5", "6", "60s", NULL,    false},
     {"worker-6", "3", "10s", NULL,    true },

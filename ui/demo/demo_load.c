@@ -21,7 +21,7 @@
 enum {
     TICK_MS = 250,
     PUSH_MAX = 400,   /* jobs in one statement */
-    DRAIN_MS = 9000,  /* when worker-3 is told to drain */
+    DRAIN_MS = 9000,  /* when worker-3 is asked to drain */
     EXPORT_MS = 5000, /* when the report begins, and the pause before it begins again */
     EXPORT_LASTS_MS = 660000,
     LOOK_MS = 2000,    /* between looks at the backlog */

@@ -14,12 +14,12 @@ enum { OLD_MS = 60000, VERY_OLD_MS = 900000 }; /* ages of the oldest ready job: 
 struct alert {
     bool bad;           /* else a warning */
     const char *where;  /* queue or node; borrowed from the store; or who is not there */
-    bool is_words;      /* where is no name but words of ours: it is not cut */
+    bool is_words;      /* `where` holds words of ours, not a name: it is not cut */
     const char *what;   /* sentence; in the arena */
     const char *advice; /* which key helps */
 };
-/* The most urgent first; returns how many, at most max. foreign: a node that nobody knows is no
- * trouble by itself, because most other systems keep no heartbeats. */
+/* The most urgent first; returns how many there are, at most max. foreign: a node that does not
+ * register is not reported, because most other systems keep no heartbeats. */
 int attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
               struct alert *out, int max);
 

@@ -10,7 +10,7 @@
 #include "model/base/mem.h"
 #include "model/store/store.h"
 
-enum { LIFE_PATIENCE_MS = 15000 }; /* a job that waits for less is no sign of anything */
+enum { LIFE_PATIENCE_MS = 15000 }; /* a job that has waited for less says nothing */
 
 struct life_look {              /* what was read; what is missing says nothing */
     const struct life_row *row; /* NULL: judged by the nodes, where these have heartbeats */

@@ -1,7 +1,8 @@
 /*
- * The Database screen: figures, tables, transactions, vacuums, locks; where there is room the graph
- * of dead rows and the advice. Heights of the upper parts come from the room alone, so that nothing
- * moves when a vacuum begins; what comes and goes takes its room from the list of transactions.
+ * The Database screen: figures, tables, transactions, vacuums, locks; if there is room, also the
+ * graph of dead rows and the advice. The heights of the upper parts follow from the room alone, so
+ * nothing moves when a vacuum begins. Parts that come and go take their rows from the list of
+ * transactions.
  */
 #include "ui/screen/health_draw.h"
 

@@ -252,7 +252,7 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     page_draw(&v->page, g, rect_inset(in, 1, 0));
 }
 
-/* Why there is no row: nothing there is never said before all was looked at. */
+/* Why there is no row. "Nothing there" is said only after all jobs were looked at. */
 static const char *
 why_empty(const struct jobs *v)
 {

@@ -32,7 +32,7 @@ struct overview {
     struct queue_row sum;
     int lost, unknown;    /* sources that can't be reached; of them without any number */
     int64_t lost_age;     /* of the oldest numbers among theirs; -1 = none */
-    struct list *sources; /* below, where there is room */
+    struct list *sources; /* below, if there is room */
     struct source_row list[SOURCES_MAX];
 };
 

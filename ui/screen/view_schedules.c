@@ -175,7 +175,7 @@ policy(const struct schedule_row *s)
     return !strcmp(s->catch_up, "all") ? "missed runs: all are made up for" : "";
 }
 
-/* Where there is no room for a box of them: the next times in one line. */
+/* If there is no room for a box: the next times in one line. */
 static void
 draw_next_line(struct schedules *v, struct grid *g, struct rect r)
 {

@@ -57,10 +57,10 @@ bool key_same(const struct key *a, const struct key *b); /* code and mods */
 bool key_is(const struct key *k, const char *word);
 /* Is k in the list of words, e.g. "j Down"? */
 bool key_in(const struct key *k, const char *list);
-/* Walks a list: the next word from *at on; false at the end or at a word that is no key
- * (then *at stands on it and is not at the NUL). */
+/* Walks a list: the next word from *at on. False at the end (*at is at the NUL), and at a word that
+ * is not a key (*at is at this word). */
 bool key_next(const char **at, struct key *out);
-/* Does any key stand in both lists? (for the check of the command table) */
+/* Is any key in both lists? (for the check of the command table) */
 bool key_lists_meet(const char *a, const char *b);
 
 /* True when the key is a printable character without Ctrl or Alt. */

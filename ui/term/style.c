@@ -1,5 +1,5 @@
-/* The table of roles and themes. In themes of eight colours and less the selection is reverse
- * video, because bold black on a colour can't be read there; no role is told by dimness. */
+/* The table of roles and themes. In themes of eight colours and fewer the selection is reverse
+ * video, because bold black on a colour can't be read there. No role is shown by dim text alone. */
 #include "ui/term/style.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* What a cell means (its role) and how each theme shows that. Roles are meanings, never colours;
- * whatever a role says is also said by a word or a glyph, because themes go down to no colour at
- * all. This file knows no curses: term.c turns a style into attributes. */
+/* What a cell means (its role), and how each theme shows that. Roles are meanings, never colours.
+ * What a role says is also said by a word or a glyph, because some themes have no colour at all.
+ * This file does not know curses: term.c turns a style into attributes. */
 #ifndef UI_TERM_STYLE_H
 #define UI_TERM_STYLE_H
 
@@ -56,8 +56,8 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER }; /* --color */
 /* The look of a role. */
 const struct style *style_of(enum theme theme, enum role role);
 
-/* The theme for a terminal with so many colours. no_color is the variable NO_COLOR: it counts when
- * set and not empty, and only under COLOR_AUTO. */
+/* The theme for a terminal with this number of colours. no_color is the variable NO_COLOR: it
+ * counts if it is set and not empty, and only under COLOR_AUTO. */
 enum theme style_choose(int colors, enum color_when when, const char *no_color, bool light);
 
 /* By name: "dark", "light", "contrast", "16", "8", "mono"; false = unknown. */

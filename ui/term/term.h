@@ -1,8 +1,8 @@
 /* The terminal: the only file that knows curses. It never makes the program wait: ncurses writes
  * into memory, and what the terminal does not take at once is kept until it does (term_flush). The
- * terminal is put back as it was on every way out: term_close, exit, out of memory, a fatal signal
- * (then with calls that are safe in a handler). While the screen is up, standard error goes to
- * memory and is printed after the screen has gone. One terminal a process. */
+ * terminal is put back as it was however the program ends: term_close, exit, out of memory, a fatal
+ * signal (then with calls that are safe in a handler). While the screen is up, standard error goes
+ * to memory and is printed afterwards. One terminal a process. */
 #ifndef UI_TERM_TERM_H
 #define UI_TERM_TERM_H
 
@@ -41,8 +41,8 @@ bool term_read(struct term *t, struct key *out, bool *hung);
 /* Throws away what was typed and not read yet. */
 void term_drop_input(struct term *t);
 
-/* Shows the grid: sends only what changed. While earlier output is still waiting for the terminal
- * nothing is drawn and the answer is false: draw again when term_flush has said true. */
+/* Shows the grid: sends only what changed. If earlier output still waits for the terminal, it draws
+ * nothing and returns false: draw again when term_flush has returned true. */
 bool term_draw(struct term *t, const struct grid *g);
 bool term_flush(struct term *t);   /* true = everything was written */
 void term_repaint(struct term *t); /* the next term_draw sends everything (Ctrl-L) */
@@ -58,8 +58,8 @@ void term_enter(struct term *t);
  * of SIGTSTP. After SIGCONT from elsewhere call term_enter. */
 void term_suspend(struct term *t);
 
-/* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only when the user asked. How
- * many bytes of it that were. */
+/* Puts text on the clipboard of the terminal (OSC 52), at most 64 kB; only if the user asked for
+ * it. Returns how many bytes that were. */
 size_t term_clipboard(struct term *t, const char *s, size_t len);
 
 #endif

@@ -76,7 +76,7 @@ emit_mouse(struct decoder *d, long b, long x, long y)
     d->ready[d->n++] = (struct key){.code = code, .x = (int)x - 1, .y = (int)y - 1};
 }
 
-/* "[<0;12;5M": pressed; with a final m it was let go. */
+/* "[<0;12;5M": pressed; with a final m: released. */
 static void
 end_mouse(struct decoder *d, char final)
 {
@@ -110,7 +110,7 @@ end_sequence(struct decoder *d, char final)
         end_mouse(d, final);
         return;
     }
-    if (d->sequence[0] == '[' && final == 'M') { /* a mouse of old; Enter only as ESC O M */
+    if (d->sequence[0] == '[' && final == 'M') { /* an old mouse report; Enter only as ESC O M */
         d->old_left = d->mouse && d->nsequence == 1 ? 3 : 0;
         return;
     }

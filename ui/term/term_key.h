@@ -21,8 +21,8 @@ struct decoder {                    /* starts as {0} */
     bool escaped;                    /* an ESC came */
     char sequence[DECODER_SEQUENCE]; /* what came after it, cut when longer */
     int nsequence;
-    bool mouse;   /* the terminal tells of it: what it sends is no key */
-    int old_left; /* bytes to come of a mouse that writes as of old */
+    bool mouse;   /* the terminal reports a mouse: these bytes are not keys */
+    int old_left; /* bytes still to come of an old mouse report */
     unsigned char old[3];
     bool pasting;
     int64_t paste_ms; /* when the paste was longer than before */
@@ -33,10 +33,10 @@ struct decoder {                    /* starts as {0} */
 void decoder_byte(struct decoder *d, unsigned char c);
 void decoder_key(struct decoder *d, struct key k); /* KC_NONE is ignored */
 void decoder_paste(struct decoder *d, bool begins);
-/* No more bytes for the moment: an ESC that is left was the key. */
+/* No more bytes for now: an ESC that is left was the Esc key. */
 void decoder_pause(struct decoder *d);
-/* The next event; a paste lives until the call after. A paste that stays without end for a second
- * ends when the next byte comes. */
+/* The next event; a paste lives until the next call. If the end of a paste does not come for a
+ * second, the next byte ends it. */
 bool decoder_next(struct decoder *d, int64_t now_ms, struct key *out);
 void decoder_reset(struct decoder *d);
 void decoder_done(struct decoder *d);

@@ -32,7 +32,8 @@ static struct {
     pid_t pid; /* a child that exits must not touch our terminal */
     int fd;
     struct termios modes;
-    int flags; /* of a file that is shared with whoever started us; -1 = the file is our own */
+    int flags; /* flags of a file that is shared with the program that started us; -1 = the file is
+                  our own */
     char bytes[RESCUE_MAX];
     size_t len;
     int err_was, err_mem; /* standard error while it is taken; -1 = left alone */
@@ -240,8 +241,8 @@ share_standard(void)
     return -1;
 }
 
-/* After su the terminal's name belongs to another user, and "su -c" also starts a session that has
- * no terminal of its own, so that there is no /dev/tty. */
+/* After su the device of the terminal belongs to another user, and "su -c" also starts a session
+ * without a terminal of its own, so there is no /dev/tty. */
 static int
 open_again(void)
 {
@@ -440,7 +441,7 @@ tty_unpad(struct buf *b, const char *s)
     }
 }
 
-/* What stands between us and the terminal: both of them swallow what they don't know. */
+/* A program between us and the terminal; both swallow sequences that they do not know. */
 enum mux { MUX_NONE, MUX_TMUX, MUX_SCREEN };
 
 static enum mux
@@ -504,7 +505,7 @@ tty_clipboard(struct tty *t, const char *s, size_t len)
     buf_str(&b, "\033]52;c;");
     add_base64(&b, s, n);
     buf_str(&b, "\a");
-    if (mux != MUX_SCREEN) /* tmux itself takes it too, where it may (set-clipboard on) */
+    if (mux != MUX_SCREEN) /* tmux itself takes it too, if it may (set-clipboard on) */
         buf_add(&t->queue, b.data, b.len);
     pass_through(&t->queue, mux, b.data, b.len);
     buf_free(&b);

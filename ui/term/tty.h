@@ -13,8 +13,9 @@
 
 struct tty;
 
-/* Opens the terminal of standard output a second time, so that not blocking is our affair only.
- * Where it can't be opened (su -c), the standard file itself is used and its flags are put back. */
+/* Opens the terminal of standard output a second time, so that O_NONBLOCK does not affect other
+ * programs that share it. If it can't be opened (su -c), the standard file itself is used, and its
+ * flags are put back. */
 bool tty_open(struct tty **out, struct err *e) __attribute__((warn_unused_result));
 void tty_close(struct tty *t); /* gives it back first */
 int tty_fd(const struct tty *t);
@@ -36,8 +37,8 @@ bool tty_hung(const struct tty *t);                         /* the terminal has 
 void tty_set_hung(struct tty *t);
 /* Appends a terminfo string without its padding ("$<5>"). */
 void tty_unpad(struct buf *b, const char *s);
-/* Queues what puts text on the clipboard (OSC 52), also from inside tmux and screen; at most 64 kB
- * of it. How many bytes that were. */
+/* Queues the sequence that puts text on the clipboard (OSC 52), at most 64 kB of it, also from
+ * inside tmux and screen. Returns how many bytes of the text that were. */
 size_t tty_clipboard(struct tty *t, const char *s, size_t len);
 bool tty_size(const struct tty *t, int *w, int *h);
 

@@ -1,4 +1,4 @@
-/* The small filter of tables that are whole in memory: every word must be a part of one of the
+/* The filter of tables that are in memory as a whole: every word must be a part of one of the
  * texts, in any case (ASCII); !word must not. */
 #ifndef UI_TERM_WORDS_H
 #define UI_TERM_WORDS_H

@@ -1,7 +1,7 @@
 /*
- * The editor's parent is the keeper, a fork of this program that does three things: it tells how
- * the editor ended, waits until we have read the file (or are gone), and removes the directory. It
- * only makes calls that are safe after a fork, and holds none of our descriptors but its two pipes.
+ * The editor's parent is the keeper, a fork of this program. It reports how the
+ * editor ended, waits until we have read the file (or are gone), and removes the directory. It only
+ * makes calls that are safe after a fork, and holds none of our descriptors but its two pipes.
  */
 #include "ui/widget/editor.h"
 

@@ -1,5 +1,5 @@
-/* Rows and cursor of a list. The one idea: the rows may be others after every refresh, so between
- * two of them only ids are kept, and the ids of the last order tell who was whose neighbour. */
+/* Rows and cursor of a list. The rows may be others after every refresh, so between two refreshes
+ * only ids are kept. The ids of the last order say which rows were neighbours. */
 #include "ui/widget/list.h"
 
 #include <assert.h>
@@ -188,8 +188,8 @@ find_old(const struct list *l, int i)
     return i >= 0 && i < l->old_n ? find(l, l->old_ids.data + l->old_at[i]) : -1;
 }
 
-/* Where the cursor's row is now; when it has gone, where the nearest of its neighbours is that is
- * left: the one that follows it first. */
+/* The place of the cursor's row. If the row has gone: the place of its nearest neighbour that
+ * is still there; -1 = there is none. */
 static int
 find_cursor(const struct list *l)
 {

@@ -119,7 +119,7 @@ struct list_look {
     bool utc;
     bool stale;        /* data is old: rows in ROLE_STALE */
     bool unfocused;    /* the keys go elsewhere: quiet selection, no cursor */
-    const char *empty; /* what to say when there is no row; NULL = "nothing here" */
+    const char *empty; /* the text if there is no row; NULL = "nothing here" */
 };
 /* A click where the list was drawn last: on a title it sorts (again: the other way round; not
  * without `sorts`), on a row it selects. */

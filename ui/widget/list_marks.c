@@ -4,7 +4,7 @@
 
 #include "ui/widget/list_state.h"
 
-/* The place of id, or where it would stand; true = it is there. */
+/* The place of id, or the place where it would be inserted; true = it is there. */
 static bool
 search(const struct list *l, const char *id, int *place)
 {

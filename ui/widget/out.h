@@ -1,7 +1,7 @@
-/* Rows for the command line: aligned table, JSON (one object a line) or CSV, from one table of
- * columns. What is for people passes model/text, also in a pipe, which may end at a terminal. JSON
- * has only characters that a terminal shows, the others as \uNNNN. CSV in a pipe is to the letter,
- * but for cells that a spreadsheet would run. Times are ISO 8601 in UTC in JSON and CSV. */
+/* Rows for the command line: an aligned table, JSON (one object a line) or CSV, from one table of
+ * columns. Tables pass model/base/text.h, also in a pipe, because a pipe may end at a terminal. In
+ * JSON, characters that a terminal must not get are \uNNNN. CSV in a pipe is unchanged, except for
+ * cells that a spreadsheet would run. Times are ISO 8601 in UTC in JSON and CSV. */
 #ifndef UI_WIDGET_OUT_H
 #define UI_WIDGET_OUT_H
 
@@ -61,7 +61,7 @@ void out_rows(struct out *o, const void *rows, int n, size_t size);
 void out_members(const struct out *o, const void *row, struct buf *b);
 /* One row for people, a line a column that is not null. */
 void out_sideways(const struct out *o, const void *row);
-/* A line to standard output: as it is, or sanitised for a terminal. */
+/* A line to standard output: unchanged, or sanitised for a terminal. */
 void out_line(const char *s, size_t len);
 /* A line of JSON. */
 void out_json(const char *s, size_t len);

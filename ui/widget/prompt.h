@@ -1,6 +1,6 @@
-/* The three things that ask or tell in the middle of a screen: a line being typed, a question
- * before an action, the box of a running action. None of them reads keys by itself: the owner hands
- * each key in and acts on the answer, and draws them last. */
+/* The three boxes in the middle of a screen: a line being typed, a question before an action, and
+ * the progress of a running action. None of them reads keys by itself: the owner passes each key
+ * in, acts on the answer, and draws them last. */
 #ifndef UI_WIDGET_PROMPT_H
 #define UI_WIDGET_PROMPT_H
 
@@ -66,9 +66,10 @@ struct ask_line {
     char *text;
 };
 
-/* The ladder: an answer by y (Enter means No, unless `easy`), or by typing the count or the name
- * and Enter. Pasted text is refused. Keys that came before the box, or what it says now, was on the
- * screen are ignored. Long lines wrap, and the question stays visible on small screens. */
+/* The question asks for more the more is at stake: an answer by y (Enter means No, unless `easy`),
+ * or the count or the name, typed, and Enter. Pasted text is refused. Keys that were typed before
+ * the box was on the screen, or before its present text was, are ignored. Long lines wrap, and the
+ * question stays visible on small screens. */
 struct ask {
     char *title;
     struct ask_line lines[ASK_LINES];
