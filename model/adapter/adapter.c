@@ -394,7 +394,10 @@ adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
     assert(a->now && a->now->sql[s]);
     for (int i = 0; i < b->nparams; i++)
         storage[i] = (struct db_param){.value = value_of(a, p, b->params[i])};
-    return (struct db_stmt){.sql = a->now->sql[s], .nparams = b->nparams, .params = storage};
+    return (struct db_stmt){.sql = a->now->sql[s],
+                            .nparams = b->nparams,
+                            .params = storage,
+                            .name = section_kinds[s].name};
 }
 
 void

@@ -16,3 +16,12 @@ console_sql(const char *name)
     assert(false && "no such file in sql/console");
     return NULL;
 }
+
+const char *
+console_sql_name(const char *sql)
+{
+    for (int i = 0; i < sql_console_n; i++)
+        if (sql_console[i].text == sql)
+            return sql_console[i].name;
+    return NULL;
+}

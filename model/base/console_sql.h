@@ -4,5 +4,7 @@
 
 /* By the file's name without ".sql" ("server", "spent"); asserts that there is such a file. */
 const char *console_sql(const char *name);
+/* The name of a text that console_sql gave; NULL = it is none of those. */
+const char *console_sql_name(const char *sql);
 
 #endif

@@ -62,6 +62,8 @@ struct db_stmt {
     const char *sql; /* one statement with $n; borrowed until the reply */
     int nparams;
     const struct db_param *params; /* copied when asked */
+    const char *name;              /* for errors: what a time limit has ended; NULL = a file of
+                                      sql/console by its name, else none; borrowed */
 };
 
 /* After each connect the server, database or owner at the other end may be another one. The gate

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/clock.h"
+#include "model/base/console_sql.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
 
@@ -209,6 +211,37 @@ err_of_break(struct err *e, PGconn *conn)
     fail(e, ERR_CONN, "%.*s", (int)strcspn(said, "\n"), said);
     if (!e->text[0])
         fail(e, ERR_CONN, "the connection broke");
+}
+
+static const char *
+name_of(const struct call *c)
+{
+    int i = c->reply.failed_at;
+
+    if (i < 0 || i >= c->what.n)
+        return NULL;
+    return c->stmts[i].name ? c->stmts[i].name : console_sql_name(c->stmts[i].sql);
+}
+
+/* The server's words name neither the statement nor the limit, and no way out. What somebody else
+ * has cancelled before the limit keeps them. */
+void
+err_of_limit(const struct db *db, struct call *c)
+{
+    const char *name = name_of(c), *blank = name ? " " : "";
+    const char *way_out =
+        db->read_only ? "ask for less, as one queue or one state" : "ask for less at a time";
+    int64_t limit_ms = call_limit_ms(db, c);
+    struct err *e = &c->reply.err;
+
+    name = name ? name : "";
+    if (db->flight.is_cancelled)
+        fail_in(e, "statement%s%s: the server was silent for too long", blank, name);
+    else if (!strcmp(e->sqlstate, "55P03"))
+        fail_in(e, "statement%s%s", blank, name);
+    else if (limit_ms > 0 && clock_us() - c->sent_us >= limit_ms * 1000)
+        snprintf(e->text, sizeof e->text, "statement%s%s reached its limit of %g s: %s", blank,
+                 name, (double)limit_ms / 1000, way_out);
 }
 
 /* libpq's default would write over the screen. The last words of a server that hangs up while

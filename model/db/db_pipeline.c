@@ -64,8 +64,8 @@ statement_of(const struct call *c, int step)
     return i < c->what.n ? i : -1;
 }
 
-static int
-timeout_of(const struct db *db, const struct call *c)
+int
+call_limit_ms(const struct db *db, const struct call *c)
 {
     return c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->statement_timeout_ms;
 }
@@ -125,7 +125,7 @@ send_settings(struct db *db, const struct call *c)
 {
     char statement[16], lock[16];
 
-    snprintf(statement, sizeof statement, "%d", timeout_of(db, c));
+    snprintf(statement, sizeof statement, "%d", call_limit_ms(db, c));
     snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
     const struct db_param params[] = {
         {.value = db->schema ? db->schema : "pg_catalog"},
@@ -136,8 +136,9 @@ send_settings(struct db *db, const struct call *c)
         {.value = c->what.timezone},
     };
     bool zone = c->what.timezone != NULL;
-    return send_statement(
-        db, &(struct db_stmt){zone ? timezone_sql : settings_sql, zone ? 6 : 5, params});
+    return send_statement(db, &(struct db_stmt){.sql = zone ? timezone_sql : settings_sql,
+                                                .nparams = zone ? 6 : 5,
+                                                .params = params});
 }
 
 static bool
@@ -145,7 +146,7 @@ send_path(struct db *db, const struct call *c)
 {
     const struct db_param path = {.value = c->what.search_path};
 
-    return send_statement(db, &(struct db_stmt){path_sql, 1, &path});
+    return send_statement(db, &(struct db_stmt){.sql = path_sql, .nparams = 1, .params = &path});
 }
 
 static bool
@@ -290,8 +291,8 @@ finish(struct db *db)
         leave_read_only(db);
         return;
     }
-    if (db->flight.is_cancelled && c->reply.err.kind == ERR_TIMEOUT)
-        fail_in(&c->reply.err, "the server was silent for too long");
+    if (c->reply.err.kind == ERR_TIMEOUT)
+        err_of_limit(db, c);
     if (c->reply.err.kind == ERR_NONE)
         writable_note(db);
     if (!db->is_locked)

@@ -182,7 +182,8 @@ void connect_forget(struct db *db); /* frees the attempt */
 void pipeline_send(struct db *db, struct call *c); /* to BUSY */
 void pipeline_go_on(struct db *db, short revents); /* the socket of a READY or BUSY db is ready */
 bool pipeline_in_doubt(const struct db *db);       /* if the connection broke now */
-void pipeline_forget(struct db *db);               /* which statement is parsed */
+int call_limit_ms(const struct db *db, const struct call *c); /* of each statement; 0 = none */
+void pipeline_forget(struct db *db);                          /* which statement is parsed */
 
 /* db_stall.c */
 void stall_arm(struct db *db);
@@ -208,6 +209,7 @@ void err_of_result(struct err *e, const PGresult *res);
 void err_of_connect(struct err *e, PGconn *conn, const char *secret);
 void err_of_conninfo(struct err *e, const char *conninfo, const char *said);
 void err_of_break(struct err *e, PGconn *conn);
+void err_of_limit(const struct db *db, struct call *c); /* names what a time limit has ended */
 void notice_receiver(void *ctx, const PGresult *res);
 
 #endif

@@ -175,7 +175,7 @@ state_before(const struct job *j, struct state *s)
     struct db_reply reply;
 
     names(j->o, p);
-    const struct db_stmt state = {text_of("install_state"), 4, p};
+    const struct db_stmt state = {.sql = text_of("install_state"), .nparams = 4, .params = p};
     bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &state, .n = 1}, &reply, j->e) &&
               read_state(db_take(&reply, 0), s, j->e);
     db_reply_done(&reply);
@@ -219,7 +219,7 @@ adopt_begin(const struct job *j, struct db_param p[static ADOPT_PARAMS])
 
     for (int i = 0; i < ADOPT_PARAMS; i++)
         p[i] = (struct db_param){.value = values[i]};
-    return (struct db_stmt){text_of("adopt_begin"), ADOPT_PARAMS, p};
+    return (struct db_stmt){.sql = text_of("adopt_begin"), .nparams = ADOPT_PARAMS, .params = p};
 }
 
 /* Takes the rows of adopt_report: found, why not, and the lines, which are said where asked. */
@@ -362,7 +362,8 @@ add_begin(const struct job *j, struct list *l, int lock_ms)
     l->begin[4] = (struct db_param){.value = l->wait};
     l->begin[5] = (struct db_param){.value = l->seen};
     l->begin[6] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
-    l->stmts[l->n++] = (struct db_stmt){text_of("install_begin"), BEGIN_PARAMS, l->begin};
+    l->stmts[l->n++] = (struct db_stmt){
+        .sql = text_of("install_begin"), .nparams = BEGIN_PARAMS, .params = l->begin};
 }
 
 /* begin, the plain tables aside, the scripts, their jobs, the migrations */
@@ -390,7 +391,8 @@ add_scripts(const struct job *j, struct list *l)
     if (j->due > 0) {
         snprintf(l->newest, sizeof l->newest, "%d", install_newest(j->o));
         l->version = (struct db_param){.value = l->newest};
-        l->stmts[l->n++] = (struct db_stmt){text_of("install_migrated"), 1, &l->version};
+        l->stmts[l->n++] = (struct db_stmt){
+            .sql = text_of("install_migrated"), .nparams = 1, .params = &l->version};
     }
 }
 
@@ -408,7 +410,8 @@ list_fill(const struct job *j, struct list *l, int lock_ms)
     add_begin(j, l, lock_ms);
     add_scripts(j, l);
     int state = l->n;
-    l->stmts[l->n++] = (struct db_stmt){text_of("install_state"), 4, l->begin};
+    l->stmts[l->n++] =
+        (struct db_stmt){.sql = text_of("install_state"), .nparams = 4, .params = l->begin};
     add(l, NULL, text_of("install_version"));
     if (j->adopts)
         add(l, NULL, text_of("adopt_report"));
@@ -473,7 +476,7 @@ remember(const struct job *j)
     install_made_from(j->o, made_from);
     catalogs_of(&j->after, catalogs);
     const struct db_param p[] = {{.value = made_from}, {.value = catalogs}};
-    const struct db_stmt stmt = {text_of("install_done"), 2, p};
+    const struct db_stmt stmt = {.sql = text_of("install_done"), .nparams = 2, .params = p};
     bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, j->e);
     db_reply_done(&reply);
     return ok || fail_in(j->e, "it is installed, but that could not be noted");

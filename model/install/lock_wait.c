@@ -38,7 +38,7 @@ static bool
 ask_holders(const struct lock_wait *w, struct buf *who, bool *is_long, struct err *e)
 {
     const struct db_param p[] = {{.value = w->schemas[0]}, {.value = w->schemas[1]}};
-    const struct db_stmt stmt = {console_sql("lock_holders"), 2, p};
+    const struct db_stmt stmt = {.sql = console_sql("lock_holders"), .nparams = 2, .params = p};
     struct db_reply reply;
     struct rowset set;
 

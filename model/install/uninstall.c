@@ -106,7 +106,7 @@ begin(const struct uninstall_options *o, const char *lock_ms, struct db_param p[
 
     for (int i = 0; i < PARAMS; i++)
         p[i] = (struct db_param){.value = values[i]};
-    return (struct db_stmt){console_sql("uninstall_begin"), PARAMS, p};
+    return (struct db_stmt){.sql = console_sql("uninstall_begin"), .nparams = PARAMS, .params = p};
 }
 
 bool

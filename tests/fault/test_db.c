@@ -85,6 +85,8 @@ test_errors(void **state)
     assert_string_equal(h.text, "1");
     get(f, db, "select pg_sleep(300)", &h);
     assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    assert_string_equal(h.err.text, "statement reached its limit of 2 s: ask for less at a time");
+    assert_string_equal(h.err.sqlstate, "57014");
     get(f, db,
         "do $$ begin raise exception 'no' using errcode = 'QT005', detail = 'd1\n d2', hint = 'h'; "
         "end $$",
@@ -102,7 +104,9 @@ test_failed_statement_is_named(void **state)
     struct fixture *f = *state;
     struct db *db = open_db(f, NULL, (struct db_options){0});
     struct db_param p[3] = {{.value = "7"}, {.value = NULL}};
-    const struct db_stmt sum = {"select $1::int + 1, $2::text is null, length($3::bytea)", 3, p};
+    const struct db_stmt sum = {.sql = "select $1::int + 1, $2::text is null, length($3::bytea)",
+                                .nparams = 3,
+                                .params = p};
     const struct db_stmt wrong = {.sql = "select no_such_column"}, s[] = {sum, wrong, sum};
     struct db_reply r;
     struct err e = {0};
@@ -169,7 +173,8 @@ test_script(void **state)
     static const char made[] =
         "create table script_table(a int); insert into script_table values (1), (2);"
         " do $$ begin raise notice 'hello'; end $$; select current_setting('test.word')";
-    const struct db_stmt set = {"select set_config('test.word', $1, true)", 1, &p};
+    const struct db_stmt set = {
+        .sql = "select set_config('test.word', $1, true)", .nparams = 1, .params = &p};
     const struct db_stmt make = {.sql = made}, count = {.sql = "select count(*) from script_table"};
     const struct db_stmt more = {.sql = "insert into script_table values (3)"};
     const struct db_stmt breaks = {.sql = "select 1; select 1/0; select 2"};

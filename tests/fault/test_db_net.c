@@ -204,7 +204,8 @@ large_both_ways(void **state)
     memset(big, 'y', SIZE);
     big[SIZE] = 0;
     const struct db_param p = {.value = big};
-    const struct db_stmt s = {"select $1::text", 1, &p}, list[] = {s, s, s};
+    const struct db_stmt s = {.sql = "select $1::text", .nparams = 1, .params = &p},
+                         list[] = {s, s, s};
     struct err e = {0};
     db_ask(db, &(struct db_call){.stmts = list, .n = 3}, -1, hear, &h);
     free(big); /* it was copied */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "model/base/console_sql.h"
 #include "model/base/log.h"
 #include "model/db/db.h"
 #include "model/install/install.h"
@@ -254,6 +255,57 @@ error_is_rolled_back_first(void **state)
     assert_non_null(strstr(f->fake->queries.data, "commit\nrollback\n"));
     get(f, &h);
     assert_int_equal(h.err.kind, ERR_NONE);
+}
+
+/* What a time limit ended is said by its name, with the limit and a way out; by the section's name,
+ * or that of the file in sql/console. */
+static void
+a_limit_names_its_statement(void **state)
+{
+    const struct {
+        struct db_stmt stmt;
+        bool read_only;
+        int limit_ms;
+        const char *sqlstate, *says;
+    } cases[] = {
+        {{.sql = "select v", .name = "jobs"},
+         true,                                         1,
+         "57014",                                                      "statement jobs reached its limit of 0.001 s: ask for less, as one queue or one state"  },
+        {{.sql = "select v", .name = "requeue"},
+         false,                                        1,
+         "57014",                                                      "statement requeue reached its limit of 0.001 s: ask for less at a time"                },
+        {{.sql = console_sql("server")},
+         true,                                         1,
+         "57014",                                                      "statement server reached its limit of 0.001 s: ask for less, as one queue or one state"},
+        {{.sql = "select v", .name = "jobs"},    true, 60000, "57014", "no"                                                                                    }, /* somebody's cancel */
+        {{.sql = "select v", .name = "jobs"},    true, 0,     "57014", "no"                                                                                    },
+        {{.sql = "select v", .name = "nodes"},
+         true,                                         1,
+         "55P03",                                                      "statement nodes waited for somebody's lock: no"                                        },
+        {{.sql = "select v"},                    true, 1,     "55P03", "statement: no"                                                                         },
+        {{.sql = "select v", .name = "jobs"},    true, 1,     "22003", "no"                                                                                    },
+    };
+    struct fixture *f = *state;
+
+    f->fake->slowly = 1; /* so that more than a millisecond passes */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct heard h = {.failed_at = -1};
+        open_db(f, (struct db_options){.read_only = cases[i].read_only,
+                                       .statement_timeout_ms = cases[i].limit_ms});
+        struct fake_answer *a = good(f, 2);
+        fake_error(&a->bytes, "ERROR", cases[i].sqlstate, "no");
+        fake_ready(&a->bytes, 'E');
+        a = fake_next(f->fake);
+        fake_done(&a->bytes, "ROLLBACK");
+        fake_ready(&a->bytes, 'I');
+        db_ask(f->db, &(struct db_call){.stmts = &cases[i].stmt, .n = 1}, -1, hear, &h);
+        until(f, &h.done);
+        assert_string_equal(h.err.text, cases[i].says);
+        assert_string_equal(h.err.sqlstate, cases[i].sqlstate);
+        db_free(f->db);
+        f->db = NULL;
+        fake_reset(f->fake);
+    }
 }
 
 static void
@@ -783,6 +835,7 @@ main(void)
         T(shutdown_during_commit_is_doubt),
         T(commit_that_rolls_back_fails),
         T(error_is_rolled_back_first),
+        T(a_limit_names_its_statement),
         T(a_read_only_server_is_left),
         T(read_only_by_wish_or_once),
         T(refusals),

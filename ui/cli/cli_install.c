@@ -279,7 +279,7 @@ static bool
 ask(struct cli *c, const char *name, struct db_param *p, int n, struct db_reply *reply,
     struct err *e)
 {
-    const struct db_stmt stmt = {console_sql(name), n, p};
+    const struct db_stmt stmt = {.sql = console_sql(name), .nparams = n, .params = p};
 
     return db_do(cli_db(c, true), c->loop, &(struct db_call){.stmts = &stmt, .n = 1}, reply, e);
 }
