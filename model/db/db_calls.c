@@ -134,6 +134,7 @@ call_new(const struct db *db, const struct db_call *what)
     for (int i = 0; i < n; i++) {
         const struct db_stmt *s = stmt_of(db, what, i);
         assert(s->sql && s->nparams <= PARAMS_MAX);
+        c->size += (int64_t)strlen(s->sql);
         nparams += (size_t)s->nparams;
         for (int j = 0; j < s->nparams; j++)
             size += (size_t)param_size(&s->params[j]);
@@ -141,6 +142,7 @@ call_new(const struct db *db, const struct db_call *what)
     c->stmts = xcalloc((size_t)n, sizeof *c->stmts);
     c->params = xcalloc(nparams, sizeof *c->params);
     c->bytes = xmalloc(size);
+    c->size += (int64_t)size;
     struct db_param *p = c->params;
     char *at = c->bytes;
     for (int i = 0; i < n; i++) {

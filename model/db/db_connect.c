@@ -12,6 +12,8 @@
 #include "model/base/log.h"
 #include "model/base/mem.h"
 
+enum { GREETING_MS = 50000 };
+
 /* --- configuration --- */
 
 static void
@@ -270,6 +272,7 @@ open_targets(struct db *db)
         return;
     }
     a->at = -1;
+    a->reached_us = clock_us();
     db_set_state(db, DB_CONNECTING);
     db_set_timer(db, clock_ms() + a->timeout_ms);
     loop_rewatch(db->loop, db->watch, PQsocket(db->conn), POLLOUT);
@@ -366,6 +369,7 @@ is_up(struct db *db)
         return;
     }
     db->last_err = (struct err){.kind = ERR_NONE};
+    stall_greeted(db, clock_us() - db->attempt.reached_us);
     connect_forget(db);
     db_set_timer(db, 0);
     log_line(LOG_INFO, "connection: %s@%s/%s, server %d", db->user, db->host, db->name,
@@ -378,6 +382,14 @@ is_up(struct db *db)
     db->is_trusted = db->password && PQconnectionUsedPassword(db->conn);
     db_set_state(db, DB_READY);
     db_kick(db);
+}
+
+/* A slow line: a server that goes on talking is waited for, up to a minute, unless somebody has
+ * set another time. */
+static bool
+may_take_longer(const struct attempt *a)
+{
+    return !a->is_total && clock_us() - a->reached_us < (int64_t)GREETING_MS * 1000;
 }
 
 /* The socket of a CONNECTING db is ready. */
@@ -393,6 +405,8 @@ connect_go_on(struct db *db)
     }
     int at = current_target(db);
     if (a->at >= 0 && a->at != at) /* the deadline is for each address, as in libpq */
+        a->reached_us = clock_us();
+    if ((a->at >= 0 && a->at != at) || may_take_longer(a))
         db_set_timer(db, clock_ms() + a->timeout_ms);
     a->at = at;
     short events = next == PGRES_POLLING_READING ? POLLIN

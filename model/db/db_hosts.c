@@ -28,10 +28,10 @@ keywords_base(const struct db *db, struct keywords *k)
     static const struct {
         const char *name, *value;
     } defaults[] = {
-        {"keepalives_idle",     "5"   },
-        {"keepalives_interval", "2"   },
-        {"keepalives_count",    "3"   },
-        {"tcp_user_timeout",    "8000"},
+        {"keepalives_idle",     "5"    },
+        {"keepalives_interval", "2"    },
+        {"keepalives_count",    "3"    },
+        {"tcp_user_timeout",    "60000"}, /* a proxy in front of a slow line takes nothing for long */
     };
 
     *k = (struct keywords){.n = 0};
@@ -141,7 +141,8 @@ hosts_find(struct db *db)
         a->hosts[i].port = list_item(ports, i);
     }
     int64_t seconds = strtoll(option_value(options, "connect_timeout"), NULL, 10);
-    a->timeout_ms = seconds > 0 && seconds < 86400 ? (int)seconds * 1000 : CONNECT_MS;
+    a->is_total = seconds > 0 && seconds < 86400;
+    a->timeout_ms = a->is_total ? (int)seconds * 1000 : CONNECT_MS;
     const char *shown = *a->hosts[0].name ? a->hosts[0].name : a->hosts[0].addr;
     where_set_host(db, shown, a->hosts[0].port);
     where_set(&db->name, option_value(options, "dbname"));

@@ -293,8 +293,10 @@ finish(struct db *db)
     }
     if (c->reply.err.kind == ERR_TIMEOUT)
         err_of_limit(db, c);
-    if (c->reply.err.kind == ERR_NONE)
+    if (c->reply.err.kind == ERR_NONE) {
         writable_note(db);
+        stall_answered(db, c);
+    }
     if (!db->is_locked)
         db->tries = 0;
     db->flight = (struct flight){.failed_step = -1};

@@ -26,6 +26,7 @@ struct call {
     bool has_guard;
     bool has_path; /* search_path is set behind the guard */
     char *bytes;   /* the parameters' values */
+    int64_t size;  /* of statements and parameters */
     int wait_ms;
     int64_t give_up_ms; /* when not connected until then; -1 = never */
     int64_t sent_us;
@@ -61,8 +62,10 @@ struct attempt {
     int lookups; /* not answered yet */
     struct target *targets;
     int ntargets;
-    int at; /* target that libpq is busy with, -1 = not known yet */
-    int timeout_ms;
+    int at;             /* target that libpq is busy with, -1 = not known yet */
+    int timeout_ms;     /* for each address; of silence only where nobody has set it */
+    bool is_total;      /* connect_timeout is set */
+    int64_t reached_us; /* when libpq began with the address */
 };
 
 /* What libpq is given; a later keyword overrides an earlier one. */
@@ -113,6 +116,8 @@ struct db {
     uint64_t random;
 
     PGconn *conn;
+    int64_t greet_us; /* what a few short messages to and fro take on this line, at least */
+    int64_t byte_ns;  /* what a byte takes, at most */
     int serial; /* of the connection attempt: late answers of helper threads are known by it */
     int watch, timer, kick_timer, wait_timer, tls_timer;
     int tls_wait_ms;
@@ -188,7 +193,9 @@ void pipeline_forget(struct db *db);                          /* which statement
 /* db_stall.c */
 void stall_arm(struct db *db);
 void stall_timeout(struct db *db);
-void stall_sent(struct db *db);   /* more was sent for the call on the wire */
+void stall_sent(struct db *db);                     /* more was sent for the call on the wire */
+void stall_greeted(struct db *db, int64_t took_us); /* the line is measured: by the greeting, */
+void stall_answered(struct db *db, const struct call *c); /* and by each call */
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
 
 /* db_writable.c */

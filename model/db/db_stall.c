@@ -13,14 +13,53 @@
 #include "model/base/log.h"
 #include "model/base/mem.h"
 
-/* How much longer than usual silence is fine, because the call's own limit is longer. */
+enum { GREETING_BYTES = 400, SLOW_GREETING_US = 500000, LINE_PATIENCE_MS = 60000 };
+
+/* --- slow lines --- */
+
+/* A proxy or a tunnel in front of a slow line takes our bytes at once, and nobody sees them move
+ * behind it. So the line is measured: a greeting that takes long says that bytes may take that
+ * long, until a call shows that they take less. */
+void
+stall_greeted(struct db *db, int64_t took_us)
+{
+    bool is_slow = took_us >= SLOW_GREETING_US;
+
+    db->greet_us = is_slow ? took_us : 0;
+    db->byte_ns = is_slow ? took_us * 1000 / GREETING_BYTES : 0;
+}
+
+void
+stall_answered(struct db *db, const struct call *c)
+{
+    int64_t took_us = clock_us() - c->sent_us;
+
+    if (took_us < db->greet_us)
+        db->greet_us = took_us;
+    if (took_us * 1000 / (c->size + GREETING_BYTES) < db->byte_ns)
+        db->byte_ns = took_us * 1000 / (c->size + GREETING_BYTES);
+}
+
+/* The time that the line needs for a call, and half of it more. */
+static int
+line_ms(const struct db *db, const struct call *c)
+{
+    int64_t bytes_ms = db->byte_ns ? (c->size + GREETING_BYTES) * db->byte_ns / 1000000 : 0;
+    int64_t ms = db->greet_us / 1000 + bytes_ms + bytes_ms / 2;
+
+    return ms < LINE_PATIENCE_MS ? (int)ms : LINE_PATIENCE_MS;
+}
+
+/* --- silence --- */
+
+/* How much longer than usual silence is fine: the call's own limit is longer, or the line slow. */
 static int
 patience_ms(const struct db *db)
 {
     const struct call *c = db->flight.call;
     int more = c ? c->what.statement_timeout_ms - db->statement_timeout_ms : 0;
 
-    return more > 0 ? more : 0;
+    return (more > 0 ? more : 0) + (c ? line_ms(db, c) : 0);
 }
 
 enum { TICKS = 4, TICK_LEAST_MS = 20 };

@@ -103,34 +103,51 @@ serve(int client, int server, const char *word, bool *is_due, relay_change *chan
     }
 }
 
-enum { STEPS = 20 }; /* a second */
+enum { STEPS = 20 /* a second */, ON_THE_WAY = 40, PORTION = 50000 };
 
-/* A slow line, both ways: what a twentieth of a second takes, then the rest of that time. */
-static void
-serve_slowly(int client, int server, int bytes_per_s)
+/* One direction of a slow line: what a twentieth of a second takes, and what is on its way. */
+struct line {
+    int from, to;
+    char data[ON_THE_WAY + 1][PORTION];
+    ssize_t n[ON_THE_WAY + 1]; /* 0 = nothing, -1 = the end */
+};
+
+/* Takes in what this step has room for, hands on what came in `late` steps ago; false = the end. */
+static bool
+move_on(struct line *l, int step, int late, size_t most)
 {
-    static char data[CHUNK];
-    size_t most = (size_t)(bytes_per_s / STEPS);
+    struct pollfd p = {.fd = l->from, .events = POLLIN};
+    int in = step % (late + 1), out = (step + 1) % (late + 1);
 
-    for (;;) {
-        struct pollfd p[2] = {
-            {.fd = client, .events = POLLIN},
-            {.fd = server, .events = POLLIN}
-        };
-        if (poll(p, 2, -1) < 0)
-            return;
-        for (int i = 0; i < 2; i++) {
-            ssize_t n = p[i].revents ? read(p[i].fd, data, most < CHUNK ? most : CHUNK) : 0;
-            if ((p[i].revents && n <= 0) || (n > 0 && !pass_on(p[1 - i].fd, data, n)))
-                return;
-        }
-        poll(NULL, 0, 1000 / STEPS);
+    l->n[in] = 0;
+    if (poll(&p, 1, 0) > 0) {
+        ssize_t n = read(l->from, l->data[in], most);
+        l->n[in] = n > 0 ? n : -1;
     }
+    if (l->n[out] < 0)
+        return false;
+    return l->n[out] == 0 || pass_on(l->to, l->data[out], l->n[out]);
+}
+
+/* Both ways; each byte arrives `latency_ms` later. */
+static void
+serve_slowly(int client, int server, int bytes_per_s, int latency_ms)
+{
+    static struct line up, down;
+    size_t most = (size_t)(bytes_per_s / STEPS);
+    int late = latency_ms * STEPS / 1000;
+
+    up = (struct line){.from = client, .to = server};
+    down = (struct line){.from = server, .to = client};
+    most = most < PORTION ? most : PORTION;
+    late = late < ON_THE_WAY ? late : ON_THE_WAY;
+    for (int step = 0; move_on(&up, step, late, most) && move_on(&down, step, late, most); step++)
+        poll(NULL, 0, 1000 / STEPS);
 }
 
 static _Noreturn void
 relay(int listener, const char *target, const char *word, bool *is_due, relay_change *change,
-      int bytes_per_s)
+      int bytes_per_s, int latency_ms)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
@@ -142,7 +159,7 @@ relay(int listener, const char *target, const char *word, bool *is_due, relay_ch
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             int server = unix_socket(target, false);
             if (server >= 0 && bytes_per_s > 0)
-                serve_slowly(client, server, bytes_per_s);
+                serve_slowly(client, server, bytes_per_s, latency_ms);
             else if (server >= 0)
                 serve(client, server, word, is_due, change);
             _exit(0);
@@ -165,7 +182,7 @@ start(struct relay *r, const char *word, relay_change *change)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), word, is_due, change, 0);
+        relay(listener, pg_host(), word, is_due, change, 0, 0);
     }
     munmap(is_due, sizeof *is_due);
     close(listener);
@@ -174,7 +191,7 @@ start(struct relay *r, const char *word, relay_change *change)
 /* Small packets and little room for them, as on a slow line: the kernel's buffers would take all of
  * a call at once, and the sender would see no byte move for long. */
 void
-relay_start_slow(struct relay *r, int bytes_per_s)
+relay_start_slow(struct relay *r, int bytes_per_s, int latency_ms)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
@@ -192,7 +209,7 @@ relay_start_slow(struct relay *r, int bytes_per_s)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), NULL, NULL, NULL, bytes_per_s);
+        relay(listener, pg_host(), NULL, NULL, NULL, bytes_per_s, latency_ms);
     }
     close(listener);
 }

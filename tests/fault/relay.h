@@ -23,8 +23,9 @@ void relay_start(struct relay *r, const char *word);
  * connection: it appends to out what the program hears instead. */
 typedef void relay_change(struct buf *out, const char *data, size_t n);
 void relay_start_changing(struct relay *r, relay_change *change);
-/* Over TCP, and that many bytes a second go through in each direction: a slow line. */
-void relay_start_slow(struct relay *r, int bytes_per_s);
+/* Over TCP, and that many bytes a second go through in each direction, each so much later (2 s at
+ * most): a slow line. */
+void relay_start_slow(struct relay *r, int bytes_per_s, int latency_ms);
 void relay_stop(struct relay *r);
 /* What is connected now hears nothing any more, and no end either; new connections go through. */
 void relay_silence(const struct relay *r);

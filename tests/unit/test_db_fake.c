@@ -281,7 +281,7 @@ a_limit_names_its_statement(void **state)
         {{.sql = "select v", .name = "jobs"},    true, 0,     "57014", "no"                                                                                    },
         {{.sql = "select v", .name = "nodes"},
          true,                                         1,
-         "55P03",                                                      "statement nodes waited for somebody's lock: no"                                        },
+         "55P03",                                                      "statement nodes: no"                                        },
         {{.sql = "select v"},                    true, 1,     "55P03", "statement: no"                                                                         },
         {{.sql = "select v", .name = "jobs"},    true, 1,     "22003", "no"                                                                                    },
     };
