@@ -24,12 +24,13 @@ create or replace function job_fault(queue text, kind text, priority int, two_pa
     run_timeout interval, unique_key text, concurrency_key text) returns text
 language sql immutable set search_path from current as $$
     select case
+        when queue is null then 'a job needs the name of a queue'
         when not length(queue) between 1 and 200 then format('the name of a queue has 1 to 200 characters, not %s',
                 length(queue))
         when length(kind) > 200 then format('a kind has 200 characters at most, not %s', length(kind))
         when not priority between 0 and 9 then format('a priority is 0 (soonest) to 9, not %s', priority)
         when two_payloads then 'a job has a payload or a body, not both'
-        when max_tries < 1 then format('max_tries is 1 at least, not %s', max_tries)
+        when not max_tries between 1 and 32767 then format('max_tries is 1 to 32767, not %s', max_tries)
         when lease_timeout <= interval '0' or run_timeout <= interval '0' then 'a timeout is longer than zero'
         when lease_timeout > interval '365 days' or run_timeout > interval '365 days'
              -- months and days of opposite signs look small
@@ -230,6 +231,32 @@ end $$;
 comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes '
     'meanwhile means another round';
 
+create or replace function job_check(queue text, priority int, max_tries int, unique_key text, concurrency_key text)
+returns void
+language plpgsql stable set search_path from current as $$
+declare
+    fault text := job_fault(queue, '', coalesce(priority, 5), false, max_tries, null, null, unique_key,
+                            concurrency_key);
+begin
+    if fault is not null then
+        raise '%', fault using errcode = '23514', schema = current_schema(), table = 'queue',
+            constraint = 'queue_valid';
+    end if;
+end $$;
+comment on function job_check(text, int, int, text, text) is 'Raises for what the columns of queue could not hold: '
+    'asked before the INSERT, as the trigger sees only what fits';
+
+create or replace function later(delay interval) returns timestamptz
+language plpgsql stable set search_path from current as $$
+begin
+    if abs(extract(year from delay)) > 100 or abs(extract(day from delay)) > 36600
+       or abs(extract(hour from delay)) > 878400 then
+        raise 'a delay is 100 years at most, not %', delay using errcode = 'QT007';
+    end if;
+    return now() + delay;
+end $$;
+comment on function later(interval) is 'The time that a delay means; raises for one that no calendar holds';
+
 create or replace function push_special(queue text, payload json, kind text, priority int, run_after timestamptz,
     unique_key text,
     max_tries int, run_timeout interval, lease_timeout interval, inout id uuid, expires_at timestamptz,
@@ -243,6 +270,9 @@ begin
     if octet_length(payload::text) > 1000 then
         perform check_size(octet_length(payload::text));
     end if;
+    perform job_check(push_special.queue, priority, max_tries, unique_key, concurrency_key)
+    where (length(push_special.queue) <= 200) is not true or priority not between 0 and 9
+       or max_tries not between 1 and 32767 or length(unique_key) > 1000 or length(concurrency_key) > 1000;
     if id is null and unique_key is null then
         insert into queue as q (queue, kind, priority, payload, run_after, expires_at, concurrency_key, max_tries,
                                 run_timeout, lease_timeout)
@@ -282,13 +312,15 @@ language plpgsql security definer as $body$
 begin
     if $5 is null and $6 is null and $7 is null and $8 is null and $9 is null and $10 is null and $11 is null
        and $12 is null
-       and $13 is null and (pg_catalog.octet_length($2::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false then
+       and $13 is null and (pg_catalog.octet_length($2::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false
+       and pg_catalog.octet_length($1) operator(pg_catalog.<=) 200
+       and ($4 operator(pg_catalog.>=) 0 and $4 operator(pg_catalog.<=) 9) is not false then
         insert into %1$I.queue as q (queue, kind, priority, payload) values ($1, coalesce($3, ''), coalesce($4, 5), $2)
         returning q.id into push.id;
         pushed := true;
     else
         select r.id, r.pushed into push.id, push.pushed
-        from %1$I.push_special($1, $2, $3, $4, coalesce($5, pg_catalog.now() operator(pg_catalog.+) $6), $7, $8, $9,
+        from %1$I.push_special($1, $2, $3, $4, coalesce($5, %1$I.later($6)), $7, $8, $9,
                                $10, $11, $12, $13) r;
     end if;
 end $body$
@@ -309,13 +341,16 @@ declare
     job queue;
 begin
     perform check_size(octet_length(body));
+    perform job_check(push_bytes.queue, priority, max_tries, unique_key, concurrency_key)
+    where (length(push_bytes.queue) <= 200) is not true or priority not between 0 and 9
+       or max_tries not between 1 and 32767 or length(unique_key) > 1000 or length(concurrency_key) > 1000;
     job.id := coalesce(id, uuid_v7());
     job.queue := push_bytes.queue;
     job.body := body;
     job.payload_type := payload_type;
     job.kind := kind;
     job.priority := priority;
-    job.run_after := coalesce(run_after, now() + delay);
+    job.run_after := coalesce(run_after, later(delay));
     job.unique_key := unique_key;
     job.max_tries := max_tries;
     job.run_timeout := run_timeout;
@@ -367,6 +402,18 @@ $$;
 comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all. Numbers in the order '
     'given; inserted in that of their ids, as push_many does it, so that two calls with the same ids do not deadlock';
 
+create or replace function many_check(ids uuid[], queues text[], priorities int[], max_tries int[], unique_keys text[],
+    concurrency_keys text[], delays interval[], expires_ins interval[]) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    perform job_check(g.queue, g.priority, g.tries, g.unique_key, g.concurrency_key)
+    from unnest(ids, queues, priorities, many_check.max_tries, unique_keys, concurrency_keys)
+         g (id, queue, priority, tries, unique_key, concurrency_key);
+    perform later(d) from unnest(delays) d;
+    perform later(d) from unnest(expires_ins) d;
+end $$;
+comment on function many_check is 'job_check and later for many';
+
 create or replace function push_many(ids uuid[], queues text[], kinds text[] default null,
     priorities int[] default null,
     run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
@@ -399,8 +446,14 @@ begin
             return;
         exception when unique_violation then
             null; -- some id is there already: find out which
+        when numeric_value_out_of_range or datetime_field_overflow or not_null_violation or program_limit_exceeded then
+            perform many_check(new_ids, queues, priorities, push_many.max_tries, unique_keys, concurrency_keys, delays,
+                               expires_ins);
+            raise;
         end;
     end if;
+    perform many_check(new_ids, queues, priorities, push_many.max_tries, unique_keys, concurrency_keys, delays,
+                       expires_ins);
     -- Numbers in the order given. Inserted in the order of the keys, and of the ids where there is no key, so that two
     -- calls with the same do not deadlock. Of several with one key or one id the first wins.
     with given as materialized (

@@ -347,6 +347,8 @@ language plpgsql stable security definer set search_path from current as $$
 begin
     if n > 1000 then
         raise 'the next 1000 times are the most, not %', n using errcode = 'QT007';
+    elsif after > '9999-12-31' and after <> 'infinity' then
+        raise 'after is a time before the year 10000, not %', after using errcode = 'QT007';
     end if;
     if not exists (select from schedule s where s.tz = cron_times.tz) then -- theirs were looked up when they were set
         tz := cron_zone(coalesce(tz, 'UTC'));

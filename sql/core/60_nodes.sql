@@ -38,6 +38,9 @@ begin
                                             'processes.';
     end if;
     perform node_limits(node_start.node, host, version, queues);
+    if session is null then
+        raise 'a node needs a uuid of its session' using errcode = 'QT007';
+    end if;
     insert into node as n (lock_key, session, host, pid, version, protocol, queues, slots, backend_pid)
     values (node_start.node, session, host, pid, version, protocol, queues, slots, pg_backend_pid())
     on conflict (lock_key) do update set session = node_start.session, host = node_start.host, pid = node_start.pid,

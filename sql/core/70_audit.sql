@@ -78,6 +78,26 @@ comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if a furthe
     'begun for, or comes too late: all batches of an action are for the same reason and with the same values, save for '
     'the jobs that each names';
 
+create or replace function portion_check("limit" int, after text) returns void
+language plpgsql stable set search_path from current as $$
+declare
+    at jsonb;
+begin
+    if "limit" < 0 then
+        raise 'limit is the number of jobs that a call takes, 0 or more, not %', "limit" using errcode = 'QT007';
+    end if;
+    begin
+        at := after;
+        perform case at ->> 0 when 'h' then (at ->> 1)::timestamptz end,
+                case at ->> 0 when 'h' then (at ->> 2)::uuid end,
+                case when at ->> 0 <> 'h' then (at ->> 2)::bigint end, (at ->> 3)::smallint;
+    exception when data_exception then
+        raise 'after is the cursor of the call before, not "%"', left(after, 100) using errcode = 'QT007';
+    end;
+end $$;
+comment on function portion_check(int, text) is 'Raises QT007 for what is no portion of an action: where it begins, '
+    'and how many jobs it takes';
+
 create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb,
     reason text, expected bigint)
 returns boolean

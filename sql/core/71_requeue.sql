@@ -149,9 +149,11 @@ returns table (id uuid, cursor text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
-    at jsonb := coalesce($7, '["q", "", 0]')::jsonb;
+    at jsonb;
     n  int := 0;
 begin
+    perform portion_check($8, $7);
+    at := coalesce($7, '["q", "", 0]')::jsonb;
     if at ->> 0 = 'q' then
         return query
         select q.id, jsonb_build_array('q', q.queue, q.seq)::text from queue q

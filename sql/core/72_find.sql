@@ -104,9 +104,11 @@ language plpgsql stable set search_path from current set enable_seqscan = off se
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
-    at jsonb := coalesce(after, '["o", "", 0]')::jsonb;
+    at jsonb;
     n  int := 0;
 begin
+    perform portion_check("limit", after);
+    at := coalesce(after, '["o", "", 0]')::jsonb;
     if at ->> 0 = 'o' then -- jobs that wait for something, or failed
         return query
         select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q

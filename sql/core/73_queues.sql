@@ -71,6 +71,9 @@ declare
     back bigint;
     was  jsonb;
 begin
+    if (length(queue) between 1 and 200) is not true then
+        raise 'the name of a queue has 1 to 200 characters, not %', coalesce(length(queue), 0) using errcode = 'QT007';
+    end if;
     if act_begin(action, 1, 'pause', queue, null, '{}', reason, null) then
         perform from queue_config c where c.queue = pause.queue for update;
         perform scheduler_lock(true);

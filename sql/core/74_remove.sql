@@ -300,6 +300,7 @@ declare
     n      bigint := 0;
     more   record;
 begin
+    perform portion_check(lim, null);
     if not states <@ '{completed,cancelled,failed}' then
         raise 'only completed, cancelled and failed jobs can be purged' using errcode = 'QT007';
     end if;

@@ -22,6 +22,19 @@ language sql stable set search_path from current as $$
 $$;
 comment on function schedule_was(schedule) is 'A schedule as the audit keeps it: its payload as text';
 
+create or replace function whole_number(settings jsonb, name text, low int, high int) returns int
+language plpgsql immutable set search_path from current as $$
+declare
+    value text := settings ->> name;
+begin
+    if value !~ '^-?[0-9]{1,9}$' or not value::int between low and high then
+        raise '% is a whole number from % to %, not "%"', name, low, high, left(value, 100) using errcode = 'QT007';
+    end if;
+    return value;
+end $$;
+comment on function whole_number(jsonb, text, int, int) is 'A number out of settings; NULL = there is none of that '
+    'name. QT007 says the range';
+
 create or replace function schedule_check(name text, settings jsonb, payload text, was schedule) returns schedule
 language plpgsql stable set search_path from current as $$
 #variable_conflict use_column
@@ -31,21 +44,23 @@ declare
     wrong   text;
     s       schedule := was;
 begin
-    select string_agg(k, ', ') into wrong from jsonb_object_keys(o) k where k <> all(allowed || '{payload}');
+    wrong := (select string_agg(k, ', ') from jsonb_object_keys(case jsonb_typeof(o) when 'object' then o end) k
+              where k <> all(allowed || '{payload}'));
     if wrong is not null then
         raise 'a schedule has no setting %', left(wrong, 200)
             using errcode = 'QT007', hint = 'There are: ' || array_to_string(allowed, ', ');
+    elsif jsonb_typeof(o) <> 'object' then
+        raise 'the settings of a schedule are a JSON object, not %', jsonb_typeof(o) using errcode = 'QT007';
     end if;
     s.name := name;
     s.cron := coalesce(o ->> 'cron', s.cron);
     s.tz := case when o ? 'tz' or s.tz is null then cron_zone(coalesce(o ->> 'tz', 'UTC')) else s.tz end;
     s.queue := coalesce(o ->> 'queue', s.queue);
     s.kind := case when o ? 'kind' then coalesce(o ->> 'kind', '') else coalesce(s.kind, '') end;
-    s.priority := case when o ? 'priority' then coalesce((o ->> 'priority')::smallint, 5)
-                       else coalesce(s.priority, 5) end;
+    s.priority := coalesce(whole_number(o, 'priority', 0, 9), case when not o ? 'priority' then s.priority end, 5);
     s.only_one := case when o ? 'unique' then coalesce((o ->> 'unique')::boolean, false)
                        else coalesce(s.only_one, false) end;
-    s.max_tries := case when o ? 'max_tries' then (o ->> 'max_tries')::smallint else s.max_tries end;
+    s.max_tries := case when o ? 'max_tries' then whole_number(o, 'max_tries', 1, 32767) else s.max_tries end;
     s.catch_up := case when o ? 'catch_up' then coalesce(o ->> 'catch_up', 'latest')
                        else coalesce(s.catch_up, 'latest') end;
     s.comment := case when o ? 'comment' then o ->> 'comment' else s.comment end;

@@ -169,28 +169,32 @@ declare
     s     record;
     job   queue;
     fault text;
-    odd   text := (select k from jsonb_object_keys(settings) k
+    odd   text := (select k from jsonb_object_keys(case jsonb_typeof(settings) when 'object' then settings end) k
                    where k not in ('kind', 'priority', 'delay', 'at', 'unique_key', 'max_tries', 'payload_type')
                    limit 1);
 begin
     if odd is not null then
         raise 'a push knows no "%"', left(odd, 100) using errcode = 'QT007';
+    elsif jsonb_typeof(settings) <> 'object' then
+        raise 'the settings of a push are a JSON object, not %', jsonb_typeof(settings) using errcode = 'QT007';
     end if;
-    select * into s from jsonb_to_record(settings) x (kind text, priority int, delay interval, at timestamptz,
-                                                      unique_key text, max_tries int, payload_type text);
+    perform whole_number(settings, 'priority', 0, 9), whole_number(settings, 'max_tries', 1, 32767);
+    begin
+        select * into s from jsonb_to_record(settings) x (kind text, priority int, delay interval, at timestamptz,
+                                                          unique_key text, max_tries int, payload_type text);
+    exception when data_exception then
+        raise 'delay is a time such as 90s or 2h, at a date and a time: %', sqlerrm using errcode = 'QT007';
+    end;
     perform check_size(octet_length(payload));
     job.queue := coalesce(job_by_hand.queue, '');
     job.kind := coalesce(s.kind, '');
     fault := job_fault(job.queue, job.kind, coalesce(s.priority, 5), false, s.max_tries, null, null, s.unique_key,
                        null);
-    if fault is null and s.max_tries > 32767 then
-        fault := 'max_tries is 32767 at most';
-    end if;
     if fault is not null then
         raise '%', fault using errcode = '23514';
     end if;
     job.priority := coalesce(s.priority, 5);
-    job.run_after := coalesce(s.at, now() + s.delay);
+    job.run_after := coalesce(s.at, later(s.delay));
     if not isfinite(job.run_after) then
         raise 'a job can''t be put off for ever' using errcode = 'QT007';
     end if;

@@ -83,7 +83,7 @@ declare
 begin
     perform scheduler_lock(true);
     select * into last from scheduler order by term desc limit 1;
-    if last.holder <> holder or last.until <= clock_timestamp() then
+    if last.holder is distinct from holder or last.until <= clock_timestamp() then
         return false;
     end if;
     insert into scheduler (holder, until) values (holder, clock_timestamp());

@@ -51,7 +51,11 @@ static const char odd[] =
     "   $$'{\"queue\": null, \"cron\": [], \"payload\": 1}'$$,"
     "   $$'{\"queue\": {}, \"cron\": 7, \"rate\": \"NaN/s\", \"weight\": 1e300}'$$,"
     "   $$'{\"weight\": -1}'$$, $$'{\"rate\": 1e999}'$$, $$'{\"chunk\": \"x\"}'$$,"
-    "   $$'{\"max_running\": 99999999999999999999}'$$, $$'{\"lease_timeout\": \"1000000 "
+    "   $$'{\"max_running\": 99999999999999999999}'$$, $$'{\"priority\": 40000}'$$,"
+    "   $$'{\"priority\": 99999999999}'$$, $$'{\"max_tries\": 40000}'$$,"
+    "   $$'{\"max_tries\": -99999999999}'$$, $$'{\"delay\": \"178000000 years\"}'$$,"
+    "   $$'{\"delay\": \"x\"}'$$, $$'{\"at\": \"300000-01-01\"}'$$, $$'{\"lease_timeout\": "
+    "\"1000000 "
     "years\"}'$$,"
     "   $$(repeat('[', 3000) || repeat(']', 3000))$$]),"
     " ('bytea', array[$$''$$, $$'\\x00ff'$$])) v (type, odds), unnest(odds || 'null'::text) value;"
@@ -120,16 +124,26 @@ goes_on(PGconn *c, const char *after)
         fail_msg("%s: an honest job is not handed out", after);
 }
 
-/* A refusal is the caller's; these would be the server's or ours. */
+/* A refusal is the caller's; these would be the server's or ours. And it is a sentence of ours, not
+ * what the server says of a value that fits nowhere: that names no parameter and no range. What is
+ * no JSON is told in the server's words, for they name the place in it. */
 static void
 check_refusal(const char *sql, const PGresult *r)
 {
-    static const char *const wrong[] = {"XX", "57", "53", "58"};
+    static const char *const wrong[] = {"XX",    "57",    "53",    "58", /* the server's */
+                                        "22003", "22007", "22008", /* out of range for type ... */
+                                        "2201W", "2201X", "22023", "23502", "54000"};
     const char *code = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *says = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
 
-    for (size_t i = 0; code && i < sizeof wrong / sizeof *wrong; i++)
-        if (strncmp(code, wrong[i], 2) == 0)
-            fail_msg("%.300s: %s", sql, PQresultErrorMessage(r));
+    if (!code)
+        return;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (strncmp(code, wrong[i], strlen(wrong[i])) == 0)
+            fail_msg("%.300s: %s: %s", sql, code, PQresultErrorMessage(r));
+    if (strstr(says, "violates check constraint") ||
+        (strcmp(code, "22P02") == 0 && !strstr(says, "type json")))
+        fail_msg("%.300s: %s", sql, PQresultErrorMessage(r));
 }
 
 static void

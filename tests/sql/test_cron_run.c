@@ -322,7 +322,7 @@ settings_are_checked(void **state)
         {"{\"cron\": \"@daily\", \"queue\": \"q\", \"catch_up\": \"all\", \"unique\": true}",
          "unique and catch_up all exclude each other: of the missed runs one could wait only"                                                       },
         {"{\"cron\": \"@daily\", \"queue\": \"q\", \"priority\": 10}",
-         "priority is 0 (soonest) to 9, max_tries 1 at least"                                                                                       },
+         "priority is a whole number from 0 to 9, not \"10\""                                                                                       },
         {"{\"cron\": \"@daily\", \"queue\": \"q\", \"tz\": \"Nowhere\"}",
          "there is no time zone \"Nowhere\": name one like Europe/Berlin or UTC"                                                                    },
     };

@@ -295,8 +295,8 @@ push_many_answers_each(void **state)
     expect(c, "2",
            "select count(*) from push_many(null, '{q,q}', null, null, null, null, '{m,m}')");
     expect(c, "5", "select count(*) from queue");
-    assert_string_equal(pg_try(c, "select push_many(array[null, null]::uuid[], '{q}')"), "23502");
-    assert_string_equal(pg_try(c, "select push_many(null, '{q,null}')"), "23502");
+    assert_string_equal(pg_try(c, "select push_many(array[null, null]::uuid[], '{q}')"), "23514");
+    assert_string_equal(pg_try(c, "select push_many(null, '{q,null}')"), "23514");
     assert_string_equal(pg_try(c, "select push_many(null, '{q}', payloads => '{\"{\"}')"), "22P02");
     expect(c, "5", "select count(*) from queue");
     core_check(c);
@@ -365,12 +365,12 @@ strange_words(void **state)
            " 'Schr\xc3\xb6"
            "der''s {a,b} \\ ', ' ', 'NULL', repeat('x', 200)]) q");
     assert_string_equal(pg_try(c, "select push('')"), "23514");
-    assert_string_equal(pg_try(c, "select push(null)"), "23502");
+    assert_string_equal(pg_try(c, "select push(null)"), "23514");
     assert_string_equal(pg_try(c, "select push(repeat('x', 201))"), "23514");
     assert_string_equal(pg_try(c, "select push('q', kind => repeat('x', 201))"), "23514");
     assert_string_equal(pg_try(c, "select push('q', priority => 10)"), "23514");
     assert_string_equal(pg_try(c, "select push('q', priority => -1)"), "23514");
-    assert_string_equal(pg_try(c, "select push('q', priority => 100000)"), "22003");
+    assert_string_equal(pg_try(c, "select push('q', priority => 100000)"), "23514");
     assert_string_equal(pg_try(c, "select push('q', max_tries => 0)"), "23514");
     assert_string_equal(pg_try(c, "select push('q', run_timeout => '-1 s')"), "23514");
     assert_string_equal(pg_try(c, "select push('q', lease_timeout => '0')"), "23514");
@@ -473,7 +473,7 @@ what_is_refused_is_said(void **state)
         {"insert into queue (queue, kind) values ('q', repeat('x', 201))",        "kind has 200"                },
         {"insert into queue (queue, priority) values ('q', 10)",                  "priority is 0 (soonest) to 9"},
         {"insert into queue (queue, payload, body) values ('q', '1', '1')",       "not both"                    },
-        {"insert into queue (queue, max_tries) values ('q', 0)",                  "max_tries is 1 at least"     },
+        {"insert into queue (queue, max_tries) values ('q', 0)",                  "max_tries is 1 to 32767"     },
         {"insert into queue (queue, run_timeout) values ('q', '0')",              "longer than zero"            },
         {"insert into queue (queue, unique_key) values ('q', repeat('x', 1001))", "1000 char"                   },
         {"update queue set priority = 10",                                        "priority is 0 (soonest) to 9"},
