@@ -174,6 +174,40 @@ begin
 end $$;
 comment on function requeue_find(uuid[], text, text[], text, text, timestamptz, text, int) is 'Jobs that a predicate names, in a fixed order from a cursor on';
 
+create or replace function requeue_look(ids uuid[], ready text)
+returns table (o bigint, queue text, key text, has_key boolean, state text, why text)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+    as_ready text := case when $2 = 'ready' then 'now instead of later' else 'at another time' end;
+begin
+    return query
+    select i.o, coalesce(q.queue, h.queue), coalesce(q.unique_key, h.unique_key),
+           coalesce(q.state <> 'failed', false),
+           case when q.state in ('ready', 'blocked') or twin then null
+                when q.id is not null or h.kept then $2 end,
+           case when q.state = 'ready' then
+                     case when exists (select from live w where w.queue = q.queue and w.lock_key is not null
+                                       and q.seq = any(w.seqs)) then 'running' else 'ready already' end
+                when q.state = 'blocked' then 'waits for its concurrency key'
+                when twin then 'a newer job has its unique key'
+                when q.id is not null then case when q.state <> 'failed' then as_ready end
+                when h.id is null then 'no such job'
+                when not h.kept then 'its payload was not kept'
+                else 'as a new job' end
+    from (select u.id, min(u.o) as o from unnest($1) with ordinality u (id, o) group by u.id) i
+    left join lateral (select * from queue q where q.id = i.id offset 0) q on true
+    left join lateral (select * from history h where h.id = i.id and q.id is null order by h.finished desc limit 1) h
+        on true
+    cross join lateral (select exists (
+        select from queue o where o.queue = coalesce(q.queue, h.queue) and o.id <> i.id
+        and o.unique_key = coalesce(q.unique_key, h.unique_key) and o.state <> 'failed'
+        and coalesce(q.state, 'failed') in ('failed', 'completed', 'cancelled')) as twin) t;
+end $$;
+comment on function requeue_look(uuid[], text) is 'For requeue_preview: what would become of each of these jobs by itself; '
+    'has_key = it holds its unique key, others must take it';
+
 create or replace function requeue_preview(ids uuid[] default null, queue text default null, states text[] default null,
     kind text default null, error text default null, before timestamptz default null, reset boolean default false,
     spread interval default null)
@@ -188,22 +222,12 @@ begin
     perform spread_check($8);
     if $1 is not null then
         return query
-        select z.state, count(*), z.why from (
-            select case when q.state in ('ready', 'blocked') then null when q.id is not null and twin then null
-                        when q.id is not null then ready when h.kept and not twin then ready end as state,
-                   case when q.state = 'ready' then case when exists (select from live w where w.queue = q.queue
-                            and w.lock_key is not null and q.seq = any(w.seqs)) then 'running' else 'ready already' end
-                        when q.state = 'blocked' then 'waits for its concurrency key'
-                        when twin then 'a newer job has its unique key'
-                        when q.id is not null then case when q.state <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end
-                        when h.id is null then 'no such job' when not h.kept then 'its payload was not kept'
-                        else 'as a new job' end as why
-            from (select distinct unnest($1) as id) i
-            left join lateral (select * from queue q where q.id = i.id offset 0) q on true
-            left join lateral (select * from history h where h.id = i.id and q.id is null order by h.finished desc limit 1) h on true
-            cross join lateral (select exists (select from queue o where o.queue = coalesce(q.queue, h.queue) and o.id <> i.id
-                and o.unique_key = coalesce(q.unique_key, h.unique_key) and o.state <> 'failed'
-                and coalesce(q.state, 'failed') in ('failed', 'completed', 'cancelled')) as twin) t) z
+        select case when z.nth = 1 then z.state end, count(*),
+               case when z.nth = 1 then z.why else 'another of these has its unique key' end
+        from (select y.state, y.why, -- of those that would take the same key the first given wins
+                     case when y.key is null or y.state is null or y.has_key then 1
+                          else row_number() over (partition by y.queue, y.key, y.state is null, y.has_key order by y.o) end as nth
+              from requeue_look($1, ready) y) z
         group by 1, 3 order by 2 desc;
         return;
     end if;

@@ -109,6 +109,8 @@ a_newer_key_is_never_overwritten(void **state)
     pg_run(c, "update queue set unique_key = 'k'");
     expect(c, "1 ready, 2 - (another of these has its unique key)",
            "select t.look('requeue_preview(queue => ''q'')')");
+    expect(c, "1 ready, 2 - (another of these has its unique key)",
+           "select t.look('requeue_preview(t.ids(''a,b,c''))')");
     pg_run(
         c,
         "insert into queue (queue, unique_key, payload) values ('q', 'k', '{\"name\": \"new\"}')");
@@ -124,6 +126,36 @@ a_newer_key_is_never_overwritten(void **state)
     expect(c, "1 of 3",
            "select count(*) filter (where state = 'ready') || ' of ' || count(*) from "
            "requeue_where(" ACT(2) ", 1, 'q', expected => 1)");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Of several ids that would take one unique key, only one gets it; a key that a waiting job of them
+ * holds is nobody else's. The preview says the numbers that the act then does. */
+static void
+a_preview_of_ids_is_what_comes(void **state)
+{
+    PGconn *c = fresh("ids_exact");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'f,g,h')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 9); select t.done('n')");
+    pg_run(c,
+           "update history set unique_key = case payload->>'name' when 'h' then 'k' else 'j' end");
+    pg_run(c, "select t.failed('q', 'a,b,c,d,x', 'broken')");
+    pg_run(c,
+           "update queue set unique_key = case payload->>'name' when 'd' then null when 'x' then "
+           "'l' else 'k' end");
+    pg_run(c, "insert into queue (queue, unique_key, run_after) values ('q', 'l', now() + '1 h')");
+    pg_run(c, "create table t.all as select array_agg(id order by id) as ids from (select id from "
+              "queue union all select id from history) z");
+    pg_run(c, "create table t.would as select p.* from t.all, requeue_preview(ids || ids) p");
+    pg_run(c, "create table t.did as select r.* from t.all, requeue(" ACT(1) ", 1, ids || ids) r");
+    expect(c, "4 of 9",
+           "select sum(n) filter (where state = 'ready') || ' of ' || sum(n) from t.would");
+    expect(c, "4 of 9",
+           "select count(*) filter (where state = 'ready') || ' of ' || count(*) from t.did");
     core_check(c);
     PQfinish(c);
 }
@@ -450,6 +482,7 @@ main(void)
         cmocka_unit_test(tries_are_kept_and_one_is_added),
         cmocka_unit_test(what_is_left_alone_says_why),
         cmocka_unit_test(a_newer_key_is_never_overwritten),
+        cmocka_unit_test(a_preview_of_ids_is_what_comes),
         cmocka_unit_test(newer_key_in_another_session),
         cmocka_unit_test(finished_jobs_come_as_new_ones),
         cmocka_unit_test(groups_and_texts),
