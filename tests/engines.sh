@@ -9,6 +9,8 @@ set -euo pipefail
 # The newest ask for node 22 in their package files; loaded by import(), they run on node 18 as well.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/queuetop-engines
 mkdir -p "$cache"
+exec 9>"$cache/lock" # two benches that begin at once: one fetches, the other finds all there
+flock 9
 : >"$cache/skipped.new"
 
 skip() { # engine, reason
