@@ -279,9 +279,7 @@ a_limit_names_its_statement(void **state)
          "57014",                                                      "statement server reached its limit of 0.001 s: ask for less, as one queue or one state"},
         {{.sql = "select v", .name = "jobs"},    true, 60000, "57014", "no"                                                                                    }, /* somebody's cancel */
         {{.sql = "select v", .name = "jobs"},    true, 0,     "57014", "no"                                                                                    },
-        {{.sql = "select v", .name = "nodes"},
-         true,                                         1,
-         "55P03",                                                      "statement nodes: no"                                        },
+        {{.sql = "select v", .name = "nodes"},   true, 1,     "55P03", "statement nodes: no"                                                                   },
         {{.sql = "select v"},                    true, 1,     "55P03", "statement: no"                                                                         },
         {{.sql = "select v", .name = "jobs"},    true, 1,     "22003", "no"                                                                                    },
     };
