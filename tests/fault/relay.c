@@ -105,6 +105,10 @@ serve(int client, int server, const char *word, bool *is_due, relay_change *chan
 
 enum { STEPS = 20 /* a second */, ON_THE_WAY = 40, PORTION = 50000 };
 
+struct pace { /* of a slow line; 0 = it is none */
+    int bytes_per_s, latency_ms;
+};
+
 /* One direction of a slow line: what a twentieth of a second takes, and what is on its way. */
 struct line {
     int from, to;
@@ -131,11 +135,11 @@ move_on(struct line *l, int step, int late, size_t most)
 
 /* Both ways; each byte arrives `latency_ms` later. */
 static void
-serve_slowly(int client, int server, int bytes_per_s, int latency_ms)
+serve_slowly(int client, int server, struct pace pace)
 {
     static struct line up, down;
-    size_t most = (size_t)(bytes_per_s / STEPS);
-    int late = latency_ms * STEPS / 1000;
+    size_t most = (size_t)(pace.bytes_per_s / STEPS);
+    int late = pace.latency_ms * STEPS / 1000;
 
     up = (struct line){.from = client, .to = server};
     down = (struct line){.from = server, .to = client};
@@ -147,7 +151,7 @@ serve_slowly(int client, int server, int bytes_per_s, int latency_ms)
 
 static _Noreturn void
 relay(int listener, const char *target, const char *word, bool *is_due, relay_change *change,
-      int bytes_per_s, int latency_ms)
+      struct pace pace)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
@@ -158,8 +162,8 @@ relay(int listener, const char *target, const char *word, bool *is_due, relay_ch
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             int server = unix_socket(target, false);
-            if (server >= 0 && bytes_per_s > 0)
-                serve_slowly(client, server, bytes_per_s, latency_ms);
+            if (server >= 0 && pace.bytes_per_s > 0)
+                serve_slowly(client, server, pace);
             else if (server >= 0)
                 serve(client, server, word, is_due, change);
             _exit(0);
@@ -182,7 +186,7 @@ start(struct relay *r, const char *word, relay_change *change)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), word, is_due, change, 0, 0);
+        relay(listener, pg_host(), word, is_due, change, (struct pace){0, 0});
     }
     munmap(is_due, sizeof *is_due);
     close(listener);
@@ -209,7 +213,7 @@ relay_start_slow(struct relay *r, int bytes_per_s, int latency_ms)
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        relay(listener, pg_host(), NULL, NULL, NULL, bytes_per_s, latency_ms);
+        relay(listener, pg_host(), NULL, NULL, NULL, (struct pace){bytes_per_s, latency_ms});
     }
     close(listener);
 }
