@@ -293,7 +293,11 @@ queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *
     };
 
     *call = (struct node_call){.q = q, .step_fn = fn, .ctx = ctx};
-    queue_send(q, SQL_SCHEDULE, params, 4, step_reply, call);
+    struct db_stmt stmt = {.sql = q->sql[SQL_SCHEDULE], .nparams = 4, .params = params};
+    db_ask(q->db,
+           &(struct db_call){
+               .stmts = &stmt, .n = 1, .bare = true, .statement_timeout_ms = who->patience_ms},
+           q->wait_ms, step_reply, call);
 }
 
 void

@@ -200,6 +200,8 @@ struct queue_stepper { /* who asks for a step */
                           this session may wait in a slot, as an idle worker does; after two the
                           steps are a second apart */
     bool is_listening; /* an earlier step on this connection waited */
+    int patience_ms; /* how long the server may be silent before the step is cancelled; 0 = as long
+                        as with any other call */
 };
 void queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx);
 /* Between steps. text: "1" = a step would find something, "0" */

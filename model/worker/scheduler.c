@@ -4,6 +4,10 @@
  * anything is new, which costs little. The active scheduler also calls keep_books(), on a second
  * connection, so no step ever waits for it. If that fails, the error is logged and it is tried
  * again.
+ *
+ * A step that was cancelled because the server was silent for too long has done nothing. The next
+ * step would do the same, so it gets twice the time. Otherwise 50,000 new queues on a busy server
+ * would be started again and again, and never finished.
  */
 #include "model/worker/scheduler.h"
 
@@ -23,6 +27,8 @@ enum {
     WAIT_MAX_MS = 5000,
     STOP_MS = 1000,
     BOOKS_WAIT_MS = 5000,
+    PATIENCE_MS = 6000, /* of the step after one that was cancelled */
+    PATIENCE_MOST_MS = 96000,
     NEWS_MS = 50, /* told twice to come back sooner: something goes on; once, a clock is due */
     LOOK_MS = 50, /* where who waits does not react */
     DISTRUST_MS = 60000 /* so long */
@@ -41,6 +47,7 @@ struct scheduler {
     int64_t step_ms;     /* when the next step is due */
     int64_t distrust_ms; /* until then look, even if a worker waits */
     int64_t doubt_ms;    /* when who waits did not react last */
+    int patience_ms;     /* for a step, 0 = the usual one */
     int look_ms;         /* how often to ask before whether anything is new */
     int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
     bool was_short;      /* the last step said to come back soon */
@@ -110,6 +117,21 @@ keep_books(void *ctx)
 
 /* --- the steps --- */
 
+static int
+longer(int patience_ms)
+{
+    if (patience_ms == 0)
+        return PATIENCE_MS;
+    return patience_ms < PATIENCE_MOST_MS ? 2 * patience_ms : PATIENCE_MOST_MS;
+}
+
+/* Not at once the usual one: the next step may have as much to do. */
+static int
+shorter(int patience_ms)
+{
+    return patience_ms > PATIENCE_MS ? patience_ms / 2 : 0;
+}
+
 static void
 on_error(struct scheduler *s, const struct err *e)
 {
@@ -122,6 +144,8 @@ on_error(struct scheduler *s, const struct err *e)
         return;
     }
     complain(s, e);
+    if (e->kind == ERR_TIMEOUT)
+        s->patience_ms = longer(s->patience_ms);
     if (e->kind == ERR_AUTH || e->kind == ERR_DENIED)
         db_retry_now(s->db); /* it let us in before: perhaps the password is being changed */
     again_in(s, RETRY_MS);
@@ -228,6 +252,7 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
                  step->active ? "is active" : "stands by: another is active");
     s->is_active = step->active;
     s->said = (struct err){0};
+    s->patience_ms = shorter(s->patience_ms);
     s->steps++;
     if (s->is_active && s->books_timer == 0)
         keep_books(s);
@@ -244,7 +269,8 @@ ask(void *ctx)
     int pid = db_backend_pid(s->db);
     struct queue_stepper who = {.holder = s->holder,
                                 .quiet_ms = s->is_active ? clock_ms() - s->news_ms : 0,
-                                .is_listening = pid != 0 && pid == s->listen_pid};
+                                .is_listening = pid != 0 && pid == s->listen_pid,
+                                .patience_ms = s->patience_ms};
 
     s->timer = 0;
     s->is_waiting = s->is_woken = false;

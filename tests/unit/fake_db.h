@@ -22,6 +22,7 @@ struct fake_call {
     char *param[FAKE_STMTS][FAKE_PARAMS];
     int n;
     bool dry, answered;
+    int patience_ms; /* statement_timeout_ms of the call */
     db_reply_fn *fn;
     void *ctx;
 };
@@ -65,7 +66,11 @@ db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, 
 
     (void)wait_ms;
     assert_true(db->n <= FAKE_CALLS && call->n <= FAKE_STMTS);
-    *c = (struct fake_call){.n = call->n, .dry = call->dry, .fn = fn, .ctx = ctx};
+    *c = (struct fake_call){.n = call->n,
+                            .dry = call->dry,
+                            .patience_ms = call->statement_timeout_ms,
+                            .fn = fn,
+                            .ctx = ctx};
     for (int i = 0; i < call->n; i++) {
         c->sql[i] = call->stmts[i].sql;
         assert_true(call->stmts[i].nparams <= FAKE_PARAMS);
