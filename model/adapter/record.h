@@ -22,6 +22,7 @@ struct queue_row {
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
     int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* by who asks for SEC_TIMES */
+    int64_t failed_hour; /* failed for good in the last hour, by the same; FIELD_NULL = not known */
     double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
     int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
                                                known: by SEC_COUNTS_FINAL, asked rarely */
@@ -37,7 +38,7 @@ struct rate_row { /* a kept point of the cumulative counters */
 
 struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothing did */
     const char *queue;
-    int64_t completed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
+    int64_t completed, failed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
 };
 
 struct minute_row { /* what happened in one minute of the last hour; none where nothing did */

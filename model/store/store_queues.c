@@ -149,7 +149,7 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
     struct queue_row q = config ? *config : no_config;
 
     q.oldest_ms = q.blocked = q.kept_completed = q.kept_cancelled = FIELD_NULL;
-    q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = FIELD_NULL;
+    q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = q.failed_hour = FIELD_NULL;
     set_live(&q, count, told);
     if (!count)
         return q;
@@ -163,6 +163,13 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
     q.run_ms = count->run_ms;
     q.approx = count->approx == 1;
     return q;
+}
+
+static void
+add_hour(struct queue_row *sum, const struct queue_row *q)
+{
+    if (q->failed_hour != FIELD_NULL)
+        sum->failed_hour = plus(q->failed_hour, plus(0, sum->failed_hour));
 }
 
 static void
@@ -371,6 +378,7 @@ carry_over(const struct store *s, struct queue_row *q, const struct queue_row *w
     q->wait_p99_ms = was->wait_p99_ms;
     q->run_p50_ms = was->run_p50_ms;
     q->run_p99_ms = was->run_p99_ms;
+    q->failed_hour = was->failed_hour;
     q->pushed_per_s = was->pushed_per_s;
     q->done_per_s = was->done_per_s;
     q->failed_per_s = was->failed_per_s;
@@ -400,6 +408,7 @@ write_row(struct store *s, const struct answer *a, int i, struct arena *pool, st
     note_rates(s, &q, b->was_there ? &was : NULL);
     add_to_totals(&s->totals, &q);
     add_finals(&s->totals, &q);
+    add_hour(&s->totals, &q);
     s->merged[i] = q;
 }
 
@@ -481,7 +490,9 @@ forget_times(struct store *s)
     for (int i = 0; i < s->nmerged; i++) {
         struct queue_row *q = &s->merged[i];
         q->wait_p50_ms = q->wait_p99_ms = q->run_p50_ms = q->run_p99_ms = FIELD_NULL;
+        q->failed_hour = FIELD_NULL;
     }
+    s->totals.failed_hour = FIELD_NULL;
 }
 
 /* Waits in s->times until there are queues to join it to. */
@@ -493,6 +504,9 @@ join_times(struct store *s)
     if (!s->times.res || s->nmerged == 0)
         return;
     forget_times(s);
+    for (int i = 0; i < s->nmerged; i++)
+        s->merged[i].failed_hour = 0;
+    s->totals.failed_hour = 0;
     for (int i = 0; i < s->times.n; i++) {
         struct queue_row *q = find(s, t[i].queue);
         if (!q)
@@ -501,6 +515,8 @@ join_times(struct store *s)
         q->wait_p99_ms = t[i].wait_p99_ms;
         q->run_p50_ms = t[i].run_p50_ms;
         q->run_p99_ms = t[i].run_p99_ms;
+        q->failed_hour = plus(0, t[i].failed);
+        s->totals.failed_hour += q->failed_hour;
     }
     s->merged_serial++;
     rowset_free(&s->times);

@@ -54,10 +54,12 @@ from {schema}.overview() order by queue
 select queue, {ms(at)} as at_ms, pushed, completed, fails from {schema}.rates()
 
 -- name: times
--- how long jobs waited and ran that completed in the last hour; read from histograms: ask for it rarely
-select queue, completed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
+-- how long jobs waited and ran that completed in the last hour, and how many failed for good; read from histograms:
+-- ask for it rarely
+select queue, completed, failed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
 from {schema}.percentiles()
+left join (select queue, sum(fails)::bigint as failed from {schema}.minutes() group by queue) hour using (queue)
 
 -- name: life
 -- A worker need not register: leases that are not over count, and sessions that wait in a slot for a push (48_wake). The

@@ -169,14 +169,15 @@ read_counts(const struct vt *vt, const char *name, char *said, size_t size)
     char *line = xstrdup(strstr(vt_row(vt, row), name) + strlen(name)), *rest = line;
     for (char *word; (word = strsep(&rest, " "));)
         if (*word && !strchr("smhd", word[strlen(word) - 1])) /* no age */
-            snprintf(said + strlen(said), size - strlen(said), "%s ", word);
+            snprintf(said + strlen(said), size - strlen(said), "%s ",
+                     strcmp(word, "·") ? word : "0");
     free(line);
 }
 
 void
 engine_counts(struct vt *vt, const char *queue, const char *numbers)
 {
-    char *name = xasprintf("▸ %s ", queue), said[200] = "";
+    char *name = xasprintf("  %s ", queue), said[200] = "";
     int64_t deadline = clock_ms() + COUNTS_MS;
 
     vt_keys(vt, "1");

@@ -136,5 +136,5 @@ shop_enter(struct vt *vt, int rows, int cols, const char *env)
     vt_spawn(vt, rows, cols, (const char *const[]){getenv("QUEUETOP"), "--utc", shop.dsn, NULL},
              (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", env, NULL});
     vt_want(vt, "audit.ship");
-    vt_want(vt, "heartbeat");
+    vt_want(vt, "died 6m");
 }

@@ -50,7 +50,7 @@ screens_at(int rows, int cols)
     shop_golden(&vt, "sources");
     vt_keys(&vt, "enter");
     vt_want(&vt, "KEPT");
-    vt_want(&vt, "running jobs seem left behind");
+    vt_want(&vt, "running job");
     shop_golden(&vt, "river_queues");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 15");

@@ -254,6 +254,54 @@ test_styles(void **state)
     assert_true(style_of(THEME_MONO, ROLE_SELECTED)->attrs & STYLE_REVERSE);
 }
 
+/* A bad cell of the selected row: its own foreground, the selection's background; where there is no
+ * colour for that, only the name is in reverse. */
+static void
+test_grounds(void **state)
+{
+    static const enum theme coloured[] = {THEME_DARK, THEME_LIGHT};
+    static const enum theme few[] = {THEME_16, THEME_8, THEME_MONO};
+    struct style s;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        for (int role = 0; role < ROLES; role++) {
+            s = style_on(coloured[i], (enum role)role, GROUND_ROW);
+            assert_int_equal(s.fg, style_of(coloured[i], (enum role)role)->fg);
+            if (style_of(coloured[i], (enum role)role)->bg < 0)
+                assert_int_equal(s.bg, coloured[i] == THEME_DARK ? 236 : 254);
+        }
+    assert_true(style_on(THEME_DARK, ROLE_TEXT, GROUND_NAME).attrs & STYLE_BOLD);
+    s = style_on(THEME_CONTRAST, ROLE_BAD, GROUND_ROW); /* white on red can be read anywhere */
+    assert_int_equal(s.bg, style_of(THEME_CONTRAST, ROLE_BAD)->bg);
+    s = style_on(THEME_CONTRAST, ROLE_WARN, GROUND_ROW); /* yellow on yellow can't */
+    assert_int_not_equal(s.bg, s.fg);
+    for (int i = 0; i < 3; i++) {
+        s = style_on(few[i], ROLE_BAD, GROUND_ROW);
+        assert_memory_equal(&s, style_of(few[i], ROLE_BAD), sizeof s);
+        assert_true(style_on(few[i], ROLE_BAD, GROUND_NAME).attrs & STYLE_REVERSE);
+    }
+}
+
+/* Letters are painted over on no ground, as what stands behind a dialog. */
+static void
+test_lay(void **state)
+{
+    struct grid *g = grid_new(6, 1, false);
+
+    (void)state;
+    grid_str(g, grid_rect(g), ROLE_BAD, "abc");
+    grid_lay(g, (struct rect){1, 0, 9, 9}, GROUND_ROW);
+    assert_int_equal(grid_cell(g, 0, 0)->ground, GROUND_NONE);
+    assert_int_equal(grid_cell(g, 1, 0)->ground, GROUND_ROW);
+    assert_int_equal(grid_cell(g, 1, 0)->role, ROLE_BAD);
+    grid_str(g, (struct rect){2, 0, 1, 1}, ROLE_TEXT, "x");
+    assert_int_equal(grid_cell(g, 2, 0)->ground, GROUND_NONE);
+    grid_paint(g, grid_rect(g), ROLE_SHADE);
+    assert_int_equal(grid_cell(g, 1, 0)->ground, GROUND_NONE);
+    grid_free(g);
+}
+
 int
 main(void)
 {
@@ -264,6 +312,7 @@ main(void)
         cmocka_unit_test(test_lines),        cmocka_unit_test(test_ascii),
         cmocka_unit_test(test_cursor),       cmocka_unit_test(test_nothing_outside),
         cmocka_unit_test(test_rects),        cmocka_unit_test(test_styles),
+        cmocka_unit_test(test_grounds),      cmocka_unit_test(test_lay),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

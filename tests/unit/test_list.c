@@ -51,7 +51,7 @@ static struct lead
 lead(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return (struct lead){((const struct job *)row)->ok ? "▸" : "‖", ROLE_TEXT};
+    return (struct lead){((const struct job *)row)->ok ? "▲" : "×", ROLE_BAD};
 }
 
 static const struct list_def def = {
@@ -356,17 +356,21 @@ test_draw(void **state)
     struct list_look look = {.now_ms = NOW};
 
     (void)state;
-    expect_draw(l, 40, 3, &look, "  QUEUE         READY↓ TRY    /s     AGE\n  nothing here\n\n");
+    expect_draw(l, 40, 3, &look, "   QUEUE        READY↓ TRY    /s     AGE\n   nothing here\n\n");
     list_set_rows(l, jobs, JOBS);
     list_mark(l, "a", true);
     expect_draw(l, 40, 7, &look,
-                "  QUEUE         READY↓ TRY    /s     AGE\n"
-                "▸ image         18,234 3/5    96  5m 00s\n"
-                "▸ search         5,021 5/5    18  4m 59s\n"
-                "✓ mail             120 1/5   412  5m 01s\n"
-                "‖ report             3 2/5     —       —\n"
-                "▸ none               — 0/5     0  4m 58s\n"
+                "   QUEUE        READY↓ TRY    /s     AGE\n"
+                "›▲ image        18,234 3/5    96  5m 00s\n"
+                " ▲ search        5,021 5/5    18  4m 59s\n"
+                "✓▲ mail            120 1/5   412  5m 01s\n"
+                " × report            3 2/5     —       —\n"
+                " ▲ none              — 0/5     ·  4m 58s\n"
                 "\n");
+    look.unfocused = true; /* a list without the keys has no row selected */
+    expect_draw(l, 40, 2, &look,
+                "   QUEUE        READY↓ TRY    /s     AGE\n"
+                " ▲ image        18,234 3/5    96  5m 00s\n");
     list_free(l);
 }
 
@@ -384,9 +388,14 @@ test_draw_roles(void **state)
     list_draw(l, g, grid_rect(g), &look);
     grid_dump_roles(g, &b);
     assert_string_equal(b.data, "llllllllllllllllllllllll\n"
-                                "SSSSSSSSSSSSSSSSSSSSSSSS\n"
-                                "m.mmmmmmm....wwwww\n"
-                                "...............www\n");
+                                ".b..........wwwwww\n"
+                                "mb.mmmmmm....wwwww\n"
+                                ".b.............www\n");
+    for (int x = 0; x < 24; x++) { /* the selected row keeps what its cells say */
+        bool is_name = x == 0 || (x >= 3 && x < 9);
+        assert_int_equal(grid_cell(g, x, 1)->ground, is_name ? GROUND_NAME : GROUND_ROW);
+        assert_int_equal(grid_cell(g, x, 2)->ground, GROUND_NONE);
+    }
     buf_free(&b);
     grid_free(g);
     list_free(l);
@@ -516,7 +525,7 @@ test_hide_empty(void **state)
     list_set_rows(l, bare, 1);
     list_draw(l, g, grid_rect(g), &(struct list_look){.now_ms = 5000});
     assert_true(list_click(l, 3, 0, false) == HIT_TITLE);
-    assert_string_equal(grid_cell(g, 2, 0)->utf8, "Q");
+    assert_string_equal(grid_cell(g, 3, 0)->utf8, "Q");
     for (int x = 8; x < 70; x++)
         assert_string_equal(grid_cell(g, x, 0)->utf8, " ");
     list_set_rows(l, jobs, 3);

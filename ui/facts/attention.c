@@ -1,5 +1,5 @@
 /*
- * The list of what needs attention. Each rule looks at one row and says at most one thing.
+ * The list of what needs attention. Each rule looks at one row and says one thing at a time.
  */
 #include "ui/facts/attention.h"
 
@@ -9,127 +9,238 @@
 #include "ui/facts/life.h"
 #include "ui/term/fmt.h"
 
-enum { MANY_FAILED = 10, GROWING_FROM = 1000 };
+enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE = 7 };
 
-struct alerts {
-    struct alert *out;
-    int n, max;
+struct look { /* what the rules share */
+    const struct store *s;
+    int64_t now;
+    bool foreign;
+    struct arena *mem;
+    struct attention *out;   /* the bad ones */
+    struct attention *later; /* the warnings */
 };
 
 static void
-add(struct alerts *a, bool bad, const char *where, const char *what, const char *advice)
+add(struct look *l, const struct alert *a)
 {
-    if (a->n < a->max)
-        a->out[a->n++] = (struct alert){.bad = bad, .where = where, .what = what, .advice = advice};
+    struct attention *to = a->verdict == VERDICT_BAD ? l->out : l->later;
+
+    if (a->verdict < VERDICT_WARN)
+        return;
+    l->out->bad += a->verdict == VERDICT_BAD;
+    l->out->warn += a->verdict == VERDICT_WARN;
+    if (l->out->screens[a->screen] < a->verdict)
+        l->out->screens[a->screen] = a->verdict;
+    if (to->n == ALERTS_MOST)
+        return;
+    struct alert *kept = &to->alerts[to->n++];
+    *kept = *a;
+    kept->where = arena_strndup(l->mem, a->where, strlen(a->where));
+    kept->row = arena_strndup(l->mem, a->row, strlen(a->row));
 }
 
-static void
-look_at_nodes(const struct store *s, int64_t now, struct arena *mem, bool bad, bool foreign,
-              struct alerts *a)
-{
-    int n;
-    const struct node_row *rows = store_nodes(s, &n);
+/* --- nobody works, nodes ---------------------------------------------------------------------- */
 
-    for (int i = 0; i < n; i++) {
-        const struct node_row *r = &rows[i];
-        const char *ago = r->heartbeat_ms == FIELD_NULL
-                              ? "ever"
-                              : arena_printf(mem, "for %s", fmt_age(now - r->heartbeat_ms).s);
-        bool unknown = !strcmp(r->state, "unknown");
-        if (bad && foreign && unknown && r->expired > 0)
-            add(a, true, r->node,
-                arena_printf(mem, "%s of %s seem left behind", fmt_count(r->expired).s,
-                             fmt_plural(r->running, "running job").s),
-                "4, then L");
-        bool dead = !strcmp(r->state, "dead") || (unknown && !foreign);
-        if (bad && dead && r->leases > 0)
-            add(a, true, r->node,
-                arena_printf(mem, "no heartbeat %s, holds %s", ago,
-                             fmt_plural(r->leases, "lease").s),
-                "4, then L");
-        if (!bad && !strcmp(r->state, "late"))
-            add(a, false, r->node, arena_printf(mem, "no heartbeat %s", ago), "4");
-    }
-}
-
-/* The first to know of: nobody works at all. */
 static void
-look_at_life(const struct store *s, int64_t now, struct arena *mem, struct alerts *bad)
+look_at_life(struct look *l)
 {
     struct trouble t[TROUBLES_MAX];
-    int n = life_of_store(s, now, mem, t);
+    int n = life_of_store(l->s, l->now, l->mem, t);
 
     for (int i = 0; i < n; i++)
-        add(bad, true, t[i].where, t[i].what, t[i].key);
-    for (int i = 0; i < bad->n; i++) /* nobody else has added one yet */
-        bad->out[i].is_words = true;
+        add(l, &(struct alert){.verdict = VERDICT_BAD,
+                               .screen = *t[i].key - '0',
+                               .row = "",
+                               .where = t[i].where,
+                               .is_words = true,
+                               .what = t[i].what,
+                               .key = t[i].key,
+                               .act = "look"});
+}
+
+static const char *
+say_node(struct look *l, const struct node_row *n)
+{
+    const char *ago = "",
+               *leases = arena_printf(l->mem, "%s with %s", fmt_plural(n->leases, "lease").s,
+                                      fmt_plural(n->running, "job").s);
+
+    if (n->heartbeat_ms != FIELD_NULL)
+        ago = arena_printf(l->mem, "%s ago", fmt_age(l->now - n->heartbeat_ms).s);
+    if (!strcmp(n->state, "unknown") && l->foreign)
+        return arena_printf(l->mem, "%s of %s without a worker", fmt_count(n->expired).s,
+                            fmt_plural(n->running, "running job").s);
+    if (!strcmp(n->state, "dead") && *ago)
+        return arena_printf(l->mem, "died %s and holds %s", ago, leases);
+    if (!strcmp(n->state, "dead") || !strcmp(n->state, "unknown"))
+        return arena_printf(l->mem, "no heartbeat ever, holds %s", leases);
+    if (node_is_cut_off(n))
+        return arena_printf(l->mem, "its database session is gone, last heartbeat %s", ago);
+    return arena_printf(l->mem, "last heartbeat %s%s%s", ago, n->leases > 0 ? ", holds " : "",
+                        n->leases > 0 ? fmt_plural(n->leases, "lease").s : "");
 }
 
 static void
-look_at_paused(const struct queue_row *q, int64_t now, struct arena *mem, struct alerts *warn)
+look_at_nodes(struct look *l)
 {
-    int64_t since = q->paused_ms == FIELD_NULL ? 0 : now - q->paused_ms;
-    struct buf b = {0};
+    int n;
+    const struct node_row *rows = store_nodes(l->s, &n);
 
-    buf_printf(&b, "paused%s%s %s ago", *q->paused_by ? " by " : "", q->paused_by,
-               fmt_age(since).s);
-    if (*q->pause_reason)
-        buf_printf(&b, ": %s", q->pause_reason);
-    add(warn, false, q->queue, arena_strndup(mem, b.data, b.len), "p resumes");
-    buf_free(&b);
-}
-
-static bool
-is_growing(const struct queue_row *q)
-{
-    return q->ready > GROWING_FROM && !isnan(q->pushed_per_s) && !isnan(q->done_per_s) &&
-           q->pushed_per_s > q->done_per_s * 1.1 + 1;
-}
-
-static void
-look_at_queue(const struct queue_row *q, int64_t now, struct arena *mem, struct alerts *bad,
-              struct alerts *warn)
-{
-    int64_t age = q->oldest_ms == FIELD_NULL ? 0 : now - q->oldest_ms;
-    struct fmt text = fmt_age(age);
-    const char *old = age > OLD_MS ? text.s : "";
-
-    if (q->paused == 1) {
-        if (q->ready > 0)
-            look_at_paused(q, now, mem, warn);
-        return;
+    for (int i = 0; i < n; i++) {
+        enum verdict v = verdict_of_node(&rows[i], l->foreign);
+        if (v >= VERDICT_WARN)
+            add(l, &(struct alert){.verdict = v,
+                                   .screen = ON_NODES,
+                                   .row = rows[i].node,
+                                   .where = rows[i].node,
+                                   .what = say_node(l, &rows[i]),
+                                   .key = v == VERDICT_BAD ? "L" : "",
+                                   .act = v == VERDICT_BAD ? "release" : "node"});
     }
-    if (q->failed >= MANY_FAILED)
-        add(bad, true, q->queue,
-            arena_printf(mem, "%s failed%s%s", fmt_about(q->failed, q->approx).s,
-                         *old ? ", oldest ready job is " : "", old),
-            "3 groups them");
-    else if (age > OLD_MS)
-        add(age > VERY_OLD_MS ? bad : warn, age > VERY_OLD_MS, q->queue,
-            arena_printf(mem, "oldest ready job is %s old, %s ready", old,
-                         fmt_about(q->ready, q->approx).s),
-            "Enter");
-    else if (is_growing(q))
-        add(warn, false, q->queue,
-            arena_printf(mem, "backlog grows by %s/s", fmt_rate(q->pushed_per_s - q->done_per_s).s),
-            "Enter");
 }
 
-int
-attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem, struct alert *out,
-          int max)
+/* --- queues ----------------------------------------------------------------------------------- */
+
+static struct alert
+of_queue(const struct queue_row *q, enum verdict v, const char *what)
 {
-    struct alert later[16];
-    struct alerts bad = {out, 0, max}, warn = {later, 0, 16};
+    return (struct alert){.verdict = v,
+                          .screen = ON_QUEUES,
+                          .row = q->queue,
+                          .where = q->queue,
+                          .what = what,
+                          .key = "Ent",
+                          .act = "its jobs"};
+}
+
+static void
+look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
+{
+    bool recent = v == VERDICT_BAD;
+    const char *what =
+        recent ? arena_printf(l->mem, "%s failed in the last hour", fmt_count(q->failed_hour).s)
+               : arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
+    struct alert a = of_queue(q, v, what);
+
+    a.screen = ON_FAILED;
+    a.key = "r";
+    a.act = "requeue";
+    add(l, &a);
+}
+
+static void
+look_at_queue(struct look *l, const struct queue_row *q)
+{
+    bool waits = q->oldest_ms != FIELD_NULL && q->oldest_ms > 0;
+    int64_t age = waits ? l->now - q->oldest_ms : FIELD_NULL;
+    enum verdict failed = verdict_of_failed(q), old = verdict_of_age(age);
+
+    if (q->paused == 1)
+        return;
+    if (failed >= VERDICT_WARN)
+        look_at_failed(l, q, failed);
+    if (old >= VERDICT_WARN) {
+        struct alert a = of_queue(q, old,
+                                  arena_printf(l->mem, "oldest job waits %s, %s wait",
+                                               fmt_age(age).s, fmt_about(q->ready, q->approx).s));
+        add(l, &a);
+    }
+    if (failed >= VERDICT_WARN || old >= VERDICT_WARN)
+        return;
+    double gain = queue_gain(q);
+    if (!isnan(gain) && gain > 0) {
+        struct alert a = of_queue(q, VERDICT_WARN,
+                                  arena_printf(l->mem, "fills up by %s jobs/s", fmt_rate(gain).s));
+        add(l, &a);
+    }
+}
+
+/* --- schedules -------------------------------------------------------------------------------- */
+
+static const char *
+say_schedule(struct look *l, const struct schedule_row *s, enum verdict v)
+{
+    if (!strcmp(s->state, "failed"))
+        return arena_printf(l->mem, "can't push: %s", s->error);
+    if (v == VERDICT_BAD)
+        return arena_printf(l->mem, "is late for %s", fmt_age(l->now - s->next_run_ms).s);
+    return arena_printf(l->mem, "last run: %s%s%s", s->last_outcome, *s->last_error ? ": " : "",
+                        s->last_error);
+}
+
+static void
+look_at_schedules(struct look *l)
+{
+    int n;
+    const struct schedule_row *rows = store_schedules(l->s, &n);
+
+    for (int i = 0; i < n; i++) {
+        enum verdict v = verdict_of_schedule(&rows[i], l->now);
+        if (v >= VERDICT_WARN)
+            add(l, &(struct alert){.verdict = v,
+                                   .screen = ON_SCHEDULES,
+                                   .row = rows[i].name,
+                                   .where = rows[i].name,
+                                   .what = say_schedule(l, &rows[i], v),
+                                   .key = "",
+                                   .act = "schedule"});
+    }
+}
+
+/* --- the database ----------------------------------------------------------------------------- */
+
+/* "...: K ends that session" is an act of its own. */
+static struct alert
+of_advice(struct look *l, const struct advice *advice)
+{
+    const char *text = advice->text, *key = strstr(text, ": K ");
+    size_t len = key ? (size_t)(key - text) : strlen(text);
+
+    return (struct alert){.verdict = advice->bad ? VERDICT_BAD : VERDICT_WARN,
+                          .screen = ON_DATABASE,
+                          .row = advice->id,
+                          .where = "database",
+                          .is_words = true,
+                          .what = arena_strndup(l->mem, text, len),
+                          .key = key ? "K" : "",
+                          .act = key ? "end it" : "look"};
+}
+
+/* One alert a session, the worst. */
+static void
+look_at_database(struct look *l)
+{
+    struct advice advice[ALERTS_MOST];
+    struct health h = store_health(l->s);
+
+    h.now_ms = l->now;
+    int n = h.server ? health_advice(&h, l->mem, advice, ALERTS_MOST) : 0;
+    for (int i = 0; i < n; i++) {
+        bool said = advice[i].calm;
+        for (int j = 0; j < i && *advice[i].id; j++)
+            said = said || !strcmp(advice[j].id, advice[i].id);
+        struct alert a = of_advice(l, &advice[i]);
+        if (!said)
+            add(l, &a);
+    }
+}
+
+void
+attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
+          struct attention *out)
+{
+    struct attention later = {.n = 0};
+    struct look l = {s, now_ms, foreign, mem, out, &later};
     int n;
     const struct queue_row *q = store_queues(s, &n);
 
-    look_at_life(s, now_ms, mem, &bad);
-    look_at_nodes(s, now_ms, mem, true, foreign, &bad);
+    *out = (struct attention){.n = 0};
+    look_at_life(&l);
+    look_at_nodes(&l);
     for (int i = 0; i < n; i++)
-        look_at_queue(&q[i], now_ms, mem, &bad, &warn);
-    look_at_nodes(s, now_ms, mem, false, foreign, &warn);
-    for (int i = 0; i < warn.n; i++)
-        add(&bad, false, later[i].where, later[i].what, later[i].advice);
-    return bad.n;
+        look_at_queue(&l, &q[i]);
+    look_at_database(&l);
+    look_at_schedules(&l);
+    for (int i = 0; i < later.n && out->n < ALERTS_MOST; i++)
+        out->alerts[out->n++] = later.alerts[i];
 }

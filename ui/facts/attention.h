@@ -1,5 +1,6 @@
-/* What an operator should look at now, from the snapshots that are there: dead nodes, queues that
- * wait too long, that fail, that are paused. Pure: reads the store, asks nothing. */
+/* What an operator should look at, from the snapshots that are there: by the scale of verdict.h,
+ * BAD first. Each alert has a place: the screen and the row that it is about, and the key that
+ * helps there. Pure: reads the store, asks nothing. */
 #ifndef UI_FACTS_ATTENTION_H
 #define UI_FACTS_ATTENTION_H
 
@@ -8,19 +9,30 @@
 
 #include "model/base/mem.h"
 #include "model/store/store.h"
+#include "ui/facts/verdict.h"
 
-enum { OLD_MS = 60000, VERY_OLD_MS = 900000 }; /* ages of the oldest ready job: warning, bad */
+enum { ALERTS_MOST = 24, ALERT_SCREENS = 10 };
 
 struct alert {
-    bool bad;           /* else a warning */
-    const char *where;  /* queue or node; borrowed from the store; or who is not there */
-    bool is_words;      /* `where` holds words of ours, not a name: it is not cut */
-    const char *what;   /* sentence; in the arena */
-    const char *advice; /* which key helps */
+    enum verdict verdict; /* WARN or BAD */
+    int screen;           /* the digit of the screen that has its row */
+    const char *row;      /* id of that row, "" = none; of Failed: the queue */
+    const char *where; /* queue, node, schedule; or who is not there. All texts are in the arena */
+    bool is_words;     /* `where` holds words of ours, not a name: it is not cut */
+    const char *what;  /* sentence */
+    const char *key;   /* that helps there, "" = none */
+    const char *act;   /* what it does */
 };
-/* The most urgent first; returns how many there are, at most max. foreign: a node that does not
- * register is not reported, because most other systems keep no heartbeats. */
-int attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
-              struct alert *out, int max);
+
+struct attention {
+    struct alert alerts[ALERTS_MOST]; /* the first of them */
+    int n, bad, warn;                 /* n: in the array; bad, warn: of all */
+    enum verdict screens[ALERT_SCREENS];
+};
+
+/* foreign: a node that nobody knows is no trouble by itself, because most other systems keep no
+ * heartbeats. */
+void attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
+               struct attention *out);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/adapter/record.h"
+#include "ui/facts/verdict.h"
 
 #define F(f) offsetof(struct job_row, f)
 
@@ -28,8 +29,7 @@ draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx
         snprintf(text, sizeof text, "%d", tries);
     else
         snprintf(text, sizeof text, "%d/%d", tries, j->max_tries);
-    grid_right(g, r, j->max_tries != INT_MIN && tries >= j->max_tries ? ROLE_WARN : ROLE_TEXT,
-               text);
+    grid_right(g, r, ROLE_TEXT, text);
 }
 
 /* What the job waits for: its lease while it runs, else the time when it may start. */
@@ -51,28 +51,31 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
     bool running = !strcmp(j->state, "running");
 
     if (j->stale == 1) {
-        grid_right(g, r, ROLE_BAD, "stale");
+        grid_right(g, r, ROLE_WARN, "stale");
         return;
     }
     if (due == FIELD_NULL)
         return;
-    grid_right(g, r,
-               late > 0 && running ? ROLE_BAD
-               : late > 0          ? ROLE_WARN
-                                   : ROLE_DIM,
+    grid_right(g, r, late > 0 && running ? ROLE_WARN : ROLE_DIM,
                late > 0 && running ? "expired" : fmt_age_short(late).s);
 }
 
-/* Its worker seems gone. */
+/* Red is for a failure of this hour: in a list of failed jobs each is one. */
 static void
 draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
-    bool stale = j->stale == 1;
+    enum verdict v = verdict_of_job(j, c->now_ms);
+    enum role plain = strcmp(j->state, "failed") ? state_role(j->state) : ROLE_DIM;
 
-    (void)c;
-    grid_printf(g, r, stale ? ROLE_WARN : state_role(j->state), "%s %s",
-                stale ? "▲" : state_glyph(j->state), j->state);
+    grid_printf(g, r, v == VERDICT_WELL ? plain : verdict_role(v), "%s %s",
+                j->stale == 1 ? "▲" : state_glyph(j->state), j->state);
+}
+
+static struct lead
+lead_of(const void *row, const struct cell_ctx *c)
+{
+    return verdict_lead(verdict_of_job(row, c->now_ms));
 }
 
 static enum role
@@ -112,6 +115,7 @@ const struct list_def jobs_def = {
     .row_size = sizeof(struct job_row),
     .id_offset = F(id),
     .server_order = true,
+    .lead = lead_of,
 };
 
 enum { ID_COLUMN = 0, ID_LEAST = 8, ID_MOST = 20 };

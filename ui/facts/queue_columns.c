@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/facts/attention.h"
 #include "ui/term/chart.h"
 
 enum { STEPS = 61, RANK_MS = 10000 };
@@ -30,7 +29,7 @@ role_of_age(const void *row, const struct cell_ctx *c)
     const struct queue_row *q = &((const struct queue_line *)row)->q;
     int64_t age = q->paused == 1 ? FIELD_NULL : queue_age(q, c->now_ms);
 
-    return age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT : age < VERY_OLD_MS ? ROLE_WARN : ROLE_BAD;
+    return q->paused == 1 ? ROLE_DIM : verdict_role(verdict_of_age(age));
 }
 
 static void
@@ -67,18 +66,20 @@ draw_drain(struct grid *g, struct rect r, const void *row, const struct cell_ctx
 
     (void)c;
     if (l->drain_ms == FIELD_NULL)
-        grid_right(g, r, ROLE_DIM, "—");
+        grid_right(g, r, ROLE_DIM, l->q.paused == 1 ? "paused" : "—");
+    else if (l->gain > 0)
+        grid_right(g, r, ROLE_WARN, "grows");
     else if (l->drain_ms == INT64_MAX)
-        grid_right(g, r, ROLE_WARN, l->q.pushed_per_s > 0.01 ? "grows" : "stands");
+        grid_right(g, r, ROLE_TEXT, l->q.done_per_s > 0.01 ? "steady" : "stands");
     else
         grid_right(g, r, ROLE_TEXT, fmt_age(l->drain_ms).s);
 }
 
 static enum role
-role_of_used(const void *row, const struct cell_ctx *c)
+role_of_hour(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return ((const struct queue_line *)row)->used >= 0.95 ? ROLE_WARN : ROLE_TEXT;
+    return verdict_role(verdict_of_failed(&((const struct queue_line *)row)->q));
 }
 
 static void
@@ -102,10 +103,9 @@ is_approx(const void *row)
 
 static const struct column_special kept_special = {draw_kept, NULL, K_BIG, true};
 static const struct column_special drain_special = {draw_drain, NULL, K_DURATION, true};
-static const struct column_special used_role = {NULL, role_of_used, K_CUSTOM, false};
+static const struct column_special hour_role = {NULL, role_of_hour, K_CUSTOM, false};
 static const struct column_special oldest_special = {draw_oldest, NULL, K_WAIT, true};
 static const struct column_special spark_special = {draw_spark, NULL, K_RATE, false};
-static const struct column_special age_role = {NULL, role_of_age, K_CUSTOM, false};
 
 /* clang-format off */
 /* name, title, help, kind, offset, min, max, keep, special */
@@ -113,9 +113,10 @@ static const struct column columns[] = {
     {"queue", "QUEUE", "Name of the queue", K_TEXT, F(queue), 16, 24, 0, NULL},
     {"oldest", "OLDEST", "Age of the oldest ready job", K_CUSTOM,
      offsetof(struct queue_line, oldest_rank), 8, 8, 0, &oldest_special},
-    {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, &age_role},
+    {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, NULL},
     {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 4, 5, 4, NULL},
-    {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 5, 6, 3, NULL},
+    {"failed", "FAILED", "Jobs that failed for good", K_COUNT, F(failed), 6, 6, 4, NULL},
+    {"hour", "FAIL 1H", "Jobs that failed for good in the last hour", K_COUNT, F(failed_hour), 7, 7, 3, &hour_role},
     {"done", "DONE/s", "Jobs completed a second", K_RATE, F(done_per_s), 6, 6, 5, NULL},
     {"trend", "DONE, LAST MINUTES", "Jobs completed a second, newest at the right", K_CUSTOM,
      F(done_per_s), 22, 0, 8, &spark_special},
@@ -126,8 +127,8 @@ static const struct column columns[] = {
     {"blocked", "BLOCK", "Jobs that wait for another of their concurrency key", K_COUNT, F(blocked), 5, 6,
      17, NULL},
     {"used", "USED", "Jobs that run, of those that limit and living nodes allow", K_PERCENT,
-     offsetof(struct queue_line, used), 4, 4, 14, &used_role},
-    {"drain", "DRAIN", "Time until nothing is ready, at the present rates", K_CUSTOM,
+     offsetof(struct queue_line, used), 4, 4, 14, NULL},
+    {"drain", "DRAIN", "Time until nothing is ready at the rates of a minute; grows, or steady: no more than 5 % between in and out", K_CUSTOM,
      offsetof(struct queue_line, drain_ms), 7, 8, 13, &drain_special},
     {"wait50", "WAIT p50", "Half of the jobs of the last hour waited no longer", K_DURATION, F(wait_p50_ms), 8,
      8, 19, NULL},
@@ -147,7 +148,7 @@ lead_of(const void *row, const struct cell_ctx *c)
     const struct queue_line *l = row;
 
     (void)c;
-    return l->q.paused == 1 ? (struct lead){"‖", ROLE_WARN} : (struct lead){"▸", ROLE_DIM};
+    return verdict_lead(l->verdict);
 }
 
 const struct list_def list_of_queues = {
@@ -206,15 +207,13 @@ slots_for(const struct node_row *living, int n, const char *queue)
 
 /* By the rates of a minute: those of the last seconds would make it jump. */
 static int64_t
-drain_time(const struct queue_row *q)
+drain_time(const struct queue_row *q, double gain)
 {
-    double gain = q->drain_per_s;
-
-    if (q->ready <= 0 || isnan(gain) || q->paused == 1)
+    if (q->ready <= 0 || q->paused == 1 || isnan(gain))
         return FIELD_NULL;
-    if (gain < 0.01)
+    if (gain > -0.01)
         return INT64_MAX;
-    double ms = (double)q->ready / gain * 1000;
+    double ms = (double)q->ready / -gain * 1000;
     return ms < 1e12 ? (int64_t)ms : INT64_MAX;
 }
 
@@ -233,5 +232,7 @@ queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct no
         l->capacity = q->max_running;
     if (l->capacity > 0)
         l->used = (double)q->running / (double)l->capacity;
-    l->drain_ms = drain_time(q);
+    l->gain = queue_gain(q);
+    l->drain_ms = drain_time(q, l->gain);
+    l->verdict = verdict_of_queue(q, l->gain, now_ms);
 }

@@ -4,6 +4,7 @@
 #define UI_FACTS_QUEUE_COLUMNS_H
 
 #include "model/store/store.h"
+#include "ui/facts/verdict.h"
 #include "ui/widget/list.h"
 
 struct queue_line {
@@ -11,9 +12,11 @@ struct queue_line {
     int64_t oldest_rank; /* age of the oldest ready job in steps; FIELD_NULL = none */
     int64_t capacity;    /* jobs at a time that limit and living nodes allow; FIELD_NULL = no limit
                             known */
-    int64_t drain_ms;    /* until nothing is ready at the present rates; FIELD_NULL = unknown,
-                            INT64_MAX = not by these rates */
+    int64_t drain_ms;    /* until nothing is ready at the rates of a minute; FIELD_NULL = nothing
+                            is ready, INT64_MAX = not by these rates */
     double used;         /* of the capacity; NAN = unknown */
+    double gain;         /* of its backlog, jobs a second; 0 = steady */
+    enum verdict verdict;
 };
 
 /* ctx of the list: the store. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LATE_MS = 10000 }; /* an idle scheduler comes once a second */
+#include "ui/facts/verdict.h"
 
 /* --- words ----------------------------------------------------------------------------------- */
 
@@ -44,6 +44,15 @@ schedule_due(const char *due, int64_t now_ms, char *out, size_t size)
 #define F(f) offsetof(struct schedule_row, f)
 #define R(f) offsetof(struct run_line, r.f)
 
+/* Red is for a failure of this hour. */
+static enum role
+outcome_role(const struct schedule_row *s, const char *outcome, const struct cell_ctx *c)
+{
+    enum role role = state_role(outcome);
+
+    return role == ROLE_BAD && !verdict_is_recent(s->last_run_ms, c->now_ms) ? ROLE_WARN : role;
+}
+
 static void
 draw_last(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -54,7 +63,7 @@ draw_last(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
         grid_str(g, r, ROLE_DIM, "—");
         return;
     }
-    grid_printf(g, r, state_role(outcome), "%s %s", state_glyph(outcome),
+    grid_printf(g, r, outcome_role(s, outcome, c), "%s %s", state_glyph(outcome),
                 fmt_when(s->last_run_ms, c->now_ms, c->utc).s);
 }
 
@@ -74,8 +83,7 @@ draw_outcome(struct grid *g, struct rect r, const void *row, const struct cell_c
     const struct schedule_row *s = row;
     const char *outcome = schedule_outcome(s, s->last_outcome);
 
-    (void)c;
-    grid_str(g, r, state_role(outcome), outcome);
+    grid_str(g, r, outcome_role(s, outcome, c), outcome);
 }
 
 static void
@@ -84,9 +92,9 @@ draw_next(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     const struct schedule_row *s = row;
 
     if (s->next_run_ms == FIELD_NULL)
-        grid_right(g, r, strcmp(s->state, "failed") ? ROLE_WARN : ROLE_BAD,
+        grid_right(g, r, strcmp(s->state, "failed") ? ROLE_DIM : ROLE_BAD,
                    strcmp(s->state, "failed") ? s->state : "never");
-    else if (c->now_ms - s->next_run_ms >= LATE_MS)
+    else if (c->now_ms - s->next_run_ms >= SCHEDULE_LATE_MS)
         grid_printf(g, r, ROLE_BAD, "%*s late", r.w - 5,
                     fmt_age_short(c->now_ms - s->next_run_ms).s);
     else if (s->next_run_ms <= c->now_ms)
@@ -167,16 +175,10 @@ static const struct column run_columns[] = {
 };
 /* clang-format on */
 
-/* A glyph where the schedule itself does not push. */
 static struct lead
 lead_of(const void *row, const struct cell_ctx *c)
 {
-    const struct schedule_row *s = row;
-
-    (void)c;
-    if (!strcmp(s->state, "active"))
-        return (struct lead){NULL, ROLE_TEXT};
-    return (struct lead){state_glyph(s->state), state_role(s->state)};
+    return verdict_lead(verdict_of_schedule(row, c->now_ms));
 }
 
 const struct list_def schedule_list = {

@@ -22,7 +22,7 @@ source_state_role(enum source_state s)
 {
     switch (s) {
     case SOURCE_OPEN:
-        return ROLE_GOOD;
+        return ROLE_TEXT;
     case SOURCE_LOOK_ONLY:
     case SOURCE_STRANGE:
         return ROLE_WARN;
@@ -93,10 +93,7 @@ draw_failed(struct grid *g, struct rect r, const void *row, const struct cell_ct
     const struct source_line *l = &((const struct source_row *)row)->line;
 
     (void)c;
-    draw_number(g, r, l->failed, l->approx,
-                l->failed == FIELD_NULL ? ROLE_TEXT
-                : l->failed > 0         ? ROLE_WARN
-                                        : ROLE_GOOD);
+    draw_number(g, r, l->failed, l->approx, l->failed == 0 ? ROLE_DIM : ROLE_TEXT);
 }
 
 void
@@ -121,7 +118,7 @@ static const struct column_special system_special = {draw_system, NULL, K_TEXT, 
 static const struct column_special state_special = {draw_state, NULL, K_CUSTOM, false};
 static const struct column_special age_special = {draw_age, NULL, K_BIG, true};
 static const struct column_special ready_special = {draw_ready, NULL, K_COUNT, true};
-static const struct column_special failed_special = {draw_failed, NULL, K_FAULTS, true};
+static const struct column_special failed_special = {draw_failed, NULL, K_COUNT, true};
 
 /* clang-format off */
 static const struct column columns[] = {

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/facts/verdict.h"
 #include "ui/term/chart.h"
 
 enum { WIDE_W = 120, WIDE_H = 34, PANEL_H = 9, SHOWN_VACUUMS = 2, SHOWN_WAITS = 3 };
-#define PART_WARN 0.20
 #define HIT_WARN 0.95
 
 /* --- transactions ---------------------------------------------------------------------------- */
@@ -37,10 +37,14 @@ static void
 draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct health_session *s = row;
-    bool idle = !strncmp(s->state, "idle in", 7) || !strcmp(s->kind, "prepared");
 
-    (void)c;
-    grid_str(g, r, health_waits(s) ? ROLE_BAD : idle ? ROLE_WARN : ROLE_TEXT, health_state(s));
+    grid_str(g, r, verdict_role(verdict_of_session(s, c->now_ms)), health_state(s));
+}
+
+static struct lead
+lead_of_session(const void *row, const struct cell_ctx *c)
+{
+    return verdict_lead(verdict_of_session(row, c->now_ms));
 }
 
 static void
@@ -85,21 +89,12 @@ const struct list_def health_sessions_def = {
     .id_offset = S(id),
     .sort = "held",
     .desc = true,
+    .lead = lead_of_session,
 };
 
 /* --- tables ---------------------------------------------------------------------------------- */
 
 #define T(f) offsetof(struct health_table, f)
-
-static enum role
-role_of_dead(const struct health_table *t)
-{
-    double part = health_dead_part(t);
-
-    if (isnan(part) || part < PART_WARN)
-        return health_fill(t) >= 1 ? ROLE_WARN : ROLE_GOOD;
-    return health_fill(t) >= 1 ? ROLE_BAD : ROLE_WARN;
-}
 
 static void
 draw_name(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
@@ -118,13 +113,9 @@ draw_part(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
 {
     const struct health_table *t = row;
     double part = health_dead_part(t);
-    enum role role = role_of_dead(t);
 
     (void)c;
-    grid_right(g, r,
-               isnan(part)         ? ROLE_DIM
-               : role == ROLE_GOOD ? ROLE_TEXT
-                                   : role,
+    grid_right(g, r, isnan(part) ? ROLE_DIM : verdict_role(verdict_of_table(t)),
                isnan(part) ? "–" : fmt_percent(part, 1).s);
 }
 
@@ -134,10 +125,11 @@ draw_fill(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     const struct health_table *t = row;
     double fill = health_fill(t);
     int full = fill >= 1 ? r.w : (int)(fill * r.w + 0.5);
+    enum role role = verdict_role(verdict_of_table(t));
 
     (void)c;
     for (int i = 0; i < r.w; i++)
-        grid_str(g, (struct rect){r.x + i, r.y, 1, 1}, i < full ? role_of_dead(t) : ROLE_BAR_REST,
+        grid_str(g, (struct rect){r.x + i, r.y, 1, 1}, i < full ? role : ROLE_BAR_REST,
                  i < full ? "█" : "░");
 }
 
@@ -172,7 +164,7 @@ static const struct column table_columns[] = {
     {"largest", "LARGEST PARTITION", "", K_CUSTOM, T(largest), 20, 0, 20, &largest_special},
 };
 /* clang-format on */
-enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns), LEAD_W = 2 };
+enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns), LEAD_W = 3 };
 
 static void
 draw_table_titles(struct grid *g, struct rect r, const int *widths)
@@ -208,6 +200,16 @@ pick_tables(const struct health *h, int max, const struct health_table **out)
 enum { TABLES_MOST = 40 };
 
 static void
+draw_lead(struct grid *g, struct rect r, const struct health_table *t)
+{
+    struct lead lead = verdict_lead(verdict_of_table(t));
+
+    rect_cut_left(&r, 1);
+    if (lead.glyph)
+        grid_str(g, r, lead.role, lead.glyph);
+}
+
+static void
 draw_tables(const struct health_look *l, struct grid *g, struct rect r)
 {
     const struct health_table *pick[TABLES_MOST];
@@ -220,7 +222,8 @@ draw_tables(const struct health_look *l, struct grid *g, struct rect r)
     int n = pick_tables(&l->h, r.h < TABLES_MOST ? r.h : TABLES_MOST, pick);
     for (int i = 0; i < n; i++) {
         struct rect line = rect_row(r, i), at = line;
-        rect_cut_left(&at, LEAD_W);
+        struct rect lead = rect_cut_left(&at, LEAD_W);
+        draw_lead(g, lead, pick[i]);
         for (int k = 0; k < TABLE_COLUMNS; k++) {
             struct rect cell = rect_cut_left(&at, widths[k]);
             if (widths[k] > 0) {
@@ -264,16 +267,16 @@ draw_figures(const struct health_look *l, struct grid *g, struct rect r)
     }
     snprintf(text, sizeof text, "/%d", s->max_connections);
     bool full = s->connections * 10 >= s->max_connections * 9;
-    figure(&p, "conns", full ? ROLE_BAD : ROLE_GOOD, fmt_int(s->connections).s, text);
+    figure(&p, "conns", full ? ROLE_BAD : ROLE_STRONG, fmt_int(s->connections).s, text);
     figure(&p, "active", ROLE_STRONG, fmt_int(s->active).s, "");
-    figure(&p, "idle-txn", s->idle_in_txn ? ROLE_WARN : ROLE_GOOD, fmt_int(s->idle_in_txn).s, "");
-    figure(&p, "blocked", s->blocked ? ROLE_BAD : ROLE_GOOD, fmt_int(s->blocked).s, "");
+    figure(&p, "idle-txn", s->idle_in_txn ? ROLE_WARN : ROLE_STRONG, fmt_int(s->idle_in_txn).s, "");
+    figure(&p, "blocked", s->blocked ? ROLE_BAD : ROLE_STRONG, fmt_int(s->blocked).s, "");
     if (s->lag_ms != FIELD_NULL)
         figure(&p, s->standby == 1 ? "own lag" : "repl lag",
-               s->lag_ms >= 30000 ? ROLE_WARN : ROLE_GOOD, fmt_duration(s->lag_ms).s, "");
+               s->lag_ms >= 30000 ? ROLE_WARN : ROLE_STRONG, fmt_duration(s->lag_ms).s, "");
     snprintf(text, sizeof text, "%.1f%%", l->h.cache_hit * 100);
     if (!isnan(l->h.cache_hit))
-        figure(&p, "cache hit", l->h.cache_hit < HIT_WARN ? ROLE_WARN : ROLE_GOOD, text, "");
+        figure(&p, "cache hit", l->h.cache_hit < HIT_WARN ? ROLE_WARN : ROLE_STRONG, text, "");
     if (!isnan(l->h.wal_per_s))
         figure(&p, s->standby == 1 ? "replay" : "wal", ROLE_STRONG,
                fmt_bytes((int64_t)l->h.wal_per_s).s, "/s");
@@ -303,7 +306,7 @@ draw_vacuum(const struct health_look *l, struct grid *g, struct rect r,
     grid_str(g, name, v->wraparound == 1 ? ROLE_WARN : ROLE_TEXT, v->name);
     grid_str(g, phase, ROLE_TEXT, v->phase);
     chart_bar(g, bar, v->done);
-    pen_printf(&p, ROLE_GOOD, " %s", isnan(v->done) ? "–" : fmt_percent(v->done, 1).s);
+    pen_printf(&p, ROLE_TEXT, " %s", isnan(v->done) ? "–" : fmt_percent(v->done, 1).s);
     if (p.r.w >= 20)
         pen_printf(
             &p, ROLE_DIM, " of %s, %s", fmt_bytes(v->total_bytes).s,

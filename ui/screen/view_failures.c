@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/facts/verdict.h"
 #include "ui/screen/views.h"
 #include "ui/term/chart.h"
 #include "ui/term/words.h"
@@ -42,7 +43,7 @@ draw_count(struct grid *g, struct rect r, const void *row, const struct cell_ctx
 
     (void)c;
     snprintf(text, sizeof text, "%s%s", fmt_count(l->g.n).s, l->g.capped == 1 ? "+" : "");
-    grid_right(g, r, ROLE_BAD, text);
+    grid_right(g, r, ROLE_TEXT, text);
 }
 
 /* How many failed, in steps of two minutes; of groups by error only. */
@@ -72,6 +73,12 @@ draw_group(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_str(g, r, *group ? ROLE_TEXT : ROLE_DIM, *group ? group : "none");
 }
 
+static struct lead
+lead_of(const void *row, const struct cell_ctx *c)
+{
+    return verdict_lead(verdict_of_group(&((const struct group_line *)row)->g, c->now_ms));
+}
+
 static const struct column_special group_special = {draw_group, NULL, K_TEXT, false};
 static const struct column_special times_special = {draw_times, NULL, K_CUSTOM, false};
 static const struct column_special count_special = {draw_count, NULL, K_COUNT, true};
@@ -97,6 +104,7 @@ static const struct list_def list_of_groups = {
     .id_offset = offsetof(struct group_line, id),
     .sort = "n",
     .desc = true,
+    .lead = lead_of,
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -216,8 +224,10 @@ draw_summary(struct failures *v, struct grid *g, struct rect r)
     struct pen p = pen_start(g, r);
 
     pen_put(&p, ROLE_DIM, " ");
-    pen_put(&p, t && t->failed ? ROLE_BAD : ROLE_GOOD, t ? fmt_about(t->failed, t->approx).s : "");
+    pen_put(&p, ROLE_STRONG, t ? fmt_about(t->failed, t->approx).s : "");
     pen_put(&p, ROLE_TEXT, " failed");
+    if (t && t->failed_hour != FIELD_NULL && t->failed_hour > 0)
+        pen_printf(&p, ROLE_BAD, "  +%s in 1 h", fmt_count(t->failed_hour).s);
     pen_printf(&p, ROLE_DIM, " · %s", fmt_plural(v->n, "group").s);
     if (v->by != BY_ERROR && v->n > 0 && v->rows[0].g.capped == 1)
         pen_printf(&p, ROLE_WARN, " of the newest %s", fmt_count(sum_of(v)).s);
@@ -266,7 +276,7 @@ draw_sample(struct failures *v, struct grid *g, struct rect r)
              *l->g.queue ? ", " : "", l->g.queue);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     struct rect what = rect_cut_bottom(&in, in.h > 4 ? 2 : 1);
-    grid_lines(g, in, ROLE_BAD, l->g.sample, strlen(l->g.sample),
+    grid_lines(g, in, ROLE_TEXT, l->g.sample, strlen(l->g.sample),
                &(struct text_area){.wrap = true});
     draw_requeue(v, g, what, &l->g);
 }

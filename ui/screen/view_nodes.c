@@ -11,6 +11,7 @@
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
 #include "ui/facts/life.h"
+#include "ui/facts/verdict.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
@@ -22,6 +23,8 @@ struct lease_line {
 struct node_line { /* a node_row first: the columns are its members */
     struct node_row n;
     const char *state; /* as it is shown: one whose session is gone is not just up */
+    enum verdict verdict;
+    int trouble; /* worst first */
 };
 
 struct nodes {
@@ -60,7 +63,7 @@ draw_session(struct grid *g, struct rect r, const void *row, const struct cell_c
 
     (void)c;
     if (n->session_alive == 1)
-        grid_right(g, r, ROLE_GOOD, "alive");
+        grid_right(g, r, ROLE_TEXT, "alive");
     else if (n->session_alive == 0)
         grid_right(g, r, ROLE_BAD, "gone");
     else
@@ -108,7 +111,7 @@ static enum role
 role_of_effect(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return strstr(((const struct lease_line *)row)->l.effect, "failed") ? ROLE_BAD : ROLE_GOOD;
+    return strstr(((const struct lease_line *)row)->l.effect, "failed") ? ROLE_BAD : ROLE_TEXT;
 }
 
 /* The last digits of the jobs' ids, as in the list of jobs. */
@@ -129,6 +132,23 @@ draw_ids(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
     buf_free(&out);
 }
 
+static void
+draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct node_line *n = row;
+
+    (void)c;
+    grid_printf(g, r, verdict_role(n->verdict), "%s %s", state_glyph(n->state), n->state);
+}
+
+static struct lead
+lead_of(const void *row, const struct cell_ctx *c)
+{
+    (void)c;
+    return verdict_lead(((const struct node_line *)row)->verdict);
+}
+
+static const struct column_special state_special = {draw_state, NULL, K_INT, false};
 static const struct column_special ids_special = {draw_ids, NULL, K_CUSTOM, false};
 static const struct column_special session_special = {draw_session, NULL, K_BOOL, true};
 static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
@@ -140,8 +160,8 @@ static const struct column_special effect_special = {NULL, role_of_effect, K_CUS
 /* clang-format off */
 static const struct column columns[] = {
     {"node", "NODE", "Name of the worker process", K_TEXT, F(node), 10, 24, 0, NULL},
-    {"state", "STATE", "up, late, dead, draining, cut off (its session is gone), or unknown: leases without a node", K_STATE,
-     offsetof(struct node_line, state), 10, 10, 0, NULL},
+    {"state", "STATE", "up, late, dead, draining, cut off (its session is gone), or unknown: leases without a node; sorts by trouble", K_CUSTOM,
+     offsetof(struct node_line, trouble), 10, 10, 0, &state_special},
     {"beat", "BEAT", "Time since the last heartbeat", K_AGE, F(heartbeat_ms), 7, 7, 0, NULL},
     {"run", "RUN", "Jobs it runs, of its slots", K_CUSTOM, F(running), 7, 7, 3, &slots_special},
     {"leases", "LEASES", "Leases it holds", K_COUNT, F(leases), 6, 6, 0, NULL},
@@ -173,7 +193,8 @@ static const struct list_def list_of_nodes = {
     .ncolumns = (int)(sizeof columns / sizeof *columns),
     .row_size = sizeof(struct node_line),
     .id_offset = F(node),
-    .sort = "state", /* by the word: dead ones first, those that are up last */
+    .sort = "state",
+    .lead = lead_of,
 };
 static const struct list_def list_of_leases = {
     .columns = lease_columns,
@@ -227,13 +248,12 @@ nodes_done(struct view *view)
     free(v->asked);
 }
 
-/* A process that was killed: its session goes at once, its heartbeat is missed later. */
-static const char *
-shown_state(const struct node_row *n)
+static struct node_line
+line_of(const struct node_row *n, bool foreign)
 {
-    bool beats = !strcmp(n->state, "up") || !strcmp(n->state, "late");
+    enum verdict v = verdict_of_node(n, foreign);
 
-    return beats && n->session_alive == 0 && n->backend_pid != INT_MIN ? "cut off" : n->state;
+    return (struct node_line){*n, node_is_cut_off(n) ? "cut off" : n->state, v, VERDICT_BAD - v};
 }
 
 /* The leases follow the selected node. */
@@ -276,7 +296,7 @@ nodes_update(struct view *view)
     list_hide_empty(v->leases, app_is_foreign(view->app));
     v->nodes = xreallocarray(v->nodes, (size_t)n + 1, sizeof *v->nodes);
     for (int i = 0; i < n; i++)
-        v->nodes[i] = (struct node_line){rows[i], shown_state(&rows[i])};
+        v->nodes[i] = line_of(&rows[i], app_is_foreign(view->app));
     list_set_rows(v->table.list, v->nodes, n);
     if (!view->touched)
         list_home(v->table.list);
@@ -319,7 +339,7 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
     pen_put(&p, ROLE_DIM, " leases ");
     pen_put(&p, ROLE_STRONG, fmt_count(leases).s);
     pen_put(&p, ROLE_DIM, " expired ");
-    pen_put(&p, expired > 0 ? ROLE_BAD : ROLE_GOOD, fmt_count(expired).s);
+    pen_put(&p, expired > 0 ? ROLE_BAD : ROLE_STRONG, fmt_count(expired).s);
     if (*v->table.filter) {
         pen_put(&p, ROLE_DIM, " filter ");
         pen_put(&p, ROLE_STRONG, v->table.filter);
@@ -338,7 +358,7 @@ say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
     else if (n->session_alive < 0)
         pen_printf(p, ROLE_DIM, " · session pid %d not for us to see", n->backend_pid);
     else
-        pen_printf(p, ROLE_GOOD, " · session pid %d %s", n->backend_pid,
+        pen_printf(p, ROLE_TEXT, " · session pid %d %s", n->backend_pid,
                    *n->session_state ? n->session_state : "alive");
     if (n->session_alive == 1 && n->session_ms != FIELD_NULL)
         pen_printf(p, ROLE_TEXT, " for %s", fmt_age(now_ms - n->session_ms).s);
@@ -349,7 +369,6 @@ static void
 draw_evidence(struct grid *g, struct rect r, const struct node_row *n, const struct app *a)
 {
     struct pen p = pen_start(g, r);
-    bool bad = strcmp(n->state, "up") != 0 && strcmp(n->state, "draining") != 0;
     int64_t now_ms = a->now_ms;
 
     if (n->heartbeat_ms == FIELD_NULL && app_is_foreign(a))
@@ -357,7 +376,7 @@ draw_evidence(struct grid *g, struct rect r, const struct node_row *n, const str
     else if (n->heartbeat_ms == FIELD_NULL)
         pen_put(&p, ROLE_WARN, "never a heartbeat");
     else
-        pen_printf(&p, bad ? ROLE_BAD : ROLE_GOOD, "heartbeat %s ago",
+        pen_printf(&p, verdict_role(verdict_of_node(n, app_is_foreign(a))), "heartbeat %s ago",
                    fmt_age(now_ms - n->heartbeat_ms).s);
     if (n->leases > 0 && n->lease_until_ms != FIELD_NULL) {
         int64_t left = n->lease_until_ms - now_ms;

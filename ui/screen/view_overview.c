@@ -22,6 +22,7 @@ struct row {
     const char *id;
     int at;              /* of its source */
     int64_t oldest_rank; /* as queue_line's */
+    enum verdict verdict;
 };
 
 struct overview {
@@ -74,11 +75,10 @@ static void
 draw_oldest(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     int64_t age = queue_age(&((const struct row *)row)->q, c->now_ms);
-    enum role role = age == FIELD_NULL || age < OLD_MS ? ROLE_TEXT
-                     : age < VERY_OLD_MS               ? ROLE_WARN
-                                                       : ROLE_BAD;
+    bool paused = ((const struct row *)row)->q.paused == 1;
 
-    grid_right(g, r, role, fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+    grid_right(g, r, paused ? ROLE_DIM : verdict_role(verdict_of_age(age)),
+               fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
 }
 
 static void
@@ -104,7 +104,7 @@ static const struct column columns[] = {
      8, 0, &oldest_special},
     {"ready", "READY", "Jobs that could start now", K_COUNT, F(ready), 7, 8, 0, NULL},
     {"running", "RUN", "Jobs that nodes are working on", K_COUNT, F(running), 5, 6, 4, NULL},
-    {"failed", "FAIL", "Jobs that failed for good", K_FAULTS, F(failed), 6, 7, 3, NULL},
+    {"failed", "FAIL", "Jobs that failed for good", K_COUNT, F(failed), 6, 7, 3, NULL},
     {"done", "/s", "Jobs completed a second", K_RATE, F(done_per_s), 5, 6, 5, NULL},
     {"in", "IN/s", "Jobs pushed a second", K_RATE, F(pushed_per_s), 5, 6, 20, NULL},
     {"retry", "RETRY", "Jobs that wait for another try", K_COUNT, F(retry), 6, 7, 21, NULL},
@@ -120,9 +120,7 @@ lead_of(const void *row, const struct cell_ctx *c)
     const struct row *x = row;
 
     (void)c;
-    if (source_is_bad(x->of.state))
-        return (struct lead){"×", ROLE_BAD};
-    return x->q.paused == 1 ? (struct lead){"‖", ROLE_WARN} : (struct lead){"▸", ROLE_DIM};
+    return verdict_lead(x->verdict);
 }
 
 static bool
@@ -207,6 +205,7 @@ add_empty(struct overview *v, const struct source_line *of, int at)
     x->q.scheduled = x->q.ready = x->q.retry = x->q.running = x->q.failed = FIELD_NULL;
     x->q.oldest_ms = FIELD_NULL;
     x->q.done_per_s = x->q.pushed_per_s = (double)NAN;
+    x->verdict = source_is_bad(of->state) ? VERDICT_BAD : VERDICT_WELL;
 }
 
 static int64_t
@@ -249,6 +248,9 @@ add_queues(struct overview *v, const struct source_line *of, int at)
         int64_t age = queue_age(&x->q, a->now_ms);
         if (age != FIELD_NULL)
             x->oldest_rank = (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
+        double gain = queue_gain(&q[i]);
+        x->verdict =
+            source_is_bad(of->state) ? VERDICT_BAD : verdict_of_queue(&x->q, gain, a->now_ms);
         add_to_sum(&v->sum, &x->q);
     }
 }
@@ -318,8 +320,7 @@ draw_totals(const struct overview *v, struct grid *g, struct rect r)
     pen_put(&p, ROLE_DIM, " run ");
     pen_put(&p, ROLE_STRONG, fmt_about(v->sum.running, v->sum.approx).s);
     pen_put(&p, ROLE_DIM, " failed ");
-    pen_put(&p, v->sum.failed > 0 ? ROLE_BAD : ROLE_GOOD,
-            fmt_about(v->sum.failed, v->sum.approx).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(v->sum.failed, v->sum.approx).s);
     if (p.r.w >= 14 && !isnan(v->sum.done_per_s)) {
         pen_put(&p, ROLE_DIM, " done/s ");
         pen_put(&p, ROLE_STRONG, fmt_rate(v->sum.done_per_s).s);

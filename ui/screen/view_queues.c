@@ -18,11 +18,10 @@
 #include "ui/term/chart.h"
 #include "ui/term/words.h"
 
-enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, ALERTS_MOST = 24, SORT_ALWAYS = 2000 };
+enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, SORT_ALWAYS = 2000 };
 
 struct alerts {
-    struct alert list[ALERTS_MOST];
-    int n;
+    struct attention all;
     struct arena *mem;   /* of their sentences */
     uint64_t generation; /* of the store when they were made, */
     int64_t second;      /* and when that was; 0 = never */
@@ -131,7 +130,7 @@ queues_alerts(struct queues *v)
     if (c->generation == generation && c->second == second)
         return c;
     arena_reset(c->mem);
-    c->n = attention(a->store, a->now_ms, app_is_foreign(a), c->mem, c->list, ALERTS_MOST);
+    attention(a->store, a->now_ms, app_is_foreign(a), c->mem, &c->all);
     c->generation = generation;
     c->second = second;
     return c;
@@ -168,7 +167,7 @@ say_nodes(struct pen *p, const struct app *a)
     if (app_is_foreign(a) && unknown)
         pen_printf(p, ROLE_DIM, "%d unknown ", unknown);
     if (p->r.w >= 5) /* never cut short */
-        pen_printf(p, up ? ROLE_GOOD : ROLE_DIM, "%d up", up);
+        pen_printf(p, ROLE_DIM, "%d up", up);
 }
 
 /* Finished jobs that are kept are counted rarely: as of when. */
@@ -203,14 +202,15 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
     }
     int64_t age = queue_age(t, a->now_ms);
     pen_put(&p, ROLE_DIM, " oldest ");
-    pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
-            fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
+    pen_put(&p, ROLE_STRONG, fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, " ready ");
     pen_put(&p, ROLE_STRONG, fmt_about(t->ready, t->approx).s);
     pen_put(&p, ROLE_DIM, " run ");
     pen_put(&p, ROLE_STRONG, fmt_about(t->running, t->approx).s);
     pen_put(&p, ROLE_DIM, " failed ");
-    pen_put(&p, t->failed > 0 ? ROLE_BAD : ROLE_GOOD, fmt_about(t->failed, t->approx).s);
+    pen_put(&p, ROLE_STRONG, fmt_about(t->failed, t->approx).s);
+    if (t->failed_hour != FIELD_NULL && t->failed_hour > 0)
+        pen_printf(&p, ROLE_BAD, " +%s in 1h", fmt_count_fit(t->failed_hour, 6).s);
     if (p.r.w >= 14 && !(app_is_foreign(a) && isnan(t->done_per_s))) { /* never cut short */
         pen_put(&p, ROLE_DIM, " done/s ");
         pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
@@ -246,9 +246,9 @@ static void
 draw_attention(struct queues *v, struct grid *g, struct rect r)
 {
     const struct app *a = v->table.view.app;
-    const struct alert *alerts = queues_alerts(v)->list;
+    const struct alert *alerts = queues_alerts(v)->all.alerts;
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
-    int n = queues_alerts(v)->n;
+    int n = queues_alerts(v)->all.n;
 
     if (n == 0)
         grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
@@ -256,11 +256,12 @@ draw_attention(struct queues *v, struct grid *g, struct rect r)
         struct rect row = rect_row(in, i), advice = rect_cut_right(&row, 16);
         struct rect what = row, where = rect_cut_left(&what, 30);
         struct pen p = pen_start(g, where);
-        pen_put(&p, alerts[i].bad ? ROLE_BAD : ROLE_WARN, alerts[i].bad ? "× BAD  " : "▲ WARN ");
+        bool bad = alerts[i].verdict == VERDICT_BAD;
+        pen_put(&p, bad ? ROLE_BAD : ROLE_WARN, bad ? "× BAD  " : "▲ WARN ");
         p.r.w -= 1;
         pen_put(&p, ROLE_STRONG, alerts[i].where);
         grid_str(g, what, ROLE_TEXT, alerts[i].what);
-        grid_printf(g, advice, ROLE_DIM, "→ %s", alerts[i].advice);
+        grid_printf(g, advice, ROLE_DIM, "→ %s", alerts[i].act);
     }
 }
 
@@ -313,7 +314,7 @@ queues_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
     const struct queue_line *l = list_selected(table_list(view));
-    const struct alerts *alerts = queues_alerts((struct queues *)view);
+    const struct attention *all = &queues_alerts((struct queues *)view)->all;
 
     if (l && l->q.paused == 1 && view->touched) {
         buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
@@ -323,10 +324,10 @@ queues_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
         return false;
     }
-    if (alerts->n == 0)
+    if (all->n == 0)
         return false;
-    say_alert(out, &alerts->list[0], alerts->n, app_body(a).w);
-    return alerts->list[0].bad;
+    say_alert(out, &all->alerts[0], all->n, app_body(a).w);
+    return all->alerts[0].verdict == VERDICT_BAD;
 }
 
 static void

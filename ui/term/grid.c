@@ -18,7 +18,7 @@ struct grid {
     struct cell *cells;
 };
 
-static const struct cell blank = {" ", 1, ROLE_TEXT};
+static const struct cell blank = {" ", 1, ROLE_TEXT, GROUND_NONE};
 
 static int
 clamp(int n, int low, int high)
@@ -128,6 +128,7 @@ put(struct grid *g, struct rect clip, int x, int y, const struct glyph *glyph, e
     for (int i = 0; i < glyph->width; i++) {
         wipe(g, x + i, y);
         at(g, x + i, y)->role = (uint8_t)role;
+        at(g, x + i, y)->ground = GROUND_NONE;
     }
     struct cell *c = at(g, x, y);
     memcpy(c->utf8, glyph->utf8, sizeof c->utf8);
@@ -354,6 +355,7 @@ grid_fill(struct grid *g, struct rect r, enum role role)
         for (int x = c.x; x < c.x + c.w; x++) {
             wipe(g, x, y);
             at(g, x, y)->role = (uint8_t)role;
+            at(g, x, y)->ground = GROUND_NONE;
         }
 }
 
@@ -363,8 +365,20 @@ grid_paint(struct grid *g, struct rect r, enum role role)
     struct rect c = rect_clip(r, grid_rect(g));
 
     for (int y = c.y; y < c.y + c.h; y++)
-        for (int x = c.x; x < c.x + c.w; x++)
+        for (int x = c.x; x < c.x + c.w; x++) {
             at(g, x, y)->role = (uint8_t)role;
+            at(g, x, y)->ground = GROUND_NONE;
+        }
+}
+
+void
+grid_lay(struct grid *g, struct rect r, enum ground ground)
+{
+    struct rect c = rect_clip(r, grid_rect(g));
+
+    for (int y = c.y; y < c.y + c.h; y++)
+        for (int x = c.x; x < c.x + c.w; x++)
+            at(g, x, y)->ground = (uint8_t)ground;
 }
 
 /* On the first row of r. */

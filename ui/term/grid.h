@@ -19,9 +19,10 @@ struct rect {
 };
 
 struct cell {
-    char utf8[24]; /* NUL-terminated; " " when blank, "" in the right half of a wide glyph */
-    uint8_t width; /* 1, 2, or 0 in the right half of a wide glyph */
-    uint8_t role;  /* enum role */
+    char utf8[24];  /* NUL-terminated; " " when blank, "" in the right half of a wide glyph */
+    uint8_t width;  /* 1, 2, or 0 in the right half of a wide glyph */
+    uint8_t role;   /* enum role */
+    uint8_t ground; /* enum ground */
 };
 
 /* --- rectangles ------------------------------------------------------------------------------ */
@@ -85,8 +86,11 @@ void pen_printf(struct pen *p, enum role role, const char *fmt, ...)
 void pen_gap(struct pen *p, int cells);
 
 /* --- shapes ---------------------------------------------------------------------------------- */
-void grid_fill(struct grid *g, struct rect r, enum role role);  /* blanks */
-void grid_paint(struct grid *g, struct rect r, enum role role); /* other role, same glyphs */
+void grid_fill(struct grid *g, struct rect r, enum role role); /* blanks */
+/* Other role on no ground, same glyphs. */
+void grid_paint(struct grid *g, struct rect r, enum role role);
+/* Other ground, all else as it is; what is written afterwards stands on none. */
+void grid_lay(struct grid *g, struct rect r, enum ground ground);
 /* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
 /* On the lower border of a box: that there are rows above or below those that it shows. */

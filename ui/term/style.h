@@ -16,13 +16,11 @@ enum role {
     ROLE_TAB_ON,      /* the tab of this screen */
     ROLE_CRUMB,       /* where we are, links */
     ROLE_TITLE,       /* titles of columns */
-    ROLE_SELECTED,    /* the selected row, over its full width */
-    ROLE_UNFOCUSED,   /* the selected row of a list that has not the keys */
+    ROLE_SELECTED,    /* the selected choice of a menu or a form */
     ROLE_MARK,        /* marked rows */
-    ROLE_GOOD,        /* up, running, zero failures */
-    ROLE_INFO,        /* scheduled, neutral state */
-    ROLE_WARN,        /* retry, late, paused, growing */
-    ROLE_BAD,         /* failed, dead, errors */
+    ROLE_GOOD,        /* what came back to well: an act that was done */
+    ROLE_WARN,        /* wants a look today */
+    ROLE_BAD,         /* wants an act now; errors */
     ROLE_HEADING,     /* headings inside a page (PAYLOAD, ATTEMPTS) */
     ROLE_CODE,        /* payloads, SQL */
     ROLE_KEY,         /* a key in the footer or in a dialog */
@@ -42,6 +40,14 @@ enum role {
     ROLES
 };
 
+/* What lies under a cell, whatever its role: the selected row keeps the colours of its cells. */
+enum ground {
+    GROUND_NONE,
+    GROUND_ROW,  /* the selected row: another background, where there are colours for one */
+    GROUND_NAME, /* its first cell and its name: also bold, or in reverse with few colours */
+    GROUNDS
+};
+
 enum theme { THEME_DARK, THEME_LIGHT, THEME_CONTRAST, THEME_16, THEME_8, THEME_MONO, THEMES };
 
 enum style_attr { STYLE_BOLD = 1, STYLE_REVERSE = 2, STYLE_UNDERLINE = 4 };
@@ -55,6 +61,8 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER }; /* --color */
 
 /* The look of a role. */
 const struct style *style_of(enum theme theme, enum role role);
+/* The same on a ground. */
+struct style style_on(enum theme theme, enum role role, enum ground ground);
 
 /* The theme for a terminal with this number of colours. no_color is the variable NO_COLOR: it
  * counts if it is set and not empty, and only under COLOR_AUTO. */

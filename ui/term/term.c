@@ -79,8 +79,10 @@ start_colors(struct term *t, const struct term_options *o)
     start_color();
     use_default_colors();
     for (int i = 0; i < ROLES; i++) {
-        const struct style *s = style_of(t->theme, (enum role)i);
-        init_pair((short)(i + 1), s->fg, s->bg);
+        struct style s = style_on(t->theme, (enum role)i, GROUND_NONE);
+        init_pair((short)(i + 1), s.fg, s.bg);
+        s = style_on(t->theme, (enum role)i, GROUND_ROW);
+        init_pair((short)(ROLES + i + 1), s.fg, s.bg);
     }
 }
 
@@ -131,7 +133,7 @@ static void
 put_cell(const struct term *t, int x, int y, const struct cell *c)
 {
     wchar_t chars[CCHARW_MAX + 1] = {L' '};
-    const struct style *s = style_of(t->theme, (enum role)c->role);
+    struct style s = style_on(t->theme, (enum role)c->role, (enum ground)c->ground);
     size_t len = strlen(c->utf8);
     cchar_t cell;
     int n = 0;
@@ -142,15 +144,18 @@ put_cell(const struct term *t, int x, int y, const struct cell *c)
         chars[n++] = (wchar_t)cp;
         at += bytes > 0 ? (size_t)bytes : 1;
     }
-    short pair = t->theme == THEME_MONO ? 0 : (short)(c->role + 1);
-    if (setcchar(&cell, chars, attrs_of(s), pair, NULL) != ERR)
+    short pair = (short)(c->role + 1 + (c->ground == GROUND_NONE ? 0 : ROLES));
+    if (t->theme == THEME_MONO)
+        pair = 0;
+    if (setcchar(&cell, chars, attrs_of(&s), pair, NULL) != ERR)
         mvadd_wch(y, x, &cell);
 }
 
 static bool
 same(const struct cell *a, const struct cell *b)
 {
-    return a->role == b->role && a->width == b->width && !strcmp(a->utf8, b->utf8);
+    return a->role == b->role && a->ground == b->ground && a->width == b->width &&
+           !strcmp(a->utf8, b->utf8);
 }
 
 bool

@@ -9,16 +9,16 @@ static const struct {
     const char *state, *glyph;
     enum role role;
 } states[] = {
-    {"scheduled",  "…", ROLE_INFO},
+    {"scheduled",  "…", ROLE_DIM },
     {"ready",      "·",  ROLE_TEXT},
-    {"running",    "●", ROLE_GOOD},
-    {"retry",      "↻", ROLE_WARN},
+    {"running",    "●", ROLE_TEXT},
+    {"retry",      "↻", ROLE_TEXT},
     {"failed",     "×",  ROLE_BAD },
-    {"completed",  "✓", ROLE_GOOD},
+    {"completed",  "✓", ROLE_TEXT},
     {"cancelled",  "‖", ROLE_DIM },
-    {"blocked",    "◐", ROLE_WARN},
-    {"up",         "●", ROLE_GOOD},
-    {"draining",   "◐", ROLE_WARN},
+    {"blocked",    "◐", ROLE_TEXT},
+    {"up",         "●", ROLE_TEXT},
+    {"draining",   "◐", ROLE_DIM },
     {"late",       "▲", ROLE_WARN},
     {"dead",       "×",  ROLE_BAD },
     {"unknown",    "▲", ROLE_WARN},
@@ -27,9 +27,9 @@ static const struct {
     {"timeout",    "×",  ROLE_BAD },
     {"not pushed", "▲", ROLE_WARN},
     {"gone",       "·",  ROLE_DIM },
-    {"held",       "‖", ROLE_WARN},
-    {"active",     "●", ROLE_GOOD},
-    {"paused",     "‖", ROLE_WARN},
+    {"held",       "‖", ROLE_DIM },
+    {"active",     "●", ROLE_TEXT},
+    {"paused",     "‖", ROLE_DIM },
 };
 
 static int

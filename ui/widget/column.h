@@ -12,7 +12,7 @@
 #include "ui/term/grid.h"
 #include "ui/term/style.h"
 
-/* kind          the C type of the field     how it is shown */
+/* kind          the C type of the field     how it is shown; a zero of counts and rates: "·" */
 enum kind {
     K_TEXT,      /* const char *                left, cut with an ellipsis */
     K_NOTE,      /* const char *                as K_TEXT, quieter */
@@ -21,7 +21,6 @@ enum kind {
     K_INT,       /* int (F_INT)                 plain number */
     K_BIG,       /* int64_t                     plain number (lease, pid) */
     K_COUNT,     /* int64_t                     "18,234", narrowed when needed */
-    K_FAULTS,    /* int64_t                     as K_COUNT; 0 is good, more is a warning */
     K_RATE,      /* double                      per second */
     K_PERCENT,   /* double, 0 to 1              "58%" */
     K_BYTES,     /* int64_t */

@@ -276,12 +276,13 @@ role_state(const struct column *c, const void *row)
     return state_role(text_of(c, row));
 }
 
-static enum role
-role_faults(const struct column *c, const void *row)
+/* Zeros of counts and rates: the eye is for the other figures. */
+static bool
+is_zero(const struct column *c, const void *row)
 {
-    int64_t n = big_of(c, row);
-
-    return n == FIELD_NULL ? ROLE_TEXT : n > 0 ? ROLE_WARN : ROLE_GOOD;
+    if (c->kind == K_COUNT)
+        return big_of(c, row) == 0;
+    return (c->kind == K_RATE || c->kind == K_PERCENT) && fpclassify(double_of(c, row)) == FP_ZERO;
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -294,24 +295,23 @@ struct kind_ops {
 };
 
 static const struct kind_ops kinds[KINDS] = {
-    [K_TEXT] = {V_TEXT,   write_text,      role_plain,  false, false},
-    [K_NOTE] = {V_TEXT,   write_text,      role_dim,    false, false},
-    [K_STATE] = {V_TEXT,   write_state,     role_state,  false, false},
-    [K_UUID] = {V_TEXT,   write_uuid,      role_plain,  false, false},
-    [K_INT] = {V_INT,    write_int,       role_plain,  true,  false},
-    [K_BIG] = {V_BIG,    write_big,       role_plain,  true,  false},
-    [K_COUNT] = {V_BIG,    write_count,     role_plain,  true,  true },
-    [K_FAULTS] = {V_BIG,    write_count,     role_faults, true,  true },
-    [K_RATE] = {V_DOUBLE, write_rate,      role_plain,  true,  true },
-    [K_PERCENT] = {V_DOUBLE, write_percent,   role_plain,  true,  true },
-    [K_BYTES] = {V_BIG,    write_bytes,     role_plain,  true,  true },
-    [K_AGE] = {V_AGE,    write_age,       role_plain,  true,  true },
-    [K_AGE_SHORT] = {V_AGE,    write_age_short, role_plain,  true,  true },
-    [K_TIME] = {V_BIG,    write_time,      role_plain,  true,  true },
-    [K_DURATION] = {V_BIG,    write_duration,  role_plain,  true,  true },
-    [K_WAIT] = {V_BIG,    write_wait,      role_plain,  true,  true },
-    [K_BOOL] = {V_BOOL,   write_bool,      role_plain,  false, true },
-    [K_CUSTOM] = {V_NONE,   NULL,            role_plain,  false, false},
+    [K_TEXT] = {V_TEXT,   write_text,      role_plain, false, false},
+    [K_NOTE] = {V_TEXT,   write_text,      role_dim,   false, false},
+    [K_STATE] = {V_TEXT,   write_state,     role_state, false, false},
+    [K_UUID] = {V_TEXT,   write_uuid,      role_plain, false, false},
+    [K_INT] = {V_INT,    write_int,       role_plain, true,  false},
+    [K_BIG] = {V_BIG,    write_big,       role_plain, true,  false},
+    [K_COUNT] = {V_BIG,    write_count,     role_plain, true,  true },
+    [K_RATE] = {V_DOUBLE, write_rate,      role_plain, true,  true },
+    [K_PERCENT] = {V_DOUBLE, write_percent,   role_plain, true,  true },
+    [K_BYTES] = {V_BIG,    write_bytes,     role_plain, true,  true },
+    [K_AGE] = {V_AGE,    write_age,       role_plain, true,  true },
+    [K_AGE_SHORT] = {V_AGE,    write_age_short, role_plain, true,  true },
+    [K_TIME] = {V_BIG,    write_time,      role_plain, true,  true },
+    [K_DURATION] = {V_BIG,    write_duration,  role_plain, true,  true },
+    [K_WAIT] = {V_BIG,    write_wait,      role_plain, true,  true },
+    [K_BOOL] = {V_BOOL,   write_bool,      role_plain, false, true },
+    [K_CUSTOM] = {V_NONE,   NULL,            role_plain, false, false},
 };
 
 static enum kind
@@ -391,6 +391,10 @@ column_draw(const struct column *c, struct grid *g, struct rect r, const void *r
 
     if (c->special && c->special->draw) {
         c->special->draw(g, r, row, ctx);
+        return;
+    }
+    if (is_zero(c, row)) {
+        grid_right(g, r, ROLE_DIM, "·");
         return;
     }
     buf_clear(b);

@@ -16,7 +16,7 @@
 
 struct list;
 
-struct lead { /* the glyph before a row, where the mark stands: "▸", "‖" */
+struct lead { /* how bad a row is, before its first column: "×", "▲", "‖"; NULL = it is well */
     const char *glyph;
     enum role role;
 };
@@ -118,7 +118,7 @@ struct list_look {
     int64_t now_ms;
     bool utc;
     bool stale;        /* data is old: rows in ROLE_STALE */
-    bool unfocused;    /* the keys go elsewhere: quiet selection, no cursor */
+    bool unfocused;    /* the keys go elsewhere: no row is selected, no cursor */
     const char *empty; /* the text if there is no row; NULL = "nothing here" */
 };
 /* A click where the list was drawn last: on a title it sorts (again: the other way round; not

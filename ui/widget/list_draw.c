@@ -1,10 +1,10 @@
-/* How a list looks: a row of titles, the rows, one bar over the full width for the selected one. */
+/* How a list looks: a row of titles, the rows, another ground below the selected one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ui/widget/list_state.h"
 
-enum { LEAD_W = 2 }; /* mark or lead glyph and a gap, before the first column */
+enum { LEAD_W = 3 }; /* cursor or mark, severity, a gap: before the first column */
 
 struct frame { /* what all parts of one drawing share */
     struct list *l;
@@ -47,11 +47,15 @@ draw_titles(const struct frame *f, struct rect r)
 }
 
 static void
-draw_lead(const struct frame *f, struct rect r, const void *row, bool marked)
+draw_lead(const struct frame *f, struct rect r, const void *row, bool marked, bool here)
 {
-    if (marked) {
-        grid_str(f->g, r, ROLE_MARK, "✓");
-    } else if (f->l->def->lead) {
+    struct rect cursor = rect_cut_left(&r, 1);
+
+    if (marked)
+        grid_str(f->g, cursor, ROLE_MARK, "✓");
+    else if (here)
+        grid_str(f->g, cursor, ROLE_TEXT, "›");
+    if (f->l->def->lead) {
         struct lead lead = f->l->def->lead(row, &f->cell);
         if (lead.glyph)
             grid_str(f->g, r, lead.role, lead.glyph);
@@ -64,10 +68,11 @@ draw_row(struct frame *f, struct rect line, int i)
     const struct list *l = f->l;
     const void *row = list_row(l, i);
     bool marked = l->nmarks > 0 && list_is_marked(l, list_id(l, i));
+    bool here = i == l->index && !f->look->unfocused;
     struct rect r = line, first = {0, 0, 0, 0};
 
     f->cell.approx = l->def->approx && l->def->approx(row);
-    draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked);
+    draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked, here);
     for (int k = 0; k < l->def->ncolumns; k++) {
         if (f->widths[k] <= 0)
             continue;
@@ -81,11 +86,12 @@ draw_row(struct frame *f, struct rect line, int i)
         grid_paint(f->g, line, ROLE_STALE);
     if (marked)
         grid_paint(f->g, first, ROLE_MARK);
-    if (i != l->index)
+    if (!here)
         return;
-    grid_paint(f->g, line, f->look->unfocused ? ROLE_UNFOCUSED : ROLE_SELECTED);
-    if (!f->look->unfocused)
-        grid_cursor(f->g, line.x, line.y);
+    grid_lay(f->g, line, GROUND_ROW);
+    grid_lay(f->g, (struct rect){line.x, line.y, 1, 1}, GROUND_NAME);
+    grid_lay(f->g, first, GROUND_NAME);
+    grid_cursor(f->g, line.x, line.y);
 }
 
 /* The column whose title, or the gap behind it, stands at x. */

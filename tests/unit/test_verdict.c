@@ -1,0 +1,177 @@
+/* The one scale: what is bad, what wants a look, what somebody has decided. */
+#include "tests/harness.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "ui/facts/verdict.h"
+
+enum { NOW = 1000000000, MINUTE = 60000 };
+
+static struct queue_row
+queue(void)
+{
+    return (struct queue_row){
+        .queue = "q", .oldest_ms = FIELD_NULL, .failed_hour = 0, .ready = 0, .failed = 0};
+}
+
+static void
+test_failures_of_this_hour(void **state)
+{
+    struct queue_row q = queue();
+
+    (void)state;
+    q.failed = 4000; /* all of them of yesterday */
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_WARN);
+    q.failed_hour = MANY_FAILED;
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_BAD);
+    q.failed_hour = FIELD_NULL; /* another system tells no times */
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_WARN);
+    q.failed = MANY_FAILED - 1;
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_WELL);
+}
+
+static void
+test_a_decision(void **state)
+{
+    struct queue_row q = queue();
+
+    (void)state;
+    q.failed_hour = 4000;
+    q.oldest_ms = 1;
+    q.paused = 1;
+    assert_int_equal(verdict_of_queue(&q, 5, NOW), VERDICT_DECIDED);
+    assert_string_equal(verdict_lead(VERDICT_DECIDED).glyph, "‖");
+    assert_int_equal(verdict_role(VERDICT_DECIDED), ROLE_DIM);
+    assert_null(verdict_lead(VERDICT_WELL).glyph);
+}
+
+static void
+test_age(void **state)
+{
+    struct queue_row q = queue();
+
+    (void)state;
+    q.oldest_ms = NOW - MINUTE / 2;
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_WELL);
+    q.oldest_ms = NOW - 2 * MINUTE;
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_WARN);
+    q.oldest_ms = NOW - 20 * MINUTE;
+    assert_int_equal(verdict_of_queue(&q, 0, NOW), VERDICT_BAD);
+}
+
+static double
+gain(double in, double out, int64_t ready)
+{
+    struct queue_row q = queue();
+
+    q.ready = ready;
+    q.done_per_s = out;
+    q.drain_per_s = out - in;
+    return queue_gain(&q);
+}
+
+static void
+test_a_backlog_that_grows(void **state)
+{
+    struct queue_row q = queue();
+
+    (void)state;
+    assert_true(fabs(gain(30, 20, 5000) - 10) < 0.5);
+    assert_true(fabs(gain(20, 30, 5000) + 10) < 0.5);
+    assert_true(gain(20.5, 20, 5000) == 0); /* within 5 % */
+    assert_true(gain(30, 20, 1000) == 0);   /* goes out within a minute */
+    assert_true(gain(30, 20, 0) == 0);
+    q.ready = 5000;
+    q.drain_per_s = (double)NAN;
+    assert_true(isnan(queue_gain(&q)));
+    assert_int_equal(verdict_of_queue(&q, 10, NOW), VERDICT_WARN);
+    assert_int_equal(verdict_of_queue(&q, -10, NOW), VERDICT_WELL);
+    assert_int_equal(verdict_of_queue(&q, (double)NAN, NOW), VERDICT_WELL);
+}
+
+static void
+test_nodes(void **state)
+{
+    struct node_row n = {.state = "dead", .leases = 0, .session_alive = -1, .backend_pid = INT_MIN};
+
+    (void)state;
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_WELL); /* it holds nothing */
+    n.leases = 1;
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_BAD);
+    n.state = "unknown";
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_BAD);
+    assert_int_equal(verdict_of_node(&n, true), VERDICT_WELL); /* no heartbeats there */
+    n.expired = 1;
+    assert_int_equal(verdict_of_node(&n, true), VERDICT_BAD);
+    n.state = "late";
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_WARN);
+    n.state = "draining";
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_DECIDED);
+    n.state = "up";
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_WELL);
+    n.session_alive = 0;
+    n.backend_pid = 4711;
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_WARN);
+}
+
+static void
+test_groups_and_jobs(void **state)
+{
+    struct group_row g = {.n = 4000, .first_ms = NOW - 300 * MINUTE, .last_ms = NOW - MINUTE};
+    struct job_row j = {
+        .state = "failed", .changed_ms = NOW - 300 * MINUTE, .lease_until_ms = NOW - MINUTE};
+
+    (void)state;
+    assert_int_equal(verdict_of_group(&g, NOW), VERDICT_WELL);
+    g.first_ms = NOW - 2 * MINUTE;
+    assert_int_equal(verdict_of_group(&g, NOW), VERDICT_BAD);
+    g.n = 1;
+    assert_int_equal(verdict_of_group(&g, NOW), VERDICT_WARN);
+    assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WELL);
+    j.changed_ms = NOW - MINUTE;
+    assert_int_equal(verdict_of_job(&j, NOW), VERDICT_BAD);
+    j.state = "running"; /* its lease is over */
+    assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WARN);
+    j.lease_until_ms = NOW + MINUTE;
+    assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WELL);
+    j.stale = 1;
+    assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WARN);
+}
+
+static void
+test_schedules(void **state)
+{
+    struct schedule_row s = {
+        .state = "active", .last_outcome = "completed", .next_run_ms = NOW + MINUTE};
+
+    (void)state;
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_WELL);
+    s.queue_paused = 1;
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_DECIDED);
+    s.last_outcome = "failed";
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_WARN);
+    s.next_run_ms = NOW - MINUTE;
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_BAD);
+    s.state = "paused";
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_DECIDED);
+    s.state = "failed";
+    assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_BAD);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failures_of_this_hour),
+        cmocka_unit_test(test_a_decision),
+        cmocka_unit_test(test_age),
+        cmocka_unit_test(test_a_backlog_that_grows),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_groups_and_jobs),
+        cmocka_unit_test(test_schedules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

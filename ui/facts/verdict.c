@@ -1,0 +1,173 @@
+/*
+ * The rules of the one scale. Each looks at one row.
+ */
+#include "ui/facts/verdict.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/base/field.h"
+
+#define MUCH_DEAD 0.20
+#define DEAD_BAND 0.05
+
+struct lead
+verdict_lead(enum verdict v)
+{
+    static const struct lead leads[] = {
+        [VERDICT_WELL] = {NULL,  ROLE_TEXT},
+        [VERDICT_DECIDED] = {"‖", ROLE_DIM },
+        [VERDICT_WARN] = {"▲", ROLE_WARN},
+        [VERDICT_BAD] = {"×",  ROLE_BAD }
+    };
+
+    return leads[v];
+}
+
+enum role
+verdict_role(enum verdict v)
+{
+    static const enum role roles[] = {[VERDICT_WELL] = ROLE_TEXT,
+                                      [VERDICT_DECIDED] = ROLE_DIM,
+                                      [VERDICT_WARN] = ROLE_WARN,
+                                      [VERDICT_BAD] = ROLE_BAD};
+
+    return roles[v];
+}
+
+bool
+verdict_is_recent(int64_t at_ms, int64_t now_ms)
+{
+    return at_ms != FIELD_NULL && now_ms - at_ms < RECENT_MS;
+}
+
+enum verdict
+verdict_of_age(int64_t age_ms)
+{
+    if (age_ms == FIELD_NULL || age_ms <= OLD_MS)
+        return VERDICT_WELL;
+    return age_ms > VERY_OLD_MS ? VERDICT_BAD : VERDICT_WARN;
+}
+
+double
+queue_gain(const struct queue_row *q)
+{
+    if (q->ready == FIELD_NULL || q->ready <= 0)
+        return 0;
+    if (isnan(q->drain_per_s) || isnan(q->done_per_s))
+        return (double)NAN;
+    if ((double)q->ready <= q->done_per_s * 60)
+        return 0;
+    return fabs(q->drain_per_s) > q->done_per_s * DEAD_BAND ? -q->drain_per_s : 0;
+}
+
+enum verdict
+verdict_of_failed(const struct queue_row *q)
+{
+    if (q->failed_hour >= MANY_FAILED)
+        return VERDICT_BAD;
+    return q->failed >= MANY_FAILED ? VERDICT_WARN : VERDICT_WELL;
+}
+
+static enum verdict
+worse(enum verdict a, enum verdict b)
+{
+    return a > b ? a : b;
+}
+
+enum verdict
+verdict_of_queue(const struct queue_row *q, double gain, int64_t now_ms)
+{
+    bool waits = q->oldest_ms != FIELD_NULL && q->oldest_ms > 0;
+
+    if (q->paused == 1)
+        return VERDICT_DECIDED;
+    enum verdict v =
+        worse(verdict_of_failed(q), verdict_of_age(waits ? now_ms - q->oldest_ms : FIELD_NULL));
+    return v == VERDICT_WELL && gain > 0 ? VERDICT_WARN : v;
+}
+
+bool
+node_is_cut_off(const struct node_row *n)
+{
+    bool beats = !strcmp(n->state, "up") || !strcmp(n->state, "late");
+
+    return beats && n->session_alive == 0 && n->backend_pid != INT_MIN;
+}
+
+enum verdict
+verdict_of_node(const struct node_row *n, bool foreign)
+{
+    bool unknown = !strcmp(n->state, "unknown"), dead = !strcmp(n->state, "dead");
+
+    if (unknown && foreign)
+        return n->expired > 0 ? VERDICT_BAD : VERDICT_WELL;
+    if (dead || unknown)
+        return n->leases > 0 ? VERDICT_BAD : VERDICT_WELL;
+    if (!strcmp(n->state, "draining"))
+        return VERDICT_DECIDED;
+    return !strcmp(n->state, "late") || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
+}
+
+/* An error that nobody has seen before this hour. */
+enum verdict
+verdict_of_group(const struct group_row *g, int64_t now_ms)
+{
+    if (!verdict_is_recent(g->last_ms, now_ms) || !verdict_is_recent(g->first_ms, now_ms))
+        return VERDICT_WELL;
+    return g->n >= MANY_FAILED ? VERDICT_BAD : VERDICT_WARN;
+}
+
+enum verdict
+verdict_of_job(const struct job_row *j, int64_t now_ms)
+{
+    if (j->stale == 1)
+        return VERDICT_WARN;
+    if (!strcmp(j->state, "running") && j->lease_until_ms != FIELD_NULL &&
+        j->lease_until_ms < now_ms)
+        return VERDICT_WARN;
+    return !strcmp(j->state, "failed") && verdict_is_recent(j->changed_ms, now_ms) ? VERDICT_BAD
+                                                                                   : VERDICT_WELL;
+}
+
+static bool
+is_failure(const char *outcome)
+{
+    return !strcmp(outcome, "failed") || !strcmp(outcome, "lost") || !strcmp(outcome, "timeout");
+}
+
+enum verdict
+verdict_of_schedule(const struct schedule_row *s, int64_t now_ms)
+{
+    if (!strcmp(s->state, "failed"))
+        return VERDICT_BAD;
+    if (!strcmp(s->state, "paused"))
+        return VERDICT_DECIDED;
+    if (s->next_run_ms != FIELD_NULL && now_ms - s->next_run_ms >= SCHEDULE_LATE_MS)
+        return VERDICT_BAD;
+    if (is_failure(s->last_outcome) || !strcmp(s->last_outcome, "not pushed"))
+        return VERDICT_WARN;
+    return s->queue_paused == 1 ? VERDICT_DECIDED : VERDICT_WELL;
+}
+
+enum verdict
+verdict_of_session(const struct health_session *s, int64_t now_ms)
+{
+    int64_t open = s->xact_ms == FIELD_NULL ? 0 : now_ms - s->xact_ms;
+
+    if (health_is_idle(s) && open >= HEALTH_IDLE_MS)
+        return open >= HEALTH_LONG_MS ? VERDICT_BAD : VERDICT_WARN;
+    return health_waits(s) || !strcmp(s->kind, "prepared") ? VERDICT_WARN : VERDICT_WELL;
+}
+
+/* Dead rows are normal until vacuum should have come for them. */
+enum verdict
+verdict_of_table(const struct health_table *t)
+{
+    double part = health_dead_part(t);
+
+    if (isnan(health_fill(t)) || health_fill(t) < 1)
+        return t->vacuum_off == 1 ? VERDICT_WARN : VERDICT_WELL;
+    return !isnan(part) && part >= MUCH_DEAD ? VERDICT_BAD : VERDICT_WARN;
+}
