@@ -1,5 +1,5 @@
--- The scheduler's step, in pieces. schedule(holder) is called over and over by `queuetop schedule`, and once by a
--- claim that finds nothing while no scheduler lives. Everything here runs under the lock of scheduler row 0.
+-- The parts of the scheduler's step. `queuetop schedule` calls schedule(holder) again and again; a claim that finds
+-- nothing calls it once, if no scheduler lives. Everything here runs under the lock of scheduler row 0.
 
 create or replace function scheduler_lock(wait boolean) returns boolean
 language plpgsql set search_path from current as $$
@@ -47,9 +47,10 @@ begin
 end $$;
 comment on function scheduler_hold(text) is 'no = another scheduler is active; once = a step by a claim; held; taken = it has just taken over, or slept';
 
--- Living leases, however many dead rows lie around: from the mark on, and the listed older ones with the parts that
--- were split off them (base + 1 to base + 99) and what was put before the next (base + 100 to base + 199).
--- The mark is a value and the older ones are read one by one, so that no plan can begin with all leases.
+-- The living leases, found without reading the dead rows: all numbers from the mark on, and the older ones that the
+-- mark lists, each with the parts that were split off it (base + 1 to base + 99) and the leases that were put before
+-- the next one (base + 100 to base + 199). The mark is a value and the older leases are read one by one, so no plan
+-- can begin by reading all leases.
 create or replace view live as
 select w.* from work_queue w where w.lease >= (select mark from mark order by n desc limit 1)
 union all
@@ -76,8 +77,8 @@ language sql set search_path from current as $$
 $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
--- No sort: so the only plan is the one that begins where it is told to in queue_due. Before that lie all jobs that were
--- promoted, dead for as long as somebody holds a snapshot.
+-- There is no sort, so the only plan is a scan of queue_due that begins at the given time. Before that time the index
+-- holds the jobs that were promoted: dead entries, which stay as long as somebody holds a snapshot.
 create or replace function next_due(after timestamptz, after_seq bigint, lowest timestamptz) returns timestamptz
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
     set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$

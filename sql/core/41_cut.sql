@@ -1,9 +1,9 @@
--- Cutting: reading what deltas tell, and turning waiting jobs into leases. See 43_schedule for who calls.
--- "Late" = a job that became visible although its queue had been cut beyond its seq: its transaction took a number
--- before others, and committed after them. Its delta names the range, so only that range is looked at again.
--- Where weights differ, measured chunks are cut down to the same number of jobs a weight (half of the queue's share, where
--- that is more), as whole ones would share out evenly. Not where some node works some queues only: what others leave
--- standing must not make its leases small.
+-- Cutting: reading the deltas, and making leases of the jobs that wait. 43_schedule calls it.
+-- A late job is one that became visible after its queue had been cut beyond its seq: its transaction took a number
+-- before others and committed after them. Its delta names the range of seqs, so only this range is looked at again.
+-- If weights differ, measured chunks are made smaller: the same number of jobs for each unit of weight, or half of
+-- the queue's share if that is more. With whole chunks all queues would get the same. The rule is off if some node
+-- works only some queues: jobs that other nodes leave must not make its leases small.
 
 create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
     out new_queues text[], out new_priorities int[], out new_seqs bigint[],

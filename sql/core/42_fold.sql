@@ -1,4 +1,4 @@
--- Folding deltas into counters, cleaning up behind it, and the partitions of the days to come.
+-- Summing deltas up into counters (a fold), deleting what was summed up, and the partitions of the next days.
 
 create or replace function fold_now() returns boolean
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off

@@ -1,4 +1,4 @@
--- Taking leases back (expired, released, given back) and schedule(), the step that does everything in its turn.
+-- Taking leases back (expired, released, given back), and schedule(), the step that does everything in order.
 
 create or replace function error_key(error text) returns text
 language sql immutable parallel safe strict set search_path from current as $$

@@ -4,13 +4,14 @@
 -- A token bucket, exact over any number of workers: in a window of w seconds at most burst + rate * w jobs start. A
 -- start is the claim. A bucket is charged at the START of a job, and what has been cut but not started is reserved:
 -- level(t) is at most burst, grows by rate, falls by 1 at each start; a job is cut only while level - (jobs cut and not started) >= 1.
--- So whatever the workers do with what stands free, they never find more than the bucket holds. What was cut is
--- kept by name (bucket.seqs): at the next look each is still free, or claimed (its lease says when), or gone; then the
--- deltas of its queue say until when it can have started. A start believed later than it was costs a little speed,
--- never the limit. One row is appended a look that changed something, and its forerunner is deleted by number.
+-- So workers never find more free jobs than the bucket holds. The jobs that were cut are kept in bucket.seqs. At the
+-- next look each of them is still free, or claimed (its lease says when), or gone; for one that is gone the deltas of
+-- its queue say by when it must have started. If a start is taken for later than it was, that costs a little speed,
+-- but never exceeds the limit. Each look that changed something appends one row and deletes the row before by its
+-- number.
 --
--- Concurrency keys: a job with a key waits in state blocked; unblock() makes it ready while its key has room. A ready job that has
--- not been claimed makes room for a more urgent one of its key: it is blocked again.
+-- Concurrency keys: a job with a key waits in state blocked. unblock() makes it ready if its key has room. If a more
+-- urgent job of the same key waits, a ready job that has not been claimed is blocked again in its favour.
 
 create index if not exists queue_config_limited on queue_config (queue) where rate is not null or max_running is not null;
 create index if not exists queue_config_weight on queue_config (weight); -- do they differ? Each cut asks for the least and the most

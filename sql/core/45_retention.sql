@@ -1,6 +1,7 @@
--- Retention: finished jobs leave history (and attempts with them) when their queue's time is up. Whole days go first,
--- as dropped partitions, once the longest retention of all queues has passed; queues that keep less are trimmed in
--- batches. schedule() calls retain() once a minute, and at every step while there is more to do.
+-- Retention: when the retention of their queue has passed, finished jobs are deleted from history, and their attempts
+-- with them. After the longest retention of all queues, a whole day is dropped as a partition. Queues that keep jobs
+-- for a shorter time are trimmed in batches. schedule() calls retain() once a minute, and at each step while more is
+-- to do.
 
 create or replace function drop_days() returns boolean
 language plpgsql set search_path from current set timezone = 'UTC' set lock_timeout = '50ms' as $$

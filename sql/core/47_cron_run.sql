@@ -1,6 +1,6 @@
--- Pushing what schedules are due for: cron_due() is called within the scheduler's step, so the jobs, the next time and
--- the step's own books are one transaction. Two schedulers, a takeover or a clock that is set back can't push a time
--- twice: the row of the schedule is locked, next_run only moves on, and cron_run has one row a schedule and time.
+-- Pushing the jobs of schedules that are due. The scheduler's step calls cron_due(), so the jobs, the next time and the
+-- rest of the step are one transaction. Two schedulers, a take-over or a clock that is set back can't push one time
+-- twice: the row of the schedule is locked, next_run only grows, and cron_run has one row for each schedule and time.
 
 create or replace function cron_key(s schedule, due timestamptz) returns text
 language sql immutable set search_path from current as $$

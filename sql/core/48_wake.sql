@@ -1,13 +1,13 @@
--- Waking: nobody notifies at every commit, only where somebody waits. An idle worker takes a WAIT SLOT, a session
--- advisory lock (1364481111 + slot, oid of queue), looks once more, and sleeps; who has work for it tries the slot's
--- lock shared until the end of its transaction: not to be had = somebody waits, so it notifies the slot's channel.
--- A waiter can't take a slot while such a transaction is open, so no wake-up is lost: what was committed before is seen
--- by its last look, what comes later meets the lock.
---   slot 0        the one that pushes wake (trigger queue_pushed): it makes the scheduling step itself, one hop
---                 Where no worker is idle the scheduler waits there, once a second without news has passed
---   slots 1 to 16 the others: woken when more was cut than one can take, or when slot 0 is left
--- With a hundred idle workers 17 listen, the others look now and then. Through a transaction pooler nobody waits:
--- session locks and LISTEN would land on the pooler's connections (see backend_pid in claim_or_wait).
+-- Waking. A commit notifies only if somebody waits. An idle worker takes a WAIT SLOT, which is a session advisory lock
+-- (1364481111 + slot, oid of queue), looks for jobs once more, and sleeps. A pusher tries the slot's lock in shared
+-- mode, until the end of its transaction. If that fails, a worker is waiting: the pusher notifies the slot's channel.
+-- No wake-up is lost: while the pusher holds the lock in shared mode nobody can take the slot. So a job is either
+-- committed before the waiter's last look, which sees it, or its pusher finds the slot taken.
+--   slot 0        the waiter that pushes wake (trigger queue_pushed): it makes the scheduling step itself.
+--                 If no worker is idle, the scheduler waits here after a second without anything new
+--   slots 1 to 16 the others: woken when more was cut than one worker can take, or when slot 0 becomes free
+-- Of a hundred idle workers 17 listen; the others look from time to time. Through a transaction pooler nobody waits,
+-- because session locks and LISTEN would belong to the pooler's connections (see backend_pid in claim_or_wait).
 
 create or replace function slot_channel(slot int) returns text
 language sql stable set search_path from current as

@@ -1,7 +1,7 @@
 -- What happened, minute by minute: one row a queue and minute, summed from the deltas between two kept folds (10 s).
--- keep_books() does that outside the scheduler's lock; where nobody calls it, the next kept fold does. A delta counts
--- once, by the rule of the folds, in the minute of its own time (the start of its transaction): what commits late, or
--- piles up while no scheduler lives, changes a minute that is over.
+-- keep_books() does that outside the scheduler's lock; if nobody calls it, the next kept fold does it. Each delta
+-- counts once, by the rule of the folds, in the minute in which its transaction began. So a late commit, or deltas
+-- that piled up while no scheduler lived, change a minute that is over.
 --
 -- Times are kept as histograms of 64 half-octave buckets: bucket 1 is below 1 ms, bucket n from 2^((n-2)/2) to
 -- 2^((n-1)/2) ms. Only buckets that hold something are stored. A percentile read from them is within half an octave of
