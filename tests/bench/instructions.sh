@@ -2,7 +2,8 @@
 # instructions: what one job costs the worker's server process in user space, counted by valgrind (callgrind) instead of
 # timed: the same figure again within a few per cent, however busy the machine is. The difference of two runs of one
 # client, so that neither connecting nor planning counts. Without: waiting for the disk, the kernel, other clients, and
-# the scheduler, which could not keep up with its own pace here: its leases are laid ready.
+# the scheduler, which could not keep up with its own pace here: its leases are laid ready. Where the counted server does
+# not start, or counts nothing, the bench says so and exits with 1.
 
 valgrind_server() { # on or off
     "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -w -t 120 -m fast stop >/dev/null
@@ -12,7 +13,10 @@ valgrind_server() { # on or off
     fi
     rm -f "$dir"/callgrind.* "$dir/log.counted"
     "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/log.counted" -w -t 120 -p "$dir/counted" \
-        -o "-c log_disconnections=on -c log_line_prefix='%p %a ' -c autovacuum=off" start >/dev/null
+        -o "-c log_disconnections=on -c log_line_prefix='%p %a ' -c autovacuum=off" start >/dev/null || {
+        say "instructions: the server does not start under valgrind: $(tail -3 "$dir/log.counted" | tr '\n' ' ')"
+        return 1
+    }
 }
 
 # of a run of pgbench, by its number: instructions of the processes that served its two sessions, of which the first only asks
@@ -34,22 +38,24 @@ lay_leases() { # chunk
 }
 
 count_work() { # engine, batch, single
-    local e=$1 n=$2 s t
+    local e=$1 n=$2 s t spent
     s=$(script "$e" "$n" "$3")
     prepare "$e" $((n * 400 + 50000)) "$n"
     [ "$(base "$e")" != ours ] || lay_leases "$n"
-    valgrind_server on
+    valgrind_server on || return 1
     for t in 30 30 90; do # the first warms
         "$bin/pgbench" -n -M prepared -f "$s" -c 1 -t "$t" -D l='{}' -D v='{}' -D s='{}' "$(base "$e")" >"$dir/pgbench.out" 2>&1 ||
-            { say "$e: $(grep -m1 -i error "$dir/pgbench.out")"; break; }
+            { say "$e: $(grep -m1 -i error "$dir/pgbench.out")"; return 1; }
     done
     valgrind_server off
-    per $(($(counted 3) - $(counted 2))) $((60 * n))
+    spent=$(($(counted 3) - $(counted 2)))
+    [ "$spent" -gt 0 ] || { say "instructions: nothing was counted for $e"; return 1; }
+    per $spent $((60 * n))
 }
 
 part_instructions() {
-    local n one e row shapes shape
-    command -v valgrind >/dev/null || { say "instructions: valgrind is not installed"; return; }
+    local n one e row shapes shape value
+    command -v valgrind >/dev/null || { say "instructions: valgrind is not installed"; exit 1; }
     printf '#!/bin/sh\nexec valgrind -q --tool=callgrind --trace-children=yes --callgrind-out-file=%s/callgrind.%%p %s/postgres "$@"\n' \
         "$dir" "$bin" >"$dir/counted"
     chmod 755 "$dir/counted"
@@ -60,7 +66,8 @@ part_instructions() {
         [ "$one" = 0 ] || row="claim $n, complete one by one"
         for e in plain ours both graphile; do
             if has "$e" && [ "$e.$one" != both.1 ]; then
-                figure instructions "$row" "$e" "$(count_work "$e" "$n" "$one")"
+                value=$(count_work "$e" "$n" "$one") || exit 1
+                figure instructions "$row" "$e" "$value"
             fi
         done
     done
