@@ -23,6 +23,7 @@ part_hour() {
     hour_queues
     hour_scripts
     hour_start
+    trap 'say "hour: a command of the bench failed in line $LINENO"' ERR
     tr ' ' '\t' <<<"$hour_columns" >"$out/series.tsv"
     start=$(now)
     hour_begin
@@ -155,13 +156,13 @@ hour_overview() { # ms
         sed -n 's/^Execution Time: \([0-9.]*\) ms/\1/p' | tail -1
 }
 hour_waits() { # lines of the workers since the last look, in order
-    local n from size
+    local n from
     for n in 1 2; do
         from=$(cat "$dir/hour.from.$n" 2>/dev/null || echo 0)
-        size=$(stat -c %s "$dir/hour.waits.$n")
-        tail -c +$((from + 1)) "$dir/hour.waits.$n" | head -c $((size - from))
-        echo "$size" >"$dir/hour.from.$n"
-    done | sort -n
+        tail -c +$((from + 1)) "$dir/hour.waits.$n" >"$dir/hour.new.$n"
+        echo $((from + $(stat -c %s "$dir/hour.new.$n"))) >"$dir/hour.from.$n"
+    done
+    sort -n "$dir/hour.new.1" "$dir/hour.new.2"
 }
 
 hour_begin() {
