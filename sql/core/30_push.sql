@@ -204,8 +204,10 @@ comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this
     'turned out to be finished already; before = that an earlier one pushed: their push stays counted, for it was in '
     'another minute';
 
+-- Whatever the planner believes, an id is looked for in history by its index: without statistics it would read all of it.
 create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
-language plpgsql set search_path from current as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_indexscan = on
+    set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
 #variable_conflict use_column
 begin
     for round in 1 .. 10 loop
@@ -421,7 +423,8 @@ create or replace function push_many(ids uuid[], queues text[], kinds text[] def
     payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false,
     expires_ats timestamptz[] default null, expires_ins interval[] default null, concurrency_keys text[] default null)
 returns table (n int, id uuid, pushed boolean)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_indexscan = on
+    set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
 #variable_conflict use_column
 declare
     many    int := coalesce(cardinality(queues), 0);

@@ -438,7 +438,7 @@ static const struct cli_option push_table[] = {
      "not started after that time: cancelled then", 0, 0},
     {"expires-in",                                       0, "T", CLI_TIME, F(expires_in_ms), "not started after that time has passed", 1,
      INT64_MAX},
-    {"id",                                             0, "UUID", CLI_TEXT, F(id), "the job's id: pushed again it is the same job", 0, 0},
+    {"id",                                             0, "UUID", CLI_TEXT, F(id), "the job's id, a version 7 uuid (others are slow): pushed again it is the same job", 0, 0},
     {"max-tries",                                              0, "N", CLI_INT, F(max_tries), "tries before it counts as failed", 1, 32767},
     {"run-timeout",0, "T", CLI_TIME, F(run_timeout_ms), "how long it may run", 1, INT64_MAX},
     {"lease-timeout",                                      0, "T", CLI_TIME, F(lease_timeout_ms), "how long its worker may be silent", 1,
