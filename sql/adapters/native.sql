@@ -411,7 +411,7 @@ with w as (
            null::timestamptz as started, null::timestamptz as finished, null::text as node, q.error, q.unique_key, q.payload,
            q.body, q.payload_type, q.run_timeout, q.lease_timeout, null::bytea as result, q.origin_id, q.cancel_asked is not null as cancel_asked,
            true as kept
-    from w join {schema}.queue q using (id)
+    from w cross join lateral (select * from {schema}.queue q where q.id = w.id offset 0) q
     union all
     select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after, h.finished,
            h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type, h.run_timeout, h.lease_timeout,
@@ -501,15 +501,15 @@ order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
 
 -- name: groups
 -- params: queue limit
--- the counts are maintained; the sample is the newest failed job of the group
+-- the counts are maintained; the sample is the newest failed job of the group, in an order that only queue_failed has
 select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
        {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
        coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
 from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
       order by n desc limit coalesce($2::int, 200)) g
 left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue q
-                   where q.queue = g.queue and q.error_key = g.error_key and q.state = 'failed'
-                   order by q.changed desc limit 1) s on true
+                   where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key and q.state = 'failed'
+                   order by q.error_key desc, q.changed desc limit 1) s on true
 order by g.n desc, g.queue, g.error_key
 
 -- name: groups_by
@@ -555,7 +555,7 @@ cross join lateral (
     select {schema}.undo_why(a) as no_undo, {schema}.audit_change(a) as change,
            (select b.before::text from {schema}.audit_batch b
             where b.action = a.action and b.batch = 1 and b.changed = 1 and pg_column_size(b.before) < 2000) as before
-    from {schema}.audit a where a.action = l.action) a
+    from {schema}.audit a where a.action = l.action offset 0) a
 order by at desc
 
 -- name: schedules

@@ -102,7 +102,9 @@ create table if not exists work_queue (
     started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
--- Of expressions: who looks for leases by number finds no other index than the key's, whatever the planner believes.
+-- Of expressions: who looks for leases by number finds no other index than the key's, whatever the planner believes. Who
+-- locks a list of them in order says `order by lease + 0`: by `lease` the planner may read the whole key in that order
+-- and look for the list in it, where it believes that there are few leases.
 create index if not exists work_queue_queue on work_queue ((queue || ''), (lease + 0));
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);

@@ -149,7 +149,7 @@ begin
         select w.lease from work_queue w
         where w.lease = any(array(select l.lease from live l where l.lock_key is not null and l.lock_timeout < now() limit 1000))
           and w.lock_key is not null and w.lock_timeout < now()
-        order by w.lease for update skip locked) z;
+        order by w.lease + 0 for update skip locked) z;
     if leases is null then
         return 0;
     end if;

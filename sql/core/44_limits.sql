@@ -269,7 +269,7 @@ begin
         where w.lock_key is null and w.lease = any(array(
             select l.lease from live l
             where l.lock_key is null and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0)))
-        order by w.lease for update skip locked
+        order by w.lease + 0 for update skip locked
     ), ours as materialized (
         select f.lease, s as seq from free f cross join unnest(f.seqs) s where seqs[width_bucket(s, seqs)] = s
     ), cut as materialized (
@@ -412,7 +412,7 @@ begin
         where w.lock_key is null and w.lease = any(array(
             select f.lease from (select l.lease, unnest(l.seqs) as seq from live l where l.lock_key is null) f
             join queue q on q.seq = f.seq and q.id = any(ids)))
-        order by w.lease for update skip locked) z;
+        order by w.lease + 0 for update skip locked) z;
     with o as materialized (
         select q.id, q.seq, q.state from queue q where q.id = any(ids) and q.expires_at <= now() and q.state::text <> 'failed'
         order by q.id for update skip locked

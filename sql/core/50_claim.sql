@@ -6,8 +6,8 @@
 -- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
 -- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
 
--- claim() and complete_and_claim() pin search_path and the planner's settings; what they call has no settings of its
--- own: each would cost as much as reading a job.
+-- claim() and complete_and_claim() pin search_path and the planner's settings, whatever the role has set (what is off here
+-- and what must be on); what they call has no settings of its own: each would cost as much as reading a job.
 
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
 language plpgsql as $$
@@ -41,7 +41,7 @@ begin
         ), locked_leases as (
             select w.lease from work_queue w where w.lease = any(array(select lease from candidates))
               and w.lock_key is null
-            order by w.lease limit find_free.n for update of w skip locked)
+            order by w.lease + 0 limit find_free.n for update of w skip locked)
         select array_agg(lease), (select count(*) from candidates) into r, m from locked_leases;
         exit when r is not null or m = 0;
     end loop;
@@ -210,8 +210,8 @@ returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind 
                max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     w    record;

@@ -21,7 +21,7 @@ declare
     till timestamptz;
 begin
     perform from work_queue w where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
-    order by w.lease for update;
+    order by w.lease + 0 for update;
     till := clock_timestamp();
     return query
     with given as materialized (
@@ -33,15 +33,15 @@ begin
         from given g cross join lateral (
             select * from work_queue w where w.lease = g.lease and w.version = g.version
               and w.lock_key = complete_rest.node offset 0) w
-    ), rest as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+    ), rest as materialized ( -- with its place: whatever the planner believes, nobody reads all leases to find these
+        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
         from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
               group by m.lease) g
-        cross join lateral (select w.lease, w.seqs from work_queue w where w.lease = g.lease offset 0) w
+        cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
     ), leases_gone as (
-        delete from work_queue w using rest r where w.lease = r.lease and r.seqs = '{}'
+        delete from work_queue w using rest r where w.ctid = r.at and r.seqs = '{}'
     ), leases_cut as (
-        update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs <> '{}'
+        update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
           and w.seqs <> r.seqs
     ), jobs as materialized ( -- one by one, whatever the planner believes
         select q.id, m.seq, m.o, m.started, m.history
@@ -246,14 +246,17 @@ declare
     till  timestamptz;
 begin
     perform from work_queue w where w.lease = any(complete_leases.leases) and w.lock_key = complete_leases.node
-    order by w.lease for update;
+    order by w.lease + 0 for update;
     till := clock_timestamp();
     with given as materialized (
         select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
         from unnest(leases, versions, seqs, started, results) v (lease, version, seq, began, result) group by 1, 2
+    ), found as materialized ( -- by its place: whatever the planner believes, nobody reads all leases to find these
+        select g.*, w.at from given g cross join lateral (
+            select w.ctid as at from work_queue w where w.lease = g.lease offset 0) w
     ), whole_leases as (
-        delete from work_queue w using given g
-        where w.lease = g.lease and w.version = g.version and w.lock_key = complete_leases.node
+        delete from work_queue w using found g
+        where w.ctid = g.at and w.version = g.version and w.lock_key = complete_leases.node
           and (w.seqs = g.seqs or w.seqs <@ g.seqs)
         returning w.lease, w.version, w.queue, w.priority, w.seqs, w.scattered, w.started, w.history,
             w.seqs = g.seqs as same, -- then a job's place in it is found by halving
@@ -272,7 +275,7 @@ begin
             and q.state = 'ready' and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
             offset 0) q
     ), done_jobs as ( -- not one that somebody has changed since this statement began: it has moved
-        delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state = 'ready'
+        delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready'
         returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload,
         q.body, q.payload_type,
             q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
@@ -371,8 +374,8 @@ create or replace function complete(node text, leases bigint[], versions int[], 
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     said text[] := complete_jobs(node, leases, versions, seqs, started, results);
@@ -390,8 +393,8 @@ returns table (outcome text, lease bigint, version int, seq bigint, id uuid, que
                try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     said text[];
@@ -443,8 +446,8 @@ create or replace function fail(node text, leases bigint[], versions int[], seqs
     final boolean[] default null, outcomes text[] default null)
 returns table (seq bigint, outcome text, run_after timestamptz)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     error_limit int := setting_int('error_limit');
@@ -459,7 +462,8 @@ begin
         || current_schema() then
         perform have_day();
     end if;
-    perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node order by w.lease for update;
+    perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node
+    order by w.lease + 0 for update;
     till := clock_timestamp();
     return query
     with given as materialized (
@@ -472,15 +476,15 @@ begin
         from given g cross join lateral (
             select * from work_queue w where w.lease = g.lease and w.version = g.version and w.lock_key = fail.node
             offset 0) w
-    ), rest as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+    ), rest as materialized ( -- with its place: whatever the planner believes, nobody reads all leases to find these
+        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
         from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
               group by m.lease) g
-        cross join lateral (select w.lease, w.seqs from work_queue w where w.lease = g.lease offset 0) w
+        cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
     ), leases_gone as (
-        delete from work_queue w using rest r where w.lease = r.lease and r.seqs = '{}'
+        delete from work_queue w using rest r where w.ctid = r.at and r.seqs = '{}'
     ), leases_cut as (
-        update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs <> '{}'
+        update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
           and w.seqs <> r.seqs
     ), ended_jobs as materialized (
         select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history,
@@ -575,8 +579,8 @@ create or replace function extend(node text, leases bigint[], versions int[], by
     started_seqs bigint[] default null)
 returns table (lease bigint, outcome text, lease_until timestamptz, cancel bigint[])
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     if by > interval '365 days' then
@@ -586,8 +590,9 @@ begin
     with given as materialized (
         select distinct lease, version from unnest(leases, versions) v (lease, version)
     ), locked_leases as materialized (
-        select w.lease from work_queue w join given g on w.lease = g.lease and w.version = g.version
-            and w.lock_key = extend.node order by w.lease for update of w
+        select w.lease from (select * from given order by lease) g cross join lateral (
+            select w.lease from work_queue w where w.lease = g.lease and w.version = g.version
+              and w.lock_key = extend.node for update) w
     ), extended as (
         update work_queue w
         set lock_timeout = greatest(w.lock_timeout, now() + extend.by),
@@ -610,18 +615,19 @@ comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases
 create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (seq bigint, outcome text)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     mine bigint[];
     back bigint[];
 begin
     select coalesce(array_agg(lease), '{}') into mine from (
-        select w.lease from work_queue w
-        join (select distinct lease, version from unnest(give_back.leases, versions) v (lease, version)) g
-            on w.lease = g.lease and w.version = g.version and w.lock_key = give_back.node
-        order by w.lease for update of w) z;
+        select w.lease
+        from (select distinct v.lease, v.version from unnest(give_back.leases, versions) v (lease, version)
+              order by v.lease, v.version) g
+        cross join lateral (select w.lease from work_queue w where w.lease = g.lease and w.version = g.version
+                            and w.lock_key = give_back.node for update) w) z;
     perform scheduler_lock(true);
     select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce(seqs, '{}')) t;
     return query

@@ -171,11 +171,11 @@ begin
             -- a claim or an answer of its own transaction is over by then
             perform set_config('lock_timeout', '50ms', true);
             locked := locked || array(select w.lease from work_queue w
-                                      where w.lease = any(fresh) order by w.lease for update);
+                                      where w.lease = any(fresh) order by w.lease + 0 for update);
             perform set_config('lock_timeout', wait, true);
         exception when lock_not_available then
             locked := locked || array(select w.lease from work_queue w
-                                      where w.lease = any(fresh) order by w.lease for update skip locked);
+                                      where w.lease = any(fresh) order by w.lease + 0 for update skip locked);
         end;
     end loop;
     return locked;

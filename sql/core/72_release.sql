@@ -78,7 +78,7 @@ begin
                                     and (l.lock_timeout < now() or not expired_only)
                                   order by l.lease limit 500))
           and w.lock_key = release.node and (w.lock_timeout < now() or not expired_only)
-        order by w.lease for update skip locked) z;
+        order by w.lease + 0 for update skip locked) z;
     select array_agg(l.lease) into busy from live l
     where l.lock_key = release.node and (l.lock_timeout < now() or not expired_only) and l.lease <> all(leases);
     left_ := cardinality(leases) >= 500;
@@ -149,7 +149,7 @@ begin
         ), locked_leases as materialized (
             select w.lease, w.lock_timeout from work_queue w
             where w.lease = any(array(select lease from asked_for)) and w.lock_key is not null
-              and (extend_leases.node is null or w.lock_key = extend_leases.node) order by w.lease for update
+              and (extend_leases.node is null or w.lock_key = extend_leases.node) order by w.lease + 0 for update
         ), extended as (
             update work_queue w set lock_timeout = greatest(w.lock_timeout, now() + extend_leases.by)
             from locked_leases o where w.lease = o.lease

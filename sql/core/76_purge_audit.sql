@@ -26,12 +26,14 @@ begin
     end if;
     if act_begin(action, batch, 'purge audit', null, null, jsonb_build_object('before', before), reason, null) then
         with outdated as materialized (
-            select a.action from audit a where a.at < purge_audit.before order by a.at
+            select a.action, a.ctid as at from audit a where a.at < purge_audit.before order by a.at
             limit coalesce(purge_audit."limit", 1000) for update skip locked
-        ), batches as (
-            delete from audit_batch b using outdated v where b.action = v.action
+        ), batches as ( -- by their places: whatever the planner believes, nobody reads all batches to find these
+            delete from audit_batch b where b.ctid = any(array(
+                select p.at from outdated v cross join lateral (
+                    select b.ctid as at from audit_batch b where b.action = v.action offset 0) p))
         ), deleted as (
-            delete from audit a using outdated v where a.action = v.action returning a.action)
+            delete from audit a where a.ctid = any(array(select v.at from outdated v)) returning a.action)
         select count(*) into gone from deleted;
         perform act_end(action, batch,
                         case when gone > 0 then jsonb_build_array(jsonb_build_object('id', 'audit', 'state', 'purged',

@@ -8,7 +8,10 @@ with f as materialized (
 )
 select d.* from delta d
 where d.xid >= (select pg_snapshot_xmax(snapshot) from f)
-   or d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f))
+union all -- not OR: with statistics of full tables the planner would read all of delta
+select d.* from delta d
+where d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f))
+  and d.xid < (select pg_snapshot_xmax(snapshot) from f)
 union all -- restored into a cluster with lower numbers (see moved()): until the next step what came since the fold is told by its time
 select d.* from delta d
 where (select restored from f) and d.at > (select at from f) and d.xid < (select pg_snapshot_xmax(snapshot) from f)
