@@ -204,7 +204,7 @@ comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this
     'turned out to be finished already; before = that an earlier one pushed: their push stays counted, for it was in '
     'another minute';
 
--- Whatever the planner believes, an id is looked for in history by its index: without statistics it would read all of it.
+-- Whatever the planner believes, an id is looked for in history by its index: without statistics it would read it all.
 create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
 language plpgsql set search_path from current set enable_seqscan = off set enable_indexscan = on
     set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$

@@ -6,8 +6,8 @@
 -- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
 -- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
 
--- claim() and complete_and_claim() pin search_path and the planner's settings, whatever the role has set (what is off here
--- and what must be on); what they call has no settings of its own: each would cost as much as reading a job.
+-- claim() and complete_and_claim() pin search_path and the planner's settings, whatever the role has set (what is off
+-- here and what must be on); what they call has no settings of its own: each would cost as much as reading a job.
 
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
 language plpgsql as $$

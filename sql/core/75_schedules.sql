@@ -255,8 +255,8 @@ comment on function schedule_remove(uuid, text, text) is 'Takes a schedule away;
     'what it was';
 
 create or replace function cron_outcome(job uuid, due timestamptz) returns text
-language sql stable set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-    set jit = off as $$
+language sql stable set search_path from current set enable_seqscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     select case when due is null then null when job is null then 'not pushed' else coalesce(
         (select case when exists (select from live w where w.lock_key is not null and w.queue = q.queue
                                     and q.seq = any(w.seqs)) then 'running'
@@ -268,8 +268,8 @@ comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: th
     '"gone" where no history is kept';
 
 create or replace function cron_result(job uuid, due timestamptz, out outcome text, out took interval, out error text)
-language sql stable set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-    set jit = off as $$
+language sql stable set search_path from current set enable_seqscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     select case when cron_result.due is null then null when cron_result.job is null then 'not pushed'
                 else coalesce(r.outcome, 'gone') end, r.took, r.error
     from (select) o left join lateral (
