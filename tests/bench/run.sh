@@ -1,8 +1,8 @@
 #!/bin/bash
 # The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
 # absolute figures belong to the machine.
-#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, queues, plans, designs, instructions, bulk, upgrade, console and foreign (ROWS=10000000)
-# Parts: push work level counters held counts fair urgent (of fair) latency queues plans (PLANS_DEAD=100000) programs designs instructions (by valgrind) bulk upgrade console foreign hour (SECONDS=3600: hour.sh). Environment: SECONDS_EACH (5) a run,
+#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, queues, designs, instructions, bulk, upgrade, console and foreign (ROWS=10000000)
+# Parts: push work level counters held counts fair urgent (of fair) latency queues programs designs instructions (by valgrind) bulk upgrade console foreign hour (SECONDS=3600: hour.sh). Environment: SECONDS_EACH (5) a run,
 # ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, HELD_ROUNDS (3), RAW: the file that
 # raw figures are added to, SHAPES: of work only these rows ("jobs clients one-by-one", separated by commas). Prints
 # them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
@@ -16,7 +16,7 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 
 parts=${*:-push work level counters held counts fair latency programs}
-if [[ $parts =~ ^(bench_)?(console|foreign|plans|upgrade)$ ]]; then
+if [[ $parts =~ ^(bench_)?(console|foreign|upgrade)$ ]]; then
     # shellcheck disable=SC2154 # lib.sh sets cache
     SRCDIR=$src ENGINES=$cache exec "$BUILD/tests/bench/bench_${parts#bench_}"
 fi
