@@ -67,7 +67,7 @@ HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/exampl
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TESTS))
 # Those that take longest begin first: else the last of them runs alone.
-LONG    = queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
+LONG    = plans queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
           fair adopt wake bytes demo
 longest = $(foreach l,$(LONG),$(filter %/test_$l,$1)) $(filter-out $(addprefix %/test_,$(LONG)),$1)
 PAGES   = $(patsubst docs/%.md,$(BUILD)/man/%,$(wildcard docs/*.[1-9].md))
