@@ -449,7 +449,10 @@ begin
             return;
         exception when unique_violation then
             null; -- some id is there already: find out which
-        when numeric_value_out_of_range or datetime_field_overflow or not_null_violation or program_limit_exceeded then
+        when not_null_violation then
+            raise 'no array has more elements than queues and ids, and each of these names a queue'
+                using errcode = '23514', schema = current_schema(), table = 'queue', constraint = 'queue_valid';
+        when numeric_value_out_of_range or datetime_field_overflow or program_limit_exceeded then
             perform many_check(new_ids, queues, priorities, push_many.max_tries, unique_keys, concurrency_keys, delays,
                                expires_ins);
             raise;
