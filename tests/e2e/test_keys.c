@@ -368,12 +368,12 @@ static void
 all_were_typed(void **state)
 {
     (void)state;
-    for (int i = 0; i < commands_n; i++) {
-        bool typed = commands[i].scope == IN_REPLAY; /* see test_replay.c */
+    for (int i = 0; command_at(i); i++) {
+        bool typed = command_at(i)->scope == IN_REPLAY; /* see test_replay.c */
         for (int j = 0; j < seen.n; j++)
-            typed = typed || !strcmp(seen.names[j], commands[i].name);
+            typed = typed || !strcmp(seen.names[j], command_at(i)->name);
         if (!typed)
-            fail_msg("no test types the command %s", commands[i].name);
+            fail_msg("no test types the command %s", command_at(i)->name);
     }
 }
 

@@ -13,13 +13,13 @@ static void
 keys_are_unique(void **state)
 {
     (void)state;
-    for (int i = 0; i < commands_n; i++)
-        for (int j = i + 1; j < commands_n; j++) {
-            if (!(commands[i].scope & commands[j].scope))
+    for (int i = 0; command_at(i); i++)
+        for (int j = i + 1; command_at(j); j++) {
+            if (!(command_at(i)->scope & command_at(j)->scope))
                 continue;
-            if (key_lists_meet(commands[i].keys, commands[j].keys))
-                fail_msg("%s and %s share a key", commands[i].name, commands[j].name);
-            assert_string_not_equal(commands[i].name, commands[j].name);
+            if (key_lists_meet(command_at(i)->keys, command_at(j)->keys))
+                fail_msg("%s and %s share a key", command_at(i)->name, command_at(j)->name);
+            assert_string_not_equal(command_at(i)->name, command_at(j)->name);
         }
 }
 
@@ -27,15 +27,15 @@ static void
 keys_are_keys(void **state)
 {
     (void)state;
-    for (int i = 0; i < commands_n; i++) {
-        const char *at = commands[i].keys;
+    for (int i = 0; command_at(i); i++) {
+        const char *at = command_at(i)->keys;
         struct key k;
         while (key_next(&at, &k))
             for (unsigned bit = 1; bit < IN_DIALOG; bit <<= 1)
-                if (commands[i].scope & bit)
-                    assert_ptr_equal(command_for_key(bit, &k), &commands[i]);
+                if (command_at(i)->scope & bit)
+                    assert_ptr_equal(command_for_key(bit, &k), command_at(i));
         if (*at)
-            fail_msg("%s: not a key: %s", commands[i].name, at);
+            fail_msg("%s: not a key: %s", command_at(i)->name, at);
     }
 }
 
@@ -43,8 +43,8 @@ static void
 rows_are_whole(void **state)
 {
     (void)state;
-    for (int i = 0; i < commands_n; i++) {
-        const struct command *c = &commands[i];
+    for (int i = 0; command_at(i); i++) {
+        const struct command *c = command_at(i);
         assert_true(strlen(c->name) > 1 && strlen(c->name) <= 12);
         assert_true(strlen(c->help) > 1 && strlen(c->help) <= 80);
         assert_true(c->help[strlen(c->help) - 1] != '.');
@@ -81,9 +81,9 @@ markdown_has_all(void **state)
 
     (void)state;
     command_markdown(&b);
-    for (int i = 0; i < commands_n; i++) {
-        assert_non_null(strstr(b.data, commands[i].help));
-        assert_non_null(strstr(b.data, command_group(&commands[i])));
+    for (int i = 0; command_at(i); i++) {
+        assert_non_null(strstr(b.data, command_at(i)->help));
+        assert_non_null(strstr(b.data, command_group(command_at(i))));
     }
     buf_free(&b);
 }

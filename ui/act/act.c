@@ -9,7 +9,7 @@
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 
 /* Quicker actions show no box, only their outcome. One that went well within BRIEF_MS takes its box
  * away by itself: nobody has to close it before the next key. */
@@ -501,3 +501,16 @@ no_drain(const struct app *a, int act)
         why = "it is draining already";
     return why;
 }
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define KEY(id, on, no, ...)                                                                       \
+    {.run = on, .why_not = no, .arg = ACT_##id, .act = &act_infos[ACT_##id], __VA_ARGS__},
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) keys
+const struct command commands_acts[] = {
+#include "model/adapter/acts.def"
+    {0},
+};
+/* clang-format on */

@@ -7,7 +7,7 @@
 #include "model/base/text.h"
 #include "ui/box/box.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 #include "ui/console/row_json.h"
 
 static struct list *
@@ -39,7 +39,7 @@ to_clipboard(struct app *a, const char *what, const char *text, bool show)
                 fmt_bytes((int64_t)sent).s, fmt_bytes((int64_t)len).s);
 }
 
-void
+static void
 on_copy(struct app *a, int arg)
 {
     struct view *v = app_view(a);
@@ -52,7 +52,7 @@ on_copy(struct app *a, int arg)
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
-void
+static void
 on_copy_row(struct app *a, int arg)
 {
     struct buf b = {0};
@@ -66,7 +66,7 @@ on_copy_row(struct app *a, int arg)
     buf_free(&b);
 }
 
-void
+static void
 on_full(struct app *a, int arg)
 {
     struct buf out = {0};
@@ -77,7 +77,7 @@ on_full(struct app *a, int arg)
     buf_free(&out);
 }
 
-const char *
+static const char *
 no_full(const struct app *a, int arg)
 {
     struct list *l = front_list(a);
@@ -85,3 +85,24 @@ no_full(const struct app *a, int arg)
     (void)arg;
     return l && list_selected(l) ? NULL : app_no_row(a);
 }
+
+static const char *
+no_row(const struct app *a, int arg)
+{
+    struct list *l = front_list(a);
+
+    (void)arg;
+    return l && !list_selected(l) ? app_no_row(a) : NULL;
+}
+
+/* clang-format off */
+const struct command commands_copy[] = {
+    {.name = "copy", .keys = "y", .help = "Show the full id; with --clipboard also copy it",
+     .scope = IN_TABLES | IN_JOB, .run = on_copy, .why_not = no_row},
+    {.name = "copy-row", .keys = "Y", .help = "The row as JSON; with --clipboard to the clipboard",
+     .scope = IN_TABLES | IN_JOB, .run = on_copy_row, .why_not = no_row},
+    {.name = "full", .keys = "f", .help = "The row in full, with the columns that are hidden or cut",
+     .scope = IN_TABLES & ~IN_DATABASE, .run = on_full, .why_not = no_full},
+    {0},
+};
+/* clang-format on */

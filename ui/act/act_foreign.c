@@ -6,7 +6,6 @@
 
 #include "ui/act/act_parts.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
 
 static bool
 has(const struct app *a, enum section_id s)

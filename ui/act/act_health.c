@@ -7,7 +7,6 @@
 #include "model/base/text.h"
 #include "ui/act/act_parts.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
 #include "ui/term/fmt.h"
 
 static const struct health_session *

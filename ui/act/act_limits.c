@@ -10,7 +10,6 @@
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
 
 /* clang-format off */
 static const struct form_field fields[] = {

@@ -17,4 +17,12 @@ void act_jobs(struct app *a, struct intent *i, const struct target *t);
 /* Preview and question; the boxes that led here close. */
 void act_ask(struct app *a, const struct intent *intent);
 
+/* on_X and no_X of the rows of model/adapter/acts.def; ui/act/act.c has the table. */
+#define KEY(id, on, no, ...)         \
+    void on(struct app *a, int arg); \
+    const char *no(const struct app *a, int arg);
+#define NONE
+#define ACT(id, by_ids, by_where, preview, info, verb, keys) keys
+#include "model/adapter/acts.def"
+
 #endif

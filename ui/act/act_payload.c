@@ -8,7 +8,6 @@
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
 #include "ui/term/when.h"
 
 /* --- edit and requeue ------------------------------------------------------------------------- */

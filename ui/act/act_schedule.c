@@ -10,7 +10,6 @@
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
 
 /* --- pause ----------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 
 #include "model/base/clock.h"
 #include "ui/box/box.h"
+#include "ui/console/commands.h"
 
 struct confirm_box {
     struct view view;
@@ -403,3 +404,18 @@ box_confirm(struct app *a, struct action *act, const char *job)
     begin(c);
     confirm_update(&c->view);
 }
+
+/* --- its keys, for help ---------------------------------------------------------------------- */
+
+/* clang-format off */
+const struct command commands_dialog[] = {
+    {.name = "accept", .keys = "y", .help = "Yes, where no typing is asked for", .scope = IN_DIALOG},
+    {.name = "editor", .keys = "F5", .help = "A payload that is typed: in your editor", .scope = IN_DIALOG},
+    {.name = "dry-run", .keys = "F2", .help = "Count again, change nothing", .scope = IN_DIALOG},
+    {.name = "dialog-sql", .keys = "F3", .help = "The SQL that would run", .scope = IN_DIALOG},
+    {.name = "options", .keys = "F4", .help = "Requeue: spread over a time, tries start over; a reason for the audit",
+     .scope = IN_DIALOG},
+    {.name = "dismiss", .keys = "Esc", .help = "Close the box; nothing happens", .scope = IN_DIALOG},
+    {0},
+};
+/* clang-format on */

@@ -9,7 +9,6 @@
 #include "model/base/clock.h"
 #include "ui/box/box.h"
 #include "ui/console/complete.h"
-#include "ui/console/handler.h"
 
 enum { REST_MS = 150, CANDIDATES = 8 };
 
@@ -237,8 +236,8 @@ palette_run(struct palette *p)
     if (!c && p->n > 0 && *word)
         c = p->found[p->at];
     app_close_box(a, &p->view);
-    if (c && *arg && c->run == on_source)
-        app_source_named(a, arg);
+    if (c && *arg && c->run_with)
+        c->run_with(a, arg);
     else if (c)
         app_run(a, c);
     else if (*word)

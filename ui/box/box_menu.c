@@ -190,7 +190,7 @@ static void
 actions_detail(const struct menu *m, const struct item *it, struct buf *out)
 {
     struct app *a = m->view.app;
-    const struct command *c = &commands[it->n];
+    const struct command *c = command_at(it->n);
     const char *why = app_why_not(a, c);
     struct act_mark mark = mark_of(a, c);
 
@@ -210,8 +210,8 @@ actions_fill(struct menu *m)
 {
     struct app *a = m->view.app;
 
-    for (int i = 0; i < commands_n; i++) {
-        const struct command *c = &commands[i];
+    for (int i = 0; command_at(i); i++) {
+        const struct command *c = command_at(i);
         if (!(c->scope & app_scope(a)) || !c->run ||
             (c->risk == SAFE && strcmp(c->name, "open") != 0 && strcmp(c->name, "copy") != 0))
             continue;
@@ -241,7 +241,7 @@ actions_pick(struct menu *m, const struct item *it)
 static void
 actions_act(struct app *a, int n)
 {
-    app_run(a, &commands[n]);
+    app_run(a, command_at(n));
 }
 
 void

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ui/box/box.h"
-#include "ui/console/handler.h"
 #include "ui/facts/source_columns.h"
 
 struct sources_box {
@@ -74,7 +73,7 @@ sources_key(struct view *v, const struct key *k)
     else if (key_in(k, "0")) {
         struct app *a = v->app;
         app_close_box(a, v);
-        on_overview(a, 0);
+        app_overview(a);
     }
     return true;
 }

@@ -194,8 +194,7 @@ const char *app_to_know(const struct app *a);
 const char *app_none(const struct app *a, const char *what);
 /* Why nothing is selected: there is nothing, or nothing has come yet. */
 const char *app_no_row(const struct app *a);
-/* By name or the beginning of one; says so when there is none. */
-void app_source_named(struct app *a, const char *name);
+void app_overview(struct app *a); /* the screen of all sources */
 
 /* --- saying ----------------------------------------------------------------------------------- */
 void app_say(struct app *a, enum severity s, const char *fmt, ...)
@@ -208,7 +207,7 @@ bool app_action_runs(const struct app *a);
 void app_action_update(struct app *a); /* after each turn */
 void app_action_stop(struct app *a);
 
-void app_mouse(struct app *a, const struct key *k); /* (ui/console/mouse.c) */
+void app_mouse(struct app *a, const struct key *k); /* (ui/console/look.c) */
 
 struct app_text {
     const char *suffix; /* ".json" */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 #include "ui/console/recording.h"
 
 const char *
@@ -222,7 +222,7 @@ app_no_row(const struct app *a)
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-void
+static void
 on_source(struct app *a, int arg)
 {
     (void)arg;
@@ -230,17 +230,16 @@ on_source(struct app *a, int arg)
 }
 
 void
-on_overview(struct app *a, int arg)
+app_overview(struct app *a)
 {
-    (void)arg;
     if (app_view(a)->ops->all_sources)
         return;
     app_open(a, "queues", NULL);
     app_push(a, "overview", NULL);
 }
 
-void
-app_source_named(struct app *a, const char *name)
+static void
+go_to_source(struct app *a, const char *name)
 {
     int i = sources_find(a->sources, name);
 
@@ -252,3 +251,20 @@ app_source_named(struct app *a, const char *name)
                         : "no source is called %s; S lists them",
                 name);
 }
+
+static void
+on_overview(struct app *a, int arg)
+{
+    (void)arg;
+    app_overview(a);
+}
+
+/* clang-format off */
+const struct command commands_sources[] = {
+    {.name = "overview", .keys = "0", .help = "All sources: the queues of each in one table",
+     .scope = IN_ALL, .run = on_overview},
+    {.name = "source", .keys = "S", .help = "Sources: what else is here; :source NAME goes there",
+     .scope = IN_ALL, .run = on_source, .run_with = go_to_source},
+    {0},
+};
+/* clang-format on */

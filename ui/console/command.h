@@ -1,7 +1,8 @@
-/* The command table: every key of the console is a row here, and nowhere else. Dispatch, footer,
- * help screen, palette, the menu of actions, `--help-keys` and the table in queuetop(1) come from
- * it; a test types every command once. A command runs on the app and its current view; what it
- * can't do now it says in a sentence (why_not), which the menu and the flash line show. */
+/* Commands: every key of the console is a row of a table, which stands at the end of the file with
+ * the functions of its rows. Dispatch, footer, help screen, palette, the menu of actions,
+ * `--help-keys` and the table in queuetop(1) come from them; a test types every command once. A
+ * command runs on the app and its current view; what it can't do now it says in a sentence
+ * (why_not), which the menu and the flash line show. */
 #ifndef UI_CONSOLE_COMMAND_H
 #define UI_CONSOLE_COMMAND_H
 
@@ -48,12 +49,15 @@ struct command {
     void (*run)(struct app *, int arg); /* NULL: the box in front acts on it */
     int arg;
     const char *(*why_not)(const struct app *, int arg); /* NULL = always possible */
+    void (*run_with)(struct app *, const char *word);    /* typed with a word; NULL = takes none */
     const struct act_info *act; /* what it does to the queue; NULL = it looks */
     bool by_filter;             /* to all that match, although rows can be marked there */
     enum section_id only_with;  /* hidden in menus where the adapter lacks it; 0 = never */
 };
-extern const struct command commands[];
-extern const int commands_n;
+/* The tables in the order of help, menus and palette, ended by NULL; {0} ends each of them
+ * (ui/start/commands.c). */
+extern const struct command *const command_tables[];
+const struct command *command_at(int i); /* of all of them; NULL = no more */
 
 /* The command of a key in a scope (one bit), NULL = none. */
 const struct command *command_for_key(unsigned scope, const struct key *k);

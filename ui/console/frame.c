@@ -408,11 +408,11 @@ pick_keys(const struct app *a, int w, const struct command **out)
     int n = 0, all = 0;
 
     for (int place = 1; place <= 20; place++)
-        for (int i = 0; i < commands_n; i++)
-            if (commands[i].foot == place && (commands[i].scope & app_scope(a)) && n < FOOT_MAX &&
-                !is_never(a, &commands[i])) {
-                out[n++] = &commands[i];
-                all += key_width(&commands[i]);
+        for (int i = 0; command_at(i); i++)
+            if (command_at(i)->foot == place && (command_at(i)->scope & app_scope(a)) &&
+                n < FOOT_MAX && !is_never(a, command_at(i))) {
+                out[n++] = command_at(i);
+                all += key_width(command_at(i));
             }
     for (int i = n - 1; i >= 0 && all - 2 > w; i--) {
         if (out[i]->foot >= FOOT_STAY)

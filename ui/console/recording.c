@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 #include "ui/term/fmt.h"
 
 enum { NARROW = 76 };
@@ -137,14 +137,14 @@ recording_draw(const struct app *a, struct grid *g, struct rect r)
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
-void
+static void
 on_play(struct app *a, int arg)
 {
     (void)arg;
     replay_play(source_replay(a->source), !state_of(a).playing);
 }
 
-void
+static void
 on_replay_speed(struct app *a, int step)
 {
     struct replay_state s;
@@ -157,13 +157,13 @@ on_replay_speed(struct app *a, int step)
     buf_free(&text);
 }
 
-void
+static void
 on_replay_step(struct app *a, int n)
 {
     replay_step(source_replay(a->source), n);
 }
 
-void
+static void
 on_replay_move(struct app *a, int seconds)
 {
     struct replay_state s = state_of(a);
@@ -171,7 +171,7 @@ on_replay_move(struct app *a, int seconds)
     replay_seek(source_replay(a->source), s.now_ms + (int64_t)seconds * 1000);
 }
 
-void
+static void
 on_replay_end(struct app *a, int end)
 {
     struct replay_state s = state_of(a);
@@ -275,9 +275,30 @@ static const struct view_ops time_ops = {
     .footer = time_footer,
 };
 
-void
+static void
 on_replay_jump(struct app *a, int arg)
 {
     (void)arg;
     app_box(a, &time_ops, "");
 }
+
+/* clang-format off */
+const struct command commands_replay[] = {
+    {.name = "play", .keys = "z", .help = "Play, or stand still", .scope = IN_REPLAY, .foot = 1, .run = on_play},
+    {.name = "step", .keys = ".", .help = "One snapshot on",
+     .scope = IN_REPLAY, .foot = 1, .run = on_replay_step, .arg = 1},
+    {.name = "step-back", .keys = ",", .help = "One snapshot back",
+     .scope = IN_REPLAY, .run = on_replay_step, .arg = -1},
+    {.name = "jump", .keys = "J", .help = "Jump to a time: 03:10, 03:10:05, +5m, -90s, start, end",
+     .scope = IN_REPLAY, .foot = 1, .run = on_replay_jump},
+    {.name = "minute", .keys = ")", .help = "A minute on", .scope = IN_REPLAY, .run = on_replay_move, .arg = 60},
+    {.name = "minute-back", .keys = "(", .help = "A minute back",
+     .scope = IN_REPLAY, .run = on_replay_move, .arg = -60},
+    {.name = "start", .keys = "{", .help = "To the first snapshot", .scope = IN_REPLAY, .run = on_replay_end},
+    {.name = "finish", .keys = "}", .help = "To the last snapshot",
+     .scope = IN_REPLAY, .run = on_replay_end, .arg = 1},
+    {.name = "speed-up", .keys = "+", .help = "Play faster", .scope = IN_REPLAY, .run = on_replay_speed, .arg = 1},
+    {.name = "slow-down", .keys = "-", .help = "Play slower", .scope = IN_REPLAY, .run = on_replay_speed, .arg = -1},
+    {0},
+};
+/* clang-format on */

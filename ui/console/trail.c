@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 
 static_assert(TRAIL_DEPTH >= (int)APP_DEPTH, "a place holds every stack");
 
@@ -117,7 +117,7 @@ place_show(const struct place *p, struct app *a)
     }
 }
 
-const char *
+static const char *
 no_trail(const struct app *a, int step)
 {
     const struct trail *t = &a->trail;
@@ -127,7 +127,7 @@ no_trail(const struct app *a, int step)
     return t->at + 1 < t->n ? NULL : "nowhere was gone back from";
 }
 
-void
+static void
 on_trail(struct app *a, int step)
 {
     struct trail *t = &a->trail;
@@ -138,3 +138,13 @@ on_trail(struct app *a, int step)
     place_show(&t->places[t->at], a);
     t->walking = false;
 }
+
+/* clang-format off */
+const struct command commands_trail[] = {
+    {.name = "backward", .keys = "C-p Backspace M-Left", .help = "Where you were before this",
+     .scope = IN_ALL, .run = on_trail, .arg = -1, .why_not = no_trail},
+    {.name = "forward", .keys = "C-n M-Right", .help = "Where you came back from",
+     .scope = IN_ALL, .run = on_trail, .arg = 1, .why_not = no_trail},
+    {0},
+};
+/* clang-format on */

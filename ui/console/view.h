@@ -58,6 +58,8 @@ enum move {
     MOVE_RIGHT
 };
 
+enum { TOGGLE_WRAP, TOGGLE_GROUP }; /* view's own switches */
+
 struct view_ops {
     const char *name;  /* for app_open and the palette */
     const char *title; /* in the tab */
@@ -91,7 +93,7 @@ struct view_ops {
     void (*unmark)(struct view *);
     void (*sql)(struct view *, struct buf *); /* v */
     const char *(*copy)(struct view *);       /* y: the id of what is selected */
-    void (*toggle)(struct view *, int what);  /* view's own switches (wrap) */
+    void (*toggle)(struct view *, int what);  /* TOGGLE_... */
 };
 
 struct view {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
-#include "ui/console/handler.h"
+#include "ui/console/commands.h"
 #include "ui/console/table_view.h"
 #include "ui/facts/life.h"
 #include "ui/screen/health_draw.h"
@@ -168,7 +168,7 @@ health_crumb(struct view *view, struct buf *out)
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-void
+static void
 on_advice(struct app *a, int arg)
 {
     struct advice advice[ADVICE_MOST];
@@ -272,3 +272,11 @@ const struct view_ops view_health = {
     .sql = health_sql,
     .copy = table_copy,
 };
+
+/* clang-format off */
+const struct command commands_health[] = {
+    {.name = "advice", .keys = "f", .help = "All advice in full, and what this login can't see",
+     .scope = IN_DATABASE, .foot = 9, .run = on_advice},
+    {0},
+};
+/* clang-format on */

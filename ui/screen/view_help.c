@@ -39,10 +39,11 @@ is_shown(const struct help *h, const struct command *c)
 static bool
 starts_group(const struct help *h, int i)
 {
-    if (!is_shown(h, &commands[i]))
+    if (!is_shown(h, command_at(i)))
         return false;
     for (int j = 0; j < i; j++)
-        if (command_group(&commands[j]) == command_group(&commands[i]) && is_shown(h, &commands[j]))
+        if (command_group(command_at(j)) == command_group(command_at(i)) &&
+            is_shown(h, command_at(j)))
             return false;
     return true;
 }
@@ -94,16 +95,16 @@ static void
 draw_all(struct help *h, struct grid *g, struct rect r)
 {
     h->lines = 0;
-    for (int i = 0; i < commands_n; i++) {
+    for (int i = 0; command_at(i); i++) {
         if (!starts_group(h, i))
             continue;
         if (h->lines > 0)
             next_line(h, r);
-        grid_printf(g, next_line(h, r), ROLE_HEADING, " %s", command_group(&commands[i]));
-        for (int j = i; j < commands_n; j++)
-            if (command_group(&commands[j]) == command_group(&commands[i]) &&
-                is_shown(h, &commands[j]))
-                draw_command(h, g, r, &commands[j]);
+        grid_printf(g, next_line(h, r), ROLE_HEADING, " %s", command_group(command_at(i)));
+        for (int j = i; command_at(j); j++)
+            if (command_group(command_at(j)) == command_group(command_at(i)) &&
+                is_shown(h, command_at(j)))
+                draw_command(h, g, r, command_at(j));
     }
 }
 

@@ -1,0 +1,504 @@
+/*
+ * What the looking and moving commands do, by key and by mouse. Each works on the view in front by
+ * its ops, so that no command knows a screen. The sentences of the no_* functions are what the user
+ * reads when a key can't do anything.
+ */
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "ui/console/app.h"
+#include "ui/console/commands.h"
+
+enum { WHEEL_ROWS = 3 };
+enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };
+
+static struct list *
+front_list(const struct app *a)
+{
+    struct view *v = app_view(a);
+
+    return v->ops->list ? v->ops->list(v) : NULL;
+}
+
+/* --- going ----------------------------------------------------------------------------------- */
+
+static void
+on_screen(struct app *a, int digit)
+{
+    const struct view_ops *ops = view_screen(digit);
+
+    if (ops)
+        app_open(a, ops->name, NULL);
+}
+
+static void
+on_next_screen(struct app *a, int step)
+{
+    int at = app_view(a)->ops->tab;
+
+    for (int i = 0; i < APP_SCREENS; i++) {
+        at = (at + step + APP_SCREENS) % APP_SCREENS;
+        if (view_screen(at)) {
+            on_screen(a, at);
+            return;
+        }
+    }
+}
+
+static void
+on_open(struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+
+    (void)arg;
+    if (v->ops->open)
+        v->ops->open(v);
+}
+
+static void
+on_back(struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+
+    (void)arg;
+    if (v->ops->back && v->ops->back(v))
+        return;
+    app_back(a);
+}
+
+static void
+on_step(struct app *a, int dir)
+{
+    struct view *v = app_view(a);
+
+    if (v->ops->step)
+        v->ops->step(v, dir);
+}
+
+static void
+on_box(struct app *a, int which)
+{
+    switch (which) {
+    case BOX_PALETTE:
+        a->options.boxes->palette(a);
+        break;
+    case BOX_FILTER:
+        a->options.boxes->filter(a);
+        break;
+    case BOX_HELP:
+        app_push(a, "help", NULL);
+        break;
+    case BOX_ACTIONS:
+        a->options.boxes->actions(a);
+        break;
+    case BOX_SQL:
+        a->options.boxes->sql(a);
+        break;
+    case BOX_SORT:
+        a->options.boxes->sort(a);
+        break;
+    case BOX_COLUMNS:
+        a->options.boxes->columns(a);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- how it is shown ------------------------------------------------------------------------- */
+
+static void
+on_freeze(struct app *a, int arg)
+{
+    bool on = !store_is_frozen(a->store);
+
+    (void)arg;
+    sources_freeze(a->sources, on);
+    app_say(a, SAY_INFO, on ? "frozen: nothing is asked until z" : "live again");
+}
+
+static void
+on_interval(struct app *a, int step)
+{
+    static const int steps[] = {100,   250,   500,   1000,   2000,   5000,
+                                10000, 30000, 60000, 300000, 600000, 3600000};
+    int n = (int)(sizeof steps / sizeof *steps), now = sources_interval(a->sources), i = 0;
+
+    while (i < n - 1 && steps[i] < now)
+        i++;
+    i += step;
+    if (i < 0 || i >= n)
+        return;
+    sources_set_interval(a->sources, steps[i]);
+    app_say(a, SAY_INFO, "refresh each %s", fmt_duration(steps[i]).s);
+}
+
+static void
+on_zone(struct app *a, int arg)
+{
+    (void)arg;
+    a->options.utc = !a->options.utc;
+    app_say(a, SAY_INFO, a->options.utc ? "times are UTC" : "times are local");
+}
+
+static void
+on_toggle(struct app *a, int what)
+{
+    struct view *v = app_view(a);
+
+    if (v->ops->toggle)
+        v->ops->toggle(v, what);
+}
+
+static void
+on_redraw(struct app *a, int arg)
+{
+    (void)arg;
+    term_repaint(a->term);
+}
+
+static void
+on_suspend(struct app *a, int arg)
+{
+    (void)arg;
+    term_suspend(a->term);
+    term_resized(a->term);
+}
+
+static void
+on_reconnect(struct app *a, int arg)
+{
+    (void)arg;
+    a->desks[a->at].password_refused = a->desks[a->at].asked_trust = false;
+    db_retry_now(source_watcher(a->source));
+    store_refresh_all(a->store);
+    app_say(a, SAY_INFO, "asked the server again");
+}
+
+/* --- the running action, and leaving --------------------------------------------------------- */
+
+static void
+on_action_box(struct app *a, int arg)
+{
+    (void)arg;
+    a->options.boxes->progress(a);
+}
+
+static void
+on_stop(struct app *a, int arg)
+{
+    (void)arg;
+    if (app_action_runs(a))
+        app_action_stop(a);
+    else if (a->nboxes == 0 || app_front(a)->ops != a->options.boxes->quit)
+        app_box(a, a->options.boxes->quit, NULL);
+}
+
+static void
+on_quit(struct app *a, int arg)
+{
+    (void)arg;
+    if (app_action_runs(a))
+        app_box(a, a->options.boxes->quit, NULL);
+    else
+        a->quit = true;
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
+static void
+move_list(struct list *l, enum move move)
+{
+    switch (move) {
+    case MOVE_UP:
+        list_move(l, -1);
+        break;
+    case MOVE_DOWN:
+        list_move(l, 1);
+        break;
+    case MOVE_PAGE_UP:
+        list_page(l, -1);
+        break;
+    case MOVE_PAGE_DOWN:
+        list_page(l, 1);
+        break;
+    case MOVE_HOME:
+        list_home(l);
+        break;
+    case MOVE_END:
+        list_end(l);
+        break;
+    case MOVE_LEFT:
+    case MOVE_RIGHT:
+        break;
+    }
+}
+
+static void
+on_move(struct app *a, int move)
+{
+    struct list *l = front_list(a);
+    struct view *v = app_view(a);
+
+    if (l)
+        move_list(l, (enum move)move);
+    if (v->ops->move)
+        v->ops->move(v, (enum move)move);
+}
+
+static void
+on_mark(struct app *a, int arg)
+{
+    struct list *l = front_list(a);
+
+    (void)arg;
+    if (l)
+        list_toggle_mark(l);
+}
+
+static void
+on_mark_all(struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+
+    (void)arg;
+    if (v->ops->mark_all)
+        v->ops->mark_all(v);
+}
+
+static void
+on_unmark(struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+    struct list *l = front_list(a);
+
+    (void)arg;
+    if (v->ops->unmark)
+        v->ops->unmark(v);
+    else if (l)
+        list_unmark_all(l);
+}
+
+static void
+on_sort_step(struct app *a, int step)
+{
+    list_sort_step(front_list(a), step);
+}
+
+static void
+on_sort_invert(struct app *a, int arg)
+{
+    (void)arg;
+    list_sort_invert(front_list(a));
+}
+
+/* --- why not --------------------------------------------------------------------------------- */
+
+static const char *
+no_row(const struct app *a, int arg)
+{
+    struct list *l = front_list(a);
+
+    (void)arg;
+    return l && !list_selected(l) ? app_no_row(a) : NULL;
+}
+
+static const char *
+no_filter(const struct app *a, int arg)
+{
+    (void)arg;
+    return app_view(a)->ops->set_filter ? NULL : "nothing to filter on this screen";
+}
+
+static const char *
+no_marks(const struct app *a, int arg)
+{
+    return no_row(a, arg);
+}
+
+static const char *
+no_mark_all(const struct app *a, int arg)
+{
+    return app_view(a)->ops->mark_all ? no_row(a, arg) : "this table has no marks";
+}
+
+static const char *
+no_sql(const struct app *a, int arg)
+{
+    (void)arg;
+    return app_view(a)->ops->sql ? NULL : "no SQL stands behind this screen";
+}
+
+static const char *
+no_action(const struct app *a, int arg)
+{
+    (void)arg;
+    return a->action ? NULL : "no action is running";
+}
+
+static const char *
+no_sort(const struct app *a, int arg)
+{
+    struct list *l = front_list(a);
+
+    (void)arg;
+    if (!l)
+        return "nothing to sort on this screen";
+    return app_view(a)->ops->fixed_order ? "the server gives the order of this table" : NULL;
+}
+
+/* --- the mouse ------------------------------------------------------------------------------- */
+
+/* It looks and goes, it never acts: in a box only the wheel counts, and no click answers a
+ * question. */
+static void
+wheel(struct app *a, bool up)
+{
+    struct key k = {.code = up ? KC_UP : KC_DOWN};
+
+    for (int i = 0; i < WHEEL_ROWS; i++) {
+        if (a->nboxes == 0)
+            on_move(a, up ? MOVE_UP : MOVE_DOWN);
+        else
+            app_key(a, &k);
+    }
+}
+
+/* The screen whose tab stands at x, 0 = none. */
+static int
+tab_at(const struct app *a, int x)
+{
+    for (int i = 0; i < APP_SCREENS; i++)
+        if (a->tab_w[i] > 0 && x >= a->tab_at[i] && x < a->tab_at[i] + a->tab_w[i])
+            return i;
+    return 0;
+}
+
+static void
+click(struct app *a, int x, int y)
+{
+    struct view *v = app_view(a);
+    struct list *l = v->ops->list ? v->ops->list(v) : NULL;
+    int tab = y == 1 ? tab_at(a, x) : 0;
+
+    if (tab > 0) {
+        on_screen(a, tab);
+        return;
+    }
+    if (l && list_click(l, x, y, !no_sort(a, 0)) == HIT_SELECTED && !no_row(a, 0))
+        on_open(a, 0);
+}
+
+void
+app_mouse(struct app *a, const struct key *k)
+{
+    if (k->code != KC_CLICK)
+        wheel(a, k->code == KC_WHEEL_UP);
+    else if (a->nboxes == 0)
+        click(a, k->x, k->y);
+}
+
+/* --- the tables ------------------------------------------------------------------------------ */
+
+/* clang-format off */
+#define PAGES (IN_TABLES | IN_JOB | IN_HELP)
+const struct command commands_screens[] = {
+    {.name = "queues", .keys = "1", .help = "Queues: backlog, rates and the age of the oldest job",
+     .scope = IN_ALL, .run = on_screen, .arg = 1},
+    {.name = "jobs", .keys = "2", .help = "Jobs: all, or those that a filter finds",
+     .scope = IN_ALL, .run = on_screen, .arg = 2},
+    {.name = "failed", .keys = "3", .help = "Failed jobs, grouped by their error",
+     .scope = IN_ALL, .run = on_screen, .arg = 3},
+    {.name = "nodes", .keys = "4", .help = "Nodes: workers, their heartbeats and leases",
+     .scope = IN_ALL, .run = on_screen, .arg = 4},
+    {.name = "schedules", .keys = "5", .help = "Schedules: jobs that are pushed by the clock",
+     .scope = IN_ALL, .run = on_screen, .arg = 5},
+    {.name = "audit", .keys = "6", .help = "Audit: what was done, by whom",
+     .scope = IN_ALL, .run = on_screen, .arg = 6},
+    {.name = "database", .keys = "7", .help = "Database: what holds vacuum back, dead rows, locks",
+     .scope = IN_ALL, .run = on_screen, .arg = 7},
+    {.name = "messages", .keys = "8", .help = "Messages of this session",
+     .scope = IN_ALL, .run = on_screen, .arg = 8},
+    {0},
+};
+
+const struct command commands_look[] = {
+    {.name = "next", .keys = "Tab", .help = "Next screen", .scope = IN_ALL, .run = on_next_screen, .arg = 1},
+    {.name = "previous", .keys = "S-Tab", .help = "Previous screen",
+     .scope = IN_ALL, .run = on_next_screen, .arg = -1},
+    {.name = "command", .keys = ":", .help = "Type a command by its name",
+     .scope = IN_ALL, .run = on_box, .arg = BOX_PALETTE},
+    {.name = "help", .keys = "? F1", .help = "All keys",
+     .scope = IN_ALL & ~IN_HELP, .foot = 1, .run = on_box, .arg = BOX_HELP},
+    {.name = "filter", .keys = "/", .help = "Filter: words, state: queue: node: kind: error: age> tries>",
+     .scope = IN_ALL & ~IN_JOB, .foot = 2, .run = on_box, .arg = BOX_FILTER, .why_not = no_filter},
+    {.name = "actions", .keys = "a", .help = "What can be done with this row, and why not",
+     .scope = IN_ALL & ~IN_HELP, .foot = 4, .run = on_box, .arg = BOX_ACTIONS},
+    {.name = "sql", .keys = "v", .help = "The SQL behind this screen",
+     .scope = IN_ALL, .run = on_box, .arg = BOX_SQL, .why_not = no_sql},
+    {.name = "freeze", .keys = "z", .help = "Freeze the data, or let it move again",
+     .scope = IN_ALL, .run = on_freeze},
+    {.name = "slower", .keys = "+", .help = "Longer interval between refreshes",
+     .scope = IN_ALL, .run = on_interval, .arg = 1},
+    {.name = "faster", .keys = "-", .help = "Shorter interval between refreshes",
+     .scope = IN_ALL, .run = on_interval, .arg = -1},
+    {.name = "zone", .keys = "Z", .help = "Times in local time or in UTC", .scope = IN_ALL, .run = on_zone},
+    {.name = "progress", .keys = "F8", .help = "Show the running action",
+     .scope = IN_ALL, .run = on_action_box, .why_not = no_action},
+    {.name = "stop", .keys = "C-c", .help = "Stop the running action after its batch, or quit",
+     .scope = IN_ALL, .run = on_stop},
+    {.name = "reconnect", .keys = "", .help = "Try the server now, without waiting for the next try",
+     .scope = IN_ALL, .run = on_reconnect},
+    {.name = "redraw", .keys = "C-l", .help = "Draw the screen anew", .scope = IN_ALL, .run = on_redraw},
+    {.name = "suspend", .keys = "C-z", .help = "Back to the shell; fg comes back",
+     .scope = IN_ALL, .run = on_suspend},
+    {.name = "quit", .keys = "q", .help = "Quit; asks only while an action runs",
+     .scope = IN_ALL, .foot = 20, .run = on_quit},
+    {.name = "up", .keys = "k Up", .help = "Up", .scope = PAGES, .run = on_move, .arg = MOVE_UP},
+    {.name = "down", .keys = "j Down", .help = "Down", .scope = PAGES, .run = on_move, .arg = MOVE_DOWN},
+    {.name = "page-up", .keys = "PgUp C-b", .help = "A page up", .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_UP},
+    {.name = "page-down", .keys = "PgDn C-f", .help = "A page down",
+     .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_DOWN},
+    {.name = "top", .keys = "g Home", .help = "To the first row", .scope = PAGES, .run = on_move, .arg = MOVE_HOME},
+    {.name = "end", .keys = "G End", .help = "To the last row", .scope = PAGES, .run = on_move, .arg = MOVE_END},
+    {.name = "left", .keys = "Left", .help = "To the left, where lines are not wrapped",
+     .scope = IN_JOB, .run = on_move, .arg = MOVE_LEFT},
+    {.name = "right", .keys = "Right", .help = "To the right, where lines are not wrapped",
+     .scope = IN_JOB, .run = on_move, .arg = MOVE_RIGHT},
+    {.name = "open", .keys = "Enter", .help = "Open the row",
+     .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
+     .foot = 3, .run = on_open, .why_not = no_row},
+    {.name = "back", .keys = "Esc", .help = "Back; in a table first clears marks, then the filter",
+     .scope = IN_ALL, .foot = 19, .run = on_back},
+    {0},
+};
+
+const struct command commands_page[] = {
+    {.name = "before", .keys = "[", .help = "Previous job", .scope = IN_JOB, .foot = 5, .run = on_step, .arg = -1},
+    {.name = "after", .keys = "]", .help = "Next job", .scope = IN_JOB, .foot = 6, .run = on_step, .arg = 1},
+    {.name = "wrap", .keys = "w", .help = "Wrap long lines, or not",
+     .scope = IN_JOB, .foot = 7, .run = on_toggle, .arg = TOGGLE_WRAP},
+    {.name = "group", .keys = "m", .help = "Group by error, kind, node or hour",
+     .scope = IN_FAILED, .foot = 4, .run = on_toggle, .arg = TOGGLE_GROUP},
+    {0},
+};
+
+const struct command commands_table[] = {
+    {.name = "sort", .keys = "s", .help = "Sort by a column from a list",
+     .scope = IN_TABLES, .foot = 12, .run = on_box, .arg = BOX_SORT, .why_not = no_sort},
+    {.name = "sort-left", .keys = "<", .help = "Sort by the column to the left",
+     .scope = IN_TABLES, .run = on_sort_step, .arg = -1, .why_not = no_sort},
+    {.name = "sort-right", .keys = ">", .help = "Sort by the column to the right",
+     .scope = IN_TABLES, .run = on_sort_step, .arg = 1, .why_not = no_sort},
+    {.name = "invert", .keys = "I", .help = "Sort the other way round",
+     .scope = IN_TABLES, .run = on_sort_invert, .why_not = no_sort},
+    {.name = "columns", .keys = "o", .help = "Show and hide columns",
+     .scope = IN_TABLES, .run = on_box, .arg = BOX_COLUMNS},
+    {.name = "mark", .keys = "Space", .help = "Mark the row",
+     .scope = IN_JOBS, .foot = 4, .run = on_mark, .why_not = no_marks},
+    {.name = "all", .keys = "*", .help = "Mark all that match, on the server too",
+     .scope = IN_JOBS, .foot = 8, .run = on_mark_all, .why_not = no_mark_all},
+    {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS, .run = on_unmark, .why_not = no_marks},
+    {0},
+};
+/* clang-format on */
