@@ -128,6 +128,27 @@ BEGIN {
 }
 endef
 export EMBED
+# The settings of a queue: what verbs and forms say of a row of setting_rules(), see there.
+define SETTINGS
+function out(text) { gsub(/^ +| +$$/, "", text); return "\"" text "\"" }
+/^ *-- [0-9]+ [a-z ]+ [|]/ { sub(/^ *-- /, ""); split($$0, part, /[|]/); next }
+part[1] != "" {
+    split($$0, quoted, "\047"); name = quoted[2]
+    place = part[1] + 0; sub(/^[0-9]+ /, "", part[1])
+    sentence = part[3]; gsub(/^ +| +$$/, "", sentence)
+    more = part[5]; gsub(/^ +| +$$/, "", more); sub(/^_/, " ", more)
+    tail = part[4]; gsub(/^ +| +$$/, "", tail)
+    printf "SETTING(%s, %d, %s, %s)\n", name, place, out(part[1]), "\"" sentence more "\""
+    if (split(part[2], option, " ") == 2)
+        printf "SETTING_OPTION(%s, \"%s\", \"%s\", %s)\n", name, substr(option[1], 3), option[2], out(sentence " " tail)
+    part[1] = ""
+}
+END { print "#undef SETTING\n#undef SETTING_OPTION" }
+endef
+export SETTINGS
+$(BUILD)/gen/settings.def: sql/core/73_queues.sql Makefile
+	@mkdir -p $(@D)
+	@LC_ALL=C awk "$$SETTINGS" $< >$@
 $(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/*) sql/core/migrate Makefile
 	@mkdir -p $(@D)
 	$(Q)LC_ALL=C awk "$$EMBED" $(SQL) >$@
@@ -138,7 +159,7 @@ $(BUILD)/gen/sql.h: Makefile
 	  '    const char *text;' '};' 'extern const struct sql_text sql_console[], sql_client[], sql_core[], sql_migrate[], sql_adapters[];' \
 	  'extern const int sql_console_n, sql_client_n, sql_core_n, sql_migrate_n, sql_adapters_n;' '#endif' >$@
 
-$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALLC) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/gen/sql.o: $(BUILD)/gen/sql.c $(BUILD)/flags $(BUILD)/gen/sql.h
@@ -183,9 +204,9 @@ check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
 	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
-lint: $(BUILD)/gen/sql.h $(ARCS)  ## layers, banned calls, sizes, formatting
+lint: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
-analyze: $(BUILD)/gen/sql.h  ## clang-tidy and gcc -fanalyzer (slow)
+analyze: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## clang-tidy and gcc -fanalyzer (slow)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @
 docs: all $(BUILD)/tests/e2e/test_pages $(BUILD)/testrun  ## renew in the pages what the program and an installed queue say
@@ -194,7 +215,7 @@ format:  ## lay out all C files
 	clang-format -i $(SOURCES)
 tags:  ## an index of names for editors
 	ctags -f tags $(SOURCES)
-compile_commands.json: $(BUILD)/gen/sql.h  ## how each file is compiled, for clangd and its kin
+compile_commands.json: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## how each file is compiled, for clangd and its kin
 	@for f in $(filter %.c,$(SOURCES)); do printf '%s\n' "$$f"; done | awk -v dir='$(CURDIR)' \
 	  -v cc="$$(printf '%s' '$(subst ','\'',$(CC) $(ALLC))' | sed 's/[\"]/\\\\&/g')" \
 	  '{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", NR == 1 ? "[\n" : ",\n", dir, $$0, cc, $$0 } END { print "\n]" }' >$@
@@ -206,7 +227,7 @@ bench-deps:  ## fetch the other queues for bench into a cache of its own
 FUZZC   = clang $(CSTD) -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZOBJ = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard model/*/*.c) $(filter-out ui/main.c,$(wildcard ui/*.c ui/*/*.c)) \
           $(BUILD)/gen/sql.c)
-$(BUILD)/fuzz/%.o: %.c | $(BUILD)/gen/sql.h
+$(BUILD)/fuzz/%.o: %.c | $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def
 	@mkdir -p $(@D)
 	$(Q)$(FUZZC) -c -o $@ $<
 $(BUILD)/fuzz/libfuzz.a: $(FUZZOBJ)

@@ -139,22 +139,38 @@ language sql immutable strict set search_path from current as $$
 $$;
 comment on function duration_text(interval) is 'In the largest unit that gives a whole number: 90s, 5m, 2h, 7d';
 
+-- A setting is one row, and a column of queue_config. The comment above the row is for people: place and label in the
+-- form of limits | option and value of `queuetop queue` | sentence | what --help adds to it | what the form adds (_ = a
+-- blank). The build makes gen/settings.def of these comments.
 create or replace function setting_rules()
 returns table (name text, kind text, low numeric, high numeric, standard text, note text)
 language sql immutable set search_path from current as $$
     values ('paused', 'flag', 0, 1, 'false', 'its jobs are not handed out'),
+           -- 5 weight | --weight N | its share when several queues wait | (1) | : 1 to 1000
            ('weight', 'number', 1, 1000, '1', 'its share when several queues wait'),
+           -- 1 limit | --limit N | never more than so many jobs at a time | | ; none: no limit
            ('max_running', 'number', 0, 1000000, null, 'never more than so many jobs in leases'),
+           -- 2 rate | --rate RATE | jobs that may start: 20/s, 100/min, 5/h | | ; none: no limit
            ('rate', 'rate', 0.000001, 1000000, null, 'jobs that start, in the long run'),
+           -- 3 burst | --burst N | of them at once, after a quiet time | | ; none: one second of the rate
            ('burst', 'number', 1, 1000000, null, 'of them at once, after a quiet time; none = one second of the rate'),
+           -- 4 per key | --per-key N | jobs of one concurrency key at a time | (1) | ; none: 1
            ('max_per_key', 'number', 1, 1000000, null, 'jobs of one concurrency key at a time; none = 1'),
+           -- 6 chunk | --chunk N | jobs a lease | (measured) | , 1 to 100; none: measured
            ('chunk', 'number', 1, 100, null, 'jobs a lease; none = measured, about a second of work'),
+           -- 7 lease timeout | --timeout T | how long a worker may be silent | (1m) | : 90s, 5m
            ('lease_timeout', 'time', 0.001, 31536000, '1m', 'how long a worker may be silent'),
+           -- 8 run timeout | --run-timeout T | how long a job may run | | : 10m, 2h; none: as long as it likes
            ('run_timeout', 'time', 0.001, 31536000, null, 'how long a job may run'),
+           -- 9 max tries | --max-tries N | tries before a job counts as failed | (5) |
            ('max_tries', 'number', 1, 32767, '5', 'tries before a job counts as failed'),
+ -- 10 first retry | --backoff TIMES | wait before | the first retry, and the longest (5s..1h) |_it, doubled by each: 5s
            ('backoff_base', 'time', 0, 31536000, '5s', 'wait before the first retry, doubled by each'),
+           -- 11 last retry | | longest wait before a retry | | : 1h
            ('backoff_max', 'time', 0, 31536000, '1h', 'longest wait before a retry'),
+           -- 12 retention | --retention T | how long finished jobs are kept | (7d) | : 12h, 7d
            ('retention', 'time', 0.001, 3153600000, '7d', 'how long finished jobs are kept'),
+           -- 13 history | --history WHAT | what is kept of them: | none, meta, full |_none, meta (no payload), full
            ('history', 'word', 0, 0, 'full', 'what is kept of them: none, meta (no payload, no result), full')
 $$;
 comment on function setting_rules() is 'What can be set for a queue, and how';
@@ -308,20 +324,17 @@ begin
         select to_jsonb(c) into was from queue_config c where c.queue = set_queue.queue for update;
         perform bucket_settle(queue);
         perform uncut(queue);
+        execute (select format('update queue_config c set %s from (select v.* from queue_config o '
+                               'cross join lateral jsonb_populate_record(o, $1) v where o.queue = $2) x '
+                               'where c.queue = $2', string_agg(format('%1$I = x.%1$I', r.name), ', '))
+                 from setting_rules() r where r.name <> 'paused') using s, queue;
         update queue_config c set
-            weight = x.weight, max_running = x.max_running, rate = x.rate, burst = x.burst, max_per_key = x.max_per_key,
-            chunk = x.chunk,
-            lease_timeout = x.lease_timeout, run_timeout = x.run_timeout, max_tries = x.max_tries,
-            backoff_base = x.backoff_base,
-            backoff_max = x.backoff_max, retention = x.retention, history = x.history,
             paused_at = case s ->> 'paused' when 'true' then coalesce(c.paused_at, now()) when 'false' then null
                              else c.paused_at end,
             paused_by = case s ->> 'paused' when 'true' then coalesce(c.paused_by, session_user) when 'false' then null
                              else c.paused_by end,
             pause_reason = case s ->> 'paused' when 'true' then coalesce(set_queue.reason, c.pause_reason)
                                 when 'false' then null else c.pause_reason end
-        from (select v.* from queue_config o cross join lateral jsonb_populate_record(o, s) v
-              where o.queue = set_queue.queue) x
         where c.queue = set_queue.queue;
         delete from bucket b where b.queue = set_queue.queue and not exists (select from queue_config c
                 where c.queue = set_queue.queue and c.rate is not null);

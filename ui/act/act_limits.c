@@ -1,6 +1,7 @@
 /*
  * What is set for a queue, as a form that is filled with what it is now. What was changed is sent,
- * and nothing else; the server knows which values there may be.
+ * and nothing else; the server knows which values there may be. Its settings are the rows of
+ * setting_rules() in sql/core/73_queues.sql.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,29 +13,26 @@
 #include "ui/console/app.h"
 
 /* clang-format off */
-static const struct form_field fields[] = {
-    {"limit", FIELD_TEXT, "", NULL, "never more than so many jobs at a time; none: no limit"},
-    {"rate", FIELD_TEXT, "", NULL, "jobs that may start: 20/s, 100/min, 5/h; none: no limit"},
-    {"burst", FIELD_TEXT, "", NULL, "of them at once, after a quiet time; none: one second of the rate"},
-    {"per key", FIELD_TEXT, "", NULL, "jobs of one concurrency key at a time; none: 1"},
-    {"weight", FIELD_TEXT, "", NULL, "its share when several queues wait: 1 to 1000"},
-    {"chunk", FIELD_TEXT, "", NULL, "jobs a lease, 1 to 100; none: measured"},
-    {"lease timeout", FIELD_TEXT, "", NULL, "how long a worker may be silent: 90s, 5m"},
-    {"run timeout", FIELD_TEXT, "", NULL, "how long a job may run: 10m, 2h; none: as long as it likes"},
-    {"max tries", FIELD_TEXT, "", NULL, "tries before a job counts as failed"},
-    {"first retry", FIELD_TEXT, "", NULL, "wait before it, doubled by each: 5s"},
-    {"last retry", FIELD_TEXT, "", NULL, "longest wait before a retry: 1h"},
-    {"retention", FIELD_TEXT, "", NULL, "how long finished jobs are kept: 12h, 7d"},
-    {"history", FIELD_TEXT, "", NULL, "what is kept of them: none, meta (no payload), full"},
-    {"reason", FIELD_TEXT, "", NULL, "for the audit; may be empty"},
+enum {
+#define SETTING(id, place, label, hint) NUMBER_##id,
+#define SETTING_OPTION(id, option, arg, help)
+#include "gen/settings.def"
+    REASON, FIELDS
+};
+
+#define SETTING(id, place, label, hint) [(place) - 1] = {label, FIELD_TEXT, "", NULL, hint},
+#define SETTING_OPTION(id, option, arg, help)
+static const struct form_field fields[FIELDS] = {
+#include "gen/settings.def"
+    [REASON] = {"reason", FIELD_TEXT, "", NULL, "for the audit; may be empty"},
+};
+
+#define SETTING(id, place, label, hint) [(place) - 1] = #id,
+#define SETTING_OPTION(id, option, arg, help)
+static const char *const names[REASON] = {
+#include "gen/settings.def"
 };
 /* clang-format on */
-enum { FIELDS = sizeof fields / sizeof *fields, REASON = FIELDS - 1 };
-
-static const char *const names[REASON] = {
-    "max_running", "rate",          "burst",       "max_per_key", "weight",
-    "chunk",       "lease_timeout", "run_timeout", "max_tries",   "backoff_base",
-    "backoff_max", "retention",     "history"};
 
 /* What the changed ones were when the form was filled: who has changed one since is not overruled.
  */

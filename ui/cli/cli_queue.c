@@ -12,11 +12,25 @@
 #include "ui/cli/verbs.h"
 #include "ui/widget/out.h"
 
+/* clang-format off */
+#define SETTING(id, place, label, hint) SET_##id,
+#define SETTING_OPTION(id, option, arg, help)
+enum setting {
+#include "gen/settings.def"
+    SETTINGS
+};
+
+#define SETTING(id, place, label, hint) [SET_##id] = #id,
+#define SETTING_OPTION(id, option, arg, help)
+static const char *const names[SETTINGS] = {
+#include "gen/settings.def"
+};
+/* clang-format on */
+
 struct queue_words {
     struct act_words act; /* first: its options write there */
     bool pause, resume;
-    const char *weight, *limit, *rate, *burst, *per_key, *chunk, *timeout, *run_timeout, *max_tries;
-    const char *backoff, *retention, *history;
+    const char *value[SETTINGS]; /* NULL = not given */
 };
 
 static const struct queue_words queue_defaults = {.act = ACT_WORDS_DEFAULTS};
@@ -70,18 +84,11 @@ make_settings(const struct queue_words *w)
     buf_str(&b, "{");
     if (w->pause || w->resume)
         add_given(&b, "paused", w->pause ? "true" : "false");
-    add_given(&b, "weight", w->weight);
-    add_given(&b, "max_running", w->limit);
-    add_given(&b, "rate", w->rate);
-    add_given(&b, "burst", w->burst);
-    add_given(&b, "max_per_key", w->per_key);
-    add_given(&b, "chunk", w->chunk);
-    add_given(&b, "lease_timeout", w->timeout);
-    add_given(&b, "run_timeout", w->run_timeout);
-    add_given(&b, "max_tries", w->max_tries);
-    add_backoff(&b, w->backoff);
-    add_given(&b, "retention", w->retention);
-    add_given(&b, "history", w->history);
+    for (int i = 0; i < SETTINGS; i++)
+        if (i == SET_backoff_base)
+            add_backoff(&b, w->value[i]);
+        else
+            add_given(&b, names[i], w->value[i]);
     buf_str(&b, "}");
     return b.data;
 }
@@ -138,18 +145,9 @@ run_queue(struct cli *c, const void *options)
 static const struct cli_option queue_options[] = {
     {"pause", 0, NULL, CLI_FLAG, F(pause), "hand out none of its jobs", 0, 0},
     {"resume", 0, NULL, CLI_FLAG, F(resume), "hand them out again", 0, 0},
-    {"weight", 0, "N", CLI_TEXT, F(weight), "its share when several queues wait (1)", 0, 0},
-    {"limit", 0, "N", CLI_TEXT, F(limit), "never more than so many jobs at a time", 0, 0},
-    {"rate", 0, "RATE", CLI_TEXT, F(rate), "jobs that may start: 20/s, 100/min, 5/h", 0, 0},
-    {"burst", 0, "N", CLI_TEXT, F(burst), "of them at once, after a quiet time", 0, 0},
-    {"per-key", 0, "N", CLI_TEXT, F(per_key), "jobs of one concurrency key at a time (1)", 0, 0},
-    {"chunk", 0, "N", CLI_TEXT, F(chunk), "jobs a lease (measured)", 0, 0},
-    {"timeout", 0, "T", CLI_TEXT, F(timeout), "how long a worker may be silent (1m)", 0, 0},
-    {"run-timeout", 0, "T", CLI_TEXT, F(run_timeout), "how long a job may run", 0, 0},
-    {"max-tries", 0, "N", CLI_TEXT, F(max_tries), "tries before a job counts as failed (5)", 0, 0},
-    {"backoff", 0, "TIMES", CLI_TEXT, F(backoff), "wait before the first retry, and the longest (5s..1h)", 0, 0},
-    {"retention", 0, "T", CLI_TEXT, F(retention), "how long finished jobs are kept (7d)", 0, 0},
-    {"history", 0, "WHAT", CLI_TEXT, F(history), "what is kept of them: none, meta, full", 0, 0},
+#define SETTING(id, place, label, hint)
+#define SETTING_OPTION(id, option, arg, help) {option, 0, arg, CLI_TEXT, F(value[SET_##id]), help, 0, 0},
+#include "gen/settings.def"
     ACT_OPTIONS, {0}};
 
 const struct cli_verb verbs_queue[] = {
