@@ -39,12 +39,55 @@ static const struct column_special ready_special = {.role = role_ready};
 #define F(field) offsetof(struct job, field)
 
 static const struct column columns[] = {
-    {"queue", "QUEUE", "Queue", K_TEXT,   F(queue),      6,  0,  0,   NULL          },
-    {"ready", "READY", "Ready", K_COUNT,  F(ready),      6,  8,  1,   &ready_special},
-    {"try",   "TRY",   "Tries", K_CUSTOM, F(tries),      3,  3,  3,   &try_special  },
-    {"rate",  "/s",    "Rate",  K_RATE,   F(rate),       5,  5,  2,   NULL          },
-    {"age",   "AGE",   "Age",   K_AGE,    F(created_ms), 7,  7,  4,   NULL          },
-    {"state", "STATE", "State", K_STATE,  F(state),      11, 11, 100, NULL          },
+    {.name = "queue",
+     .title = "QUEUE",
+     .help = "Queue",
+     .kind = K_TEXT,
+     .offset = F(queue),
+     .min_w = 6},
+    {.name = "ready",
+     .title = "READY",
+     .help = "Ready",
+     .kind = K_COUNT,
+     .offset = F(ready),
+     .min_w = 6,
+     .max_w = 8,
+     .keep = 1,
+     .special = &ready_special},
+    {.name = "try",
+     .title = "TRY",
+     .help = "Tries",
+     .kind = K_CUSTOM,
+     .offset = F(tries),
+     .min_w = 3,
+     .max_w = 3,
+     .keep = 3,
+     .special = &try_special},
+    {.name = "rate",
+     .title = "/s",
+     .help = "Rate",
+     .kind = K_RATE,
+     .offset = F(rate),
+     .min_w = 5,
+     .max_w = 5,
+     .keep = 2},
+    {.name = "age",
+     .title = "AGE",
+     .help = "Age",
+     .kind = K_AGE,
+     .offset = F(created_ms),
+     .min_w = 7,
+     .max_w = 7,
+     .keep = 4},
+    {.name = "state",
+     .title = "STATE",
+     .help = "State",
+     .kind = K_STATE,
+     .offset = F(state),
+     .min_w = 11,
+     .max_w = 11,
+     .keep = 100},
+    {0        },
 };
 
 static struct lead
@@ -56,7 +99,6 @@ lead(const void *row, const struct cell_ctx *c)
 
 static const struct list_def def = {
     .columns = columns,
-    .ncolumns = 6,
     .row_size = sizeof(struct job),
     .id_offset = F(id),
     .sort = "ready",
@@ -462,9 +504,9 @@ struct every {
 };
 
 static void
-expect_kind(enum kind kind, size_t offset, const struct every *row, int w, const char *want)
+expect_kind(enum column_kind kind, size_t offset, const struct every *row, int w, const char *want)
 {
-    struct column c = {"x", "X", "", kind, offset, 1, 10, 0, NULL};
+    struct column c = {.name = "x", .title = "X", .kind = kind, .offset = offset, .max_w = 10};
     struct cell_ctx ctx = {.now_ms = NOW, .utc = true};
     struct buf b = {0};
 

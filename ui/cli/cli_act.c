@@ -433,7 +433,7 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     in->expected = w->expect;
     in->reason = w->reason;
     in->give_up_ms = GIVE_UP_MS;
-    out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct out_column){0});
+    out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct column){0});
     r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
     code = run_action(r);
     action_free(r->action);

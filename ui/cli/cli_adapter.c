@@ -135,12 +135,12 @@ struct list_row {
 
 #define L(f) offsetof(struct list_row, f)
 /* clang-format off */
-static const struct out_column list_columns[] = {
-    {"adapter", "ADAPTER", OUT_TEXT, L(name), 0},
-    {"title", "TITLE", OUT_TEXT, L(title), 0},
-    {"tested_versions", "TESTED", OUT_NAME, L(tested), 0},
-    {"from", "FROM", OUT_TEXT, L(from), 40},
-    {"can", "CAN", OUT_LIST, L(can), 0},
+static const struct column list_columns[] = {
+    {.name = "adapter", .title = "ADAPTER", .kind = K_TEXT, .offset = L(name)},
+    {.name = "title", .title = "TITLE", .kind = K_TEXT, .offset = L(title)},
+    {.name = "tested_versions", .title = "TESTED", .kind = K_NAME, .offset = L(tested)},
+    {.name = "from", .title = "FROM", .kind = K_TEXT, .offset = L(from), .most = 40},
+    {.name = "can", .title = "CAN", .kind = K_LIST, .offset = L(can)},
     {0},
 };
 /* clang-format on */

@@ -13,6 +13,7 @@
 #include "ui/cli/cli_open.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/life.h"
+#include "ui/facts/schedule_columns.h"
 #include "ui/widget/out.h"
 
 enum { NEXT_RUNS = 3, LAST_RUNS = 10, NEXT_MOST = 1000 };
@@ -29,55 +30,41 @@ static const struct cron_words cron_defaults = {
 
 #define S(f) offsetof(struct schedule_row, f)
 /* clang-format off */
-static const struct out_column list_columns[] = {
-    {"name", "NAME", OUT_TEXT, S(name), 30},
-    {"cron", "CRON", OUT_TEXT, S(cron), 24},
-    {"tz", "ZONE", OUT_TEXT, S(tz), 20},
-    {"queue", "QUEUE", OUT_TEXT, S(queue), 24},
-    {"kind", "KIND", OUT_NAME, S(kind), 16},
-    {"state", "STATE", OUT_TEXT, S(state), 0},
-    {"last_run", "LAST RUN", OUT_TIME, S(last_run_ms), 0},
-    {"last_outcome", "OUTCOME", OUT_NAME, S(last_outcome), 0},
-    {"next_run", "NEXT RUN", OUT_TIME, S(next_run_ms), 0},
-    {"catch_up", "CATCH UP", OUT_TEXT, S(catch_up), 0},
-    {"error", "ERROR", OUT_NAME, S(error), 40},
-    {0},
-};
-static const struct out_column show_columns[] = {
-    {"name", "name", OUT_TEXT, S(name), 0},
-    {"cron", "cron", OUT_TEXT, S(cron), 0},
-    {"tz", "zone", OUT_TEXT, S(tz), 0},
-    {"queue", "queue", OUT_TEXT, S(queue), 0},
-    {"kind", "kind", OUT_NAME, S(kind), 0},
-    {"priority", "priority", OUT_INT, S(priority), 0},
-    {"max_tries", "max tries", OUT_INT, S(max_tries), 0},
-    {"unique", "unique", OUT_BOOL, S(unique), 0},
-    {"catch_up", "catch up", OUT_TEXT, S(catch_up), 0},
-    {"state", "state", OUT_TEXT, S(state), 0},
-    {"paused_by", "paused by", OUT_NAME, S(paused_by), 0},
-    {"pause_reason", "because", OUT_NAME, S(pause_reason), 0},
-    {"last_run", "last run", OUT_TIME, S(last_run_ms), 0},
-    {"last_job", "last job", OUT_NAME, S(last_job), 0},
-    {"last_outcome", "outcome", OUT_NAME, S(last_outcome), 0},
-    {"next_run", "next run", OUT_TIME, S(next_run_ms), 0},
-    {"error", "error", OUT_NAME, S(error), 0},
-    {"comment", "comment", OUT_NAME, S(comment), 0},
-    {"payload_type", "payload type", OUT_NAME, S(payload_type), 0},
-    {"payload", "payload", OUT_NAME, S(payload), 0},
+static const struct column show_columns[] = {
+    {.name = "name", .title = "name", .kind = K_TEXT, .offset = S(name)},
+    {.name = "cron", .title = "cron", .kind = K_TEXT, .offset = S(cron)},
+    {.name = "tz", .title = "zone", .kind = K_TEXT, .offset = S(tz)},
+    {.name = "queue", .title = "queue", .kind = K_TEXT, .offset = S(queue)},
+    {.name = "kind", .title = "kind", .kind = K_NAME, .offset = S(kind)},
+    {.name = "priority", .title = "priority", .kind = K_INT, .offset = S(priority)},
+    {.name = "max_tries", .title = "max tries", .kind = K_INT, .offset = S(max_tries)},
+    {.name = "unique", .title = "unique", .kind = K_BOOL, .offset = S(unique)},
+    {.name = "catch_up", .title = "catch up", .kind = K_TEXT, .offset = S(catch_up)},
+    {.name = "state", .title = "state", .kind = K_TEXT, .offset = S(state)},
+    {.name = "paused_by", .title = "paused by", .kind = K_NAME, .offset = S(paused_by)},
+    {.name = "pause_reason", .title = "because", .kind = K_NAME, .offset = S(pause_reason)},
+    {.name = "last_run", .title = "last run", .kind = K_TIME, .offset = S(last_run_ms)},
+    {.name = "last_job", .title = "last job", .kind = K_NAME, .offset = S(last_job)},
+    {.name = "last_outcome", .title = "outcome", .kind = K_NAME, .offset = S(last_outcome)},
+    {.name = "next_run", .title = "next run", .kind = K_TIME, .offset = S(next_run_ms)},
+    {.name = "error", .title = "error", .kind = K_NAME, .offset = S(error)},
+    {.name = "comment", .title = "comment", .kind = K_NAME, .offset = S(comment)},
+    {.name = "payload_type", .title = "payload type", .kind = K_NAME, .offset = S(payload_type)},
+    {.name = "payload", .title = "payload", .kind = K_NAME, .offset = S(payload)},
     {0},
 };
 #define R(f) offsetof(struct run_row, f)
-static const struct out_column run_columns[] = {
-    {"due", "RUN", OUT_TEXT, R(due), 0},
-    {"time", "TIME", OUT_TIME, R(due_ms), 0},
-    {"outcome", "OUTCOME", OUT_NAME, R(outcome), 0},
-    {"job", "JOB", OUT_NAME, R(job), 0},
-    {"error", "ERROR", OUT_NAME, R(error), 60},
+static const struct column run_columns[] = {
+    {.name = "due", .title = "RUN", .kind = K_TEXT, .offset = R(due)},
+    {.name = "time", .title = "TIME", .kind = K_TIME, .offset = R(due_ms)},
+    {.name = "outcome", .title = "OUTCOME", .kind = K_NAME, .offset = R(outcome)},
+    {.name = "job", .title = "JOB", .kind = K_NAME, .offset = R(job)},
+    {.name = "error", .title = "ERROR", .kind = K_NAME, .offset = R(error), .most = 60},
     {0},
 };
-static const struct out_column next_columns[] = {
-    {"due", "NEXT", OUT_TEXT, R(due), 0},
-    {"time", "TIME", OUT_TIME, R(due_ms), 0},
+static const struct column next_columns[] = {
+    {.name = "due", .title = "NEXT", .kind = K_TEXT, .offset = R(due)},
+    {.name = "time", .title = "TIME", .kind = K_TIME, .offset = R(due_ms)},
     {0},
 };
 /* clang-format on */
@@ -201,7 +188,7 @@ say_life(struct cli_queue *q)
 /* One section as a table, or one JSON object a line. */
 static int
 print_section(struct cli *c, enum section_id section, const struct params *p,
-              const struct out_column *columns, bool json)
+              const struct column *columns, bool json)
 {
     struct cli_queue q;
     struct rowset rows = {0};
@@ -227,7 +214,7 @@ print_section(struct cli *c, enum section_id section, const struct params *p,
 static int
 cron_list(struct cli *c, const struct cron_words *w)
 {
-    return print_section(c, SEC_SCHEDULES, NULL, list_columns, w->act.json);
+    return print_section(c, SEC_SCHEDULES, NULL, schedule_columns, w->act.json);
 }
 
 static int
@@ -245,8 +232,7 @@ cron_next(struct cli *c, const struct cron_words *w)
 }
 
 static void
-add_rows(struct buf *b, const char *name, const struct out_column *columns,
-         const struct rowset *rows)
+add_rows(struct buf *b, const char *name, const struct column *columns, const struct rowset *rows)
 {
     struct out o;
 

@@ -19,41 +19,41 @@ struct job_words {
 
 #define D(f) offsetof(struct job_detail, f)
 /* clang-format off */
-static const struct out_column detail_columns[] = {
-    {"id",            "id",           OUT_TEXT, D(job.id),             0},
-    {"queue",         "queue",        OUT_TEXT, D(job.queue),          0},
-    {"kind",          "kind",         OUT_TEXT, D(job.kind),           0},
-    {"state",         "state",        OUT_TEXT, D(job.state),          0},
-    {"raw_state",     "there called", OUT_NAME, D(raw_state),          0},
-    {"priority",      "priority",     OUT_INT,  D(job.priority),       0},
-    {"tries",         "tries",        OUT_INT,  D(job.tries),          0},
-    {"max_tries",     "max tries",    OUT_INT,  D(job.max_tries),      0},
-    {"created",       "created",      OUT_TIME, D(job.created_ms),     0},
-    {"run_after",     "run after",    OUT_TIME, D(job.run_after_ms),   0},
-    {"started",       "started",      OUT_TIME, D(job.started_ms),     0},
-    {"finished",      "finished",     OUT_TIME, D(job.finished_ms),    0},
-    {"node",          "node",         OUT_NAME, D(job.node),           0},
-    {"lease_until",   "lease until",  OUT_TIME, D(job.lease_until_ms), 0},
-    {"unique_key",    "unique key",   OUT_NAME, D(unique_key),         0},
-    {"origin_id",     "repeats",      OUT_NAME, D(origin_id),          0},
-    {"cancel_asked",  "cancel asked", OUT_BOOL, D(cancel_asked),       0},
-    {"error",         "error",        OUT_NAME, D(job.error),          0},
-    {"payload_type",  "payload type", OUT_NAME, D(payload_type),       0},
-    {"payload_bytes", "payload size", OUT_BIG,  D(payload_size),       0},
+static const struct column detail_columns[] = {
+    {.name = "id", .title = "id", .kind = K_TEXT, .offset = D(job.id)},
+    {.name = "queue", .title = "queue", .kind = K_TEXT, .offset = D(job.queue)},
+    {.name = "kind", .title = "kind", .kind = K_TEXT, .offset = D(job.kind)},
+    {.name = "state", .title = "state", .kind = K_TEXT, .offset = D(job.state)},
+    {.name = "raw_state", .title = "there called", .kind = K_NAME, .offset = D(raw_state)},
+    {.name = "priority", .title = "priority", .kind = K_INT, .offset = D(job.priority)},
+    {.name = "tries", .title = "tries", .kind = K_INT, .offset = D(job.tries)},
+    {.name = "max_tries", .title = "max tries", .kind = K_INT, .offset = D(job.max_tries)},
+    {.name = "created", .title = "created", .kind = K_TIME, .offset = D(job.created_ms)},
+    {.name = "run_after", .title = "run after", .kind = K_TIME, .offset = D(job.run_after_ms)},
+    {.name = "started", .title = "started", .kind = K_TIME, .offset = D(job.started_ms)},
+    {.name = "finished", .title = "finished", .kind = K_TIME, .offset = D(job.finished_ms)},
+    {.name = "node", .title = "node", .kind = K_NAME, .offset = D(job.node)},
+    {.name = "lease_until", .title = "lease until", .kind = K_TIME, .offset = D(job.lease_until_ms)},
+    {.name = "unique_key", .title = "unique key", .kind = K_NAME, .offset = D(unique_key)},
+    {.name = "origin_id", .title = "repeats", .kind = K_NAME, .offset = D(origin_id)},
+    {.name = "cancel_asked", .title = "cancel asked", .kind = K_BOOL, .offset = D(cancel_asked)},
+    {.name = "error", .title = "error", .kind = K_NAME, .offset = D(job.error)},
+    {.name = "payload_type", .title = "payload type", .kind = K_NAME, .offset = D(payload_type)},
+    {.name = "payload_bytes", .title = "payload size", .kind = K_BIG, .offset = D(payload_size)},
     {0},
 };
 /* clang-format on */
 
 #define A(f) offsetof(struct attempt_row, f)
 /* clang-format off */
-static const struct out_column attempt_columns[] = {
-    {"number",  NULL, OUT_INT,  A(number),     0},
-    {"outcome", NULL, OUT_TEXT, A(outcome),    0},
-    {"node",    NULL, OUT_NAME, A(node),       0},
-    {"started", NULL, OUT_TIME, A(started_ms), 0},
-    {"ended",   NULL, OUT_TIME, A(ended_ms),   0},
-    {"error",   NULL, OUT_NAME, A(error),      0},
-    {"trace",   NULL, OUT_NAME, A(trace),      0},
+static const struct column attempt_columns[] = {
+    {.name = "number", .kind = K_INT, .offset = A(number)},
+    {.name = "outcome", .kind = K_TEXT, .offset = A(outcome)},
+    {.name = "node", .kind = K_NAME, .offset = A(node)},
+    {.name = "started", .kind = K_TIME, .offset = A(started_ms)},
+    {.name = "ended", .kind = K_TIME, .offset = A(ended_ms)},
+    {.name = "error", .kind = K_NAME, .offset = A(error)},
+    {.name = "trace", .kind = K_NAME, .offset = A(trace)},
     {0},
 };
 /* clang-format on */
@@ -131,11 +131,11 @@ static void
 print_json(struct out *o, const struct job_detail *d, const struct rowset *attempts)
 {
     const struct attempt_row *rows = attempts->rows;
-    struct out inner = {.columns = attempt_columns, .now_ms = o->now_ms};
+    struct out inner;
     struct buf b = {0};
 
-    while (attempt_columns[inner.n].name)
-        inner.n++;
+    out_begin(&inner, OUT_JSON, NULL, attempt_columns);
+    inner.now_ms = o->now_ms;
     buf_str(&b, "{");
     out_members(o, d, &b);
     add_payload(&b, d);

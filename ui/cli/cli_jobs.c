@@ -10,28 +10,9 @@
 #include "model/adapter/terms.h"
 #include "model/base/mem.h"
 #include "ui/cli/cli_list.h"
+#include "ui/facts/jobs_columns.h"
 
 enum { PAGE = 1000, SCAN = 100000 };
-
-#define J(f) offsetof(struct job_row, f)
-/* clang-format off */
-static const struct out_column job_columns[] = {
-    {"id",          "ID",    OUT_TEXT,  J(id),             0},
-    {"queue",       "QUEUE", OUT_TEXT,  J(queue),          24},
-    {"kind",        "KIND",  OUT_TEXT,  J(kind),           16},
-    {"state",       "STATE", OUT_TEXT,  J(state),          0},
-    {"priority",    "PRI",   OUT_INT,   J(priority),       0},
-    {"tries",       "TRIES", OUT_INT,   J(tries),          0},
-    {"max_tries",   "MAX",   OUT_INT,   J(max_tries),      0},
-    {NULL,          "AGE",   OUT_SINCE, J(created_ms),     0},
-    {"created",     NULL,    OUT_TIME,  J(created_ms),     0},
-    {"run_after",   NULL,    OUT_TIME,  J(run_after_ms),   0},
-    {"node",        "NODE",  OUT_NAME,  J(node),           20},
-    {"lease_until", NULL,    OUT_TIME,  J(lease_until_ms), 0},
-    {"error",       "ERROR", OUT_NAME,  J(error),          60},
-    {0},
-};
-/* clang-format on */
 
 /* The words are the filter language; the options say the same in the way of options. */
 static bool
@@ -101,7 +82,7 @@ print_page(struct job_pages *j, struct err *e)
 
 /* Prints all that the parameters say; ends with them freed and the connection closed. */
 static int
-print_all(struct job_pages *j, const struct list_words *w, const struct out_column *columns)
+print_all(struct job_pages *j, const struct list_words *w, const struct column *columns)
 {
     const struct adapter *a = j->queue.adapter;
     const char *lacks = terms_lacking(a, SEC_JOBS, &j->params);
@@ -131,22 +112,23 @@ list_jobs(struct cli *c, const void *options)
     if (!read_filter(c, w, &j.params, &e))
         return cli_usage(c, "%s", e.text);
     if (cli_open(c, false, &j.queue, &e))
-        return print_all(&j, w, job_columns);
+        return print_all(&j, w, jobs_columns);
     params_done(&j.params);
     return cli_fail(c, &e);
 }
 
+#define J(f) offsetof(struct job_row, f)
 /* clang-format off */
-static const struct out_column held_columns[] = {
-    {"job",          "JOB",     OUT_TEXT,  J(id),             0},
-    {"node",         "NODE",    OUT_NAME,  J(node),           30},
-    {"queue",        "QUEUE",   OUT_TEXT,  J(queue),          24},
-    {"kind",         "KIND",    OUT_NAME,  J(kind),           16},
-    {NULL,           "TAKEN",   OUT_SINCE, J(started_ms),     0},
-    {NULL,           "EXPIRED", OUT_SINCE, J(lease_until_ms), 0},
-    {"started",      NULL,      OUT_TIME,  J(started_ms),     0},
-    {"lock_timeout", NULL,      OUT_TIME,  J(lease_until_ms), 0},
-    {"stale",        "STALE",   OUT_BOOL,  J(stale),          0},
+static const struct column held_columns[] = {
+    {.name = "job", .title = "JOB", .kind = K_TEXT, .offset = J(id)},
+    {.name = "node", .title = "NODE", .kind = K_NAME, .offset = J(node), .most = 30},
+    {.name = "queue", .title = "QUEUE", .kind = K_TEXT, .offset = J(queue), .most = 24},
+    {.name = "kind", .title = "KIND", .kind = K_NAME, .offset = J(kind), .most = 16},
+    {.title = "TAKEN", .kind = K_AGE, .offset = J(started_ms)},
+    {.title = "EXPIRED", .kind = K_AGE, .offset = J(lease_until_ms)},
+    {.name = "started", .kind = K_TIME, .offset = J(started_ms)},
+    {.name = "lock_timeout", .kind = K_TIME, .offset = J(lease_until_ms)},
+    {.name = "stale", .title = "STALE", .kind = K_BOOL, .offset = J(stale)},
     {0},
 };
 /* clang-format on */

@@ -14,7 +14,9 @@
 #include "model/base/mem.h"
 #include "model/store/history.h"
 #include "ui/cli/verbs.h"
+#include "ui/facts/audit_columns.h"
 #include "ui/facts/life.h"
+#include "ui/facts/queue_columns.h"
 
 enum { ON_TERMINAL = 100, ALL = 1000000, RATE_MS = 10000 };
 
@@ -37,7 +39,7 @@ list_limit(const struct list_words *w)
 /* Asks and prints; keep (may be NULL) says which rows are meant. */
 struct listing {
     enum section_id section;
-    const struct out_column *columns;
+    const struct column *columns;
     bool (*keep)(const struct list_words *w, const void *row);
 };
 
@@ -93,16 +95,16 @@ list(struct cli *c, const struct list_words *w, const struct listing *l)
 
 #define N(f) offsetof(struct node_row, f)
 /* clang-format off */
-static const struct out_column node_columns[] = {
-    {"node",        "NODE",    OUT_TEXT,  N(node),         30},
-    {"state",       "STATE",   OUT_TEXT,  N(state),        0},
-    {"host",        "HOST",    OUT_NAME,  N(host),         20},
-    {"pid",         "PID",     OUT_INT,   N(pid),          0},
-    {"heartbeat_s", "BEAT",    OUT_SINCE, N(heartbeat_ms), 0},
-    {"leases",      "LEASES",  OUT_BIG,   N(leases),       0},
-    {"running",     "RUNNING", OUT_BIG,   N(running),      0},
-    {"expired",     "EXPIRED", OUT_BIG,   N(expired),      0},
-    {"queues",      "QUEUES",  OUT_LIST,  N(queues),       30},
+static const struct column node_columns[] = {
+    {.name = "node", .title = "NODE", .kind = K_TEXT, .offset = N(node), .most = 30},
+    {.name = "state", .title = "STATE", .kind = K_TEXT, .offset = N(state)},
+    {.name = "host", .title = "HOST", .kind = K_NAME, .offset = N(host), .most = 20},
+    {.name = "pid", .title = "PID", .kind = K_INT, .offset = N(pid)},
+    {.name = "heartbeat_s", .title = "BEAT", .kind = K_AGE, .offset = N(heartbeat_ms)},
+    {.name = "leases", .title = "LEASES", .kind = K_BIG, .offset = N(leases)},
+    {.name = "running", .title = "RUNNING", .kind = K_BIG, .offset = N(running)},
+    {.name = "expired", .title = "EXPIRED", .kind = K_BIG, .offset = N(expired)},
+    {.name = "queues", .title = "QUEUES", .kind = K_LIST, .offset = N(queues), .most = 30},
     {0},
 };
 /* clang-format on */
@@ -121,17 +123,17 @@ run_nodes(struct cli *c, const void *options)
 
 #define L(f) offsetof(struct lease_row, f)
 /* clang-format off */
-static const struct out_column lease_columns[] = {
-    {"lease",        "LEASE",   OUT_BIG,   L(lease),          0},
-    {"node",         "NODE",    OUT_TEXT,  L(node),           30},
-    {"queue",        "QUEUE",   OUT_TEXT,  L(queue),          24},
-    {"jobs",         "JOBS",    OUT_BIG,   L(jobs),           0},
-    {NULL,           "TAKEN",   OUT_SINCE, L(started_ms),     0},
-    {NULL,           "EXPIRED", OUT_SINCE, L(lease_until_ms), 0},
-    {"started",      NULL,      OUT_TIME,  L(started_ms),     0},
-    {"lock_timeout", NULL,      OUT_TIME,  L(lease_until_ms), 0},
-    {"version",      NULL,      OUT_BIG,   L(version),        0},
-    {NULL,           "EFFECT",  OUT_TEXT,  L(effect),         40},
+static const struct column lease_columns[] = {
+    {.name = "lease", .title = "LEASE", .kind = K_BIG, .offset = L(lease)},
+    {.name = "node", .title = "NODE", .kind = K_TEXT, .offset = L(node), .most = 30},
+    {.name = "queue", .title = "QUEUE", .kind = K_TEXT, .offset = L(queue), .most = 24},
+    {.name = "jobs", .title = "JOBS", .kind = K_BIG, .offset = L(jobs)},
+    {.title = "TAKEN", .kind = K_AGE, .offset = L(started_ms)},
+    {.title = "EXPIRED", .kind = K_AGE, .offset = L(lease_until_ms)},
+    {.name = "started", .kind = K_TIME, .offset = L(started_ms)},
+    {.name = "lock_timeout", .kind = K_TIME, .offset = L(lease_until_ms)},
+    {.name = "version", .kind = K_BIG, .offset = L(version)},
+    {.title = "EFFECT", .kind = K_TEXT, .offset = L(effect), .most = 40},
     {0},
 };
 /* clang-format on */
@@ -160,16 +162,16 @@ run_leases(struct cli *c, const void *options)
 
 #define G(f) offsetof(struct group_row, f)
 /* clang-format off */
-static const struct out_column group_columns[] = {
-    {"n",         "JOBS",  OUT_BIG,   G(n),         0},
-    {"queue",     "QUEUE", OUT_TEXT,  G(queue),     24},
-    {NULL,        "FIRST", OUT_SINCE, G(first_ms),  0},
-    {NULL,        "LAST",  OUT_SINCE, G(last_ms),   0},
-    {"first",     NULL,    OUT_TIME,  G(first_ms),  0},
-    {"last",      NULL,    OUT_TIME,  G(last_ms),   0},
-    {"error_key", "ERROR", OUT_TEXT,  G(error_key), 60},
-    {"sample",    NULL,    OUT_TEXT,  G(sample),    0},
-    {"sample_id", NULL,    OUT_NAME,  G(sample_id), 0},
+static const struct column group_columns[] = {
+    {.name = "n", .title = "JOBS", .kind = K_BIG, .offset = G(n)},
+    {.name = "queue", .title = "QUEUE", .kind = K_TEXT, .offset = G(queue), .most = 24},
+    {.title = "FIRST", .kind = K_AGE, .offset = G(first_ms)},
+    {.title = "LAST", .kind = K_AGE, .offset = G(last_ms)},
+    {.name = "first", .kind = K_TIME, .offset = G(first_ms)},
+    {.name = "last", .kind = K_TIME, .offset = G(last_ms)},
+    {.name = "error_key", .title = "ERROR", .kind = K_TEXT, .offset = G(error_key), .most = 60},
+    {.name = "sample", .kind = K_TEXT, .offset = G(sample)},
+    {.name = "sample_id", .kind = K_NAME, .offset = G(sample_id)},
     {0},
 };
 /* clang-format on */
@@ -186,27 +188,6 @@ run_failures(struct cli *c, const void *options)
     return list(c, options, &(struct listing){SEC_GROUPS, group_columns, is_group});
 }
 
-#define A(f) offsetof(struct audit_row, f)
-/* clang-format off */
-static const struct out_column audit_columns[] = {
-    {"at",       "TIME",    OUT_TIME, A(at_ms),    0},
-    {"who",      "WHO",     OUT_TEXT, A(who),      16},
-    {NULL,       "ACTION",  OUT_ID,   A(action),   0},
-    {"addr",     "FROM",    OUT_NAME, A(addr),     20},
-    {"verb",     "VERB",    OUT_TEXT, A(verb),     0},
-    {"target",   "TARGET",  OUT_NAME, A(target),   24},
-    {"expected", NULL,      OUT_BIG,  A(expected), 0},
-    {"changed",  "CHANGED", OUT_BIG,  A(changed),  0},
-    {"skipped",  "SKIPPED", OUT_BIG,  A(skipped),  0},
-    {"change",   "CHANGE",  OUT_NAME, A(change),   40},
-    {"params",   NULL,      OUT_JSON_VALUE, A(params), 0},
-    {"before",   NULL,      OUT_JSON_VALUE, A(before), 0},
-    {"reason",   "REASON",  OUT_NAME, A(reason),   40},
-    {"action",   NULL,      OUT_TEXT, A(action),   0},
-    {0},
-};
-/* clang-format on */
-
 static int
 run_audit(struct cli *c, const void *options)
 {
@@ -214,30 +195,6 @@ run_audit(struct cli *c, const void *options)
 }
 
 /* --- queues ----------------------------------------------------------------------------------- */
-
-#define Q(f) offsetof(struct queue_row, f)
-/* clang-format off */
-static const struct out_column queue_columns[] = {
-    {"queue",          "QUEUE",     OUT_TEXT,  Q(queue),        30},
-    {"paused",         "PAUSED",    OUT_BOOL,  Q(paused),       0},
-    {"ready",          "READY",     OUT_COUNT, Q(ready),        0},
-    {"scheduled",      "SCHEDULED", OUT_COUNT, Q(scheduled),    0},
-    {"retry",          "RETRY",     OUT_COUNT, Q(retry),        0},
-    {"running",        "RUNNING",   OUT_COUNT, Q(running),      0},
-    {"failed",         "FAILED",    OUT_COUNT, Q(failed),       0},
-    {"blocked",        NULL,        OUT_COUNT, Q(blocked),      0},
-    {"oldest_ready_s", "OLDEST",    OUT_SINCE, Q(oldest_ms),    0},
-    {"pushed_per_s",   "PUSHED/s",  OUT_RATE,  Q(pushed_per_s), 0},
-    {"done_per_s",     "DONE/s",    OUT_RATE,  Q(done_per_s),   0},
-    {"failed_per_s",   "FAILED/s",  OUT_RATE,  Q(failed_per_s), 0},
-    {"wait_p50_ms",    NULL,        OUT_BIG,   Q(wait_p50_ms),  0},
-    {"wait_p99_ms",    NULL,        OUT_BIG,   Q(wait_p99_ms),  0},
-    {"run_p50_ms",     NULL,        OUT_BIG,   Q(run_p50_ms),   0},
-    {"run_p99_ms",     NULL,        OUT_BIG,   Q(run_p99_ms),   0},
-    {"approx",         NULL,        OUT_BOOL,  Q(approx),       0},
-    {0},
-};
-/* clang-format on */
 
 /* Rows by the name of their queue, which is the first member of each. There may be hundreds of
  * thousands, in the order of the server's collation. */

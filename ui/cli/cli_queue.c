@@ -37,11 +37,11 @@ static const struct queue_words queue_defaults = {.act = ACT_WORDS_DEFAULTS};
 
 #define S(f) offsetof(struct setting_row, f)
 /* clang-format off */
-static const struct out_column setting_columns[] = {
-    {"setting", "SETTING", OUT_TEXT, S(setting), 0},
-    {"value", "VALUE", OUT_TEXT, S(value), 0},
-    {"default", "DEFAULT", OUT_TEXT, S(standard), 0},
-    {"note", "WHAT IT IS", OUT_TEXT, S(note), 0},
+static const struct column setting_columns[] = {
+    {.name = "setting", .title = "SETTING", .kind = K_TEXT, .offset = S(setting)},
+    {.name = "value", .title = "VALUE", .kind = K_TEXT, .offset = S(value)},
+    {.name = "default", .title = "DEFAULT", .kind = K_TEXT, .offset = S(standard)},
+    {.name = "note", .title = "WHAT IT IS", .kind = K_TEXT, .offset = S(note)},
     {0},
 };
 /* clang-format on */

@@ -93,25 +93,48 @@ static const struct column_special state_special = {draw_state, NULL, K_STATE, f
 static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
 
 /* clang-format off */
-/* name, title, help, kind, offset, min, max, keep, special */
-static const struct column columns[] = {
-    {"id", "ID", "Last digits of the id", K_UUID, F(id), 8, 8, 0, NULL},
-    {"queue", "QUEUE", "Queue of the job", K_TEXT, F(queue), 8, 16, 6, NULL},
-    {"state", "STATE", "What it is now", K_CUSTOM, F(state), 11, 11, 0, &state_special},
-    {"tries", "TRY", "Tries so far, of how many", K_CUSTOM, F(tries), 5, 5, 3, &tries_special},
-    {"priority", "PRI", "0 is first, 9 is last", K_INT, F(priority), 3, 3, 9, NULL},
-    {"age", "AGE", "Time since it was pushed", K_AGE, F(created_ms), 7, 7, 2, NULL},
-    {"due", "DUE", "When it may start, or how long its lease lasts", K_CUSTOM, F(run_after_ms), 7, 7,
-     7, &due_special},
-    {"kind", "KIND", "Kind of job within the queue", K_TEXT, F(kind), 6, 14, 20, NULL},
-    {"node", "NODE", "Who works on it, or did", K_TEXT, F(node), 8, 12, 8, NULL},
-    {"error", "LAST ERROR", "Why the last try failed", K_TEXT, F(error), 20, 0, 4, &dim_special},
+const struct column jobs_columns[] = {
+    {.name = "id", .title = "ID", .help = "Last digits of the id", .kind = K_UUID, .offset = F(id), .min_w = 8,
+     .max_w = 8,
+     .place = 1, .plain = K_TEXT},
+    {.name = "queue", .title = "QUEUE", .help = "Queue of the job", .kind = K_TEXT, .offset = F(queue), .min_w = 8,
+     .max_w = 16, .keep = 6,
+     .place = 2, .most = 24},
+    {.name = "state", .title = "STATE", .help = "What it is now", .kind = K_CUSTOM, .offset = F(state), .min_w = 11,
+     .max_w = 11, .special = &state_special,
+     .place = 4},
+    {.name = "tries", .title = "TRY", .help = "Tries so far, of how many", .kind = K_CUSTOM, .offset = F(tries),
+     .min_w = 5, .max_w = 5, .keep = 3, .special = &tries_special,
+     .place = 6, .table = "TRIES"},
+    {.name = "priority", .title = "PRI", .help = "0 is first, 9 is last", .kind = K_INT, .offset = F(priority),
+     .min_w = 3, .max_w = 3, .keep = 9,
+     .place = 5},
+    {.name = "age", .title = "AGE", .help = "Time since it was pushed", .kind = K_AGE, .offset = F(created_ms),
+     .min_w = 7, .max_w = 7, .keep = 2,
+     .only = ON_SCREEN | IN_TABLE, .place = 8},
+    {.name = "due", .title = "DUE", .help = "When it may start, or how long its lease lasts", .kind = K_CUSTOM,
+     .offset = F(run_after_ms), .min_w = 7, .max_w = 7, .keep = 7, .special = &due_special,
+     .only = ON_SCREEN},
+    {.name = "kind", .title = "KIND", .help = "Kind of job within the queue", .kind = K_TEXT, .offset = F(kind),
+     .min_w = 6, .max_w = 14, .keep = 20,
+     .place = 3, .most = 16},
+    {.name = "node", .title = "NODE", .help = "Who works on it, or did", .kind = K_NAME, .offset = F(node),
+     .min_w = 8, .max_w = 12, .keep = 8,
+     .place = 11, .most = 20},
+    {.name = "error", .title = "LAST ERROR", .help = "Why the last try failed", .kind = K_NAME, .offset = F(error),
+     .min_w = 20, .keep = 4, .special = &dim_special,
+     .place = 13, .table = "ERROR", .most = 60},
+    /* the command line alone */
+    {.name = "max_tries", .title = "MAX", .kind = K_INT, .offset = F(max_tries), .only = IN_TABLE | IN_DATA, .place = 7},
+    {.name = "created", .kind = K_TIME, .offset = F(created_ms), .only = IN_DATA, .place = 9},
+    {.name = "run_after", .kind = K_TIME, .offset = F(run_after_ms), .only = IN_DATA, .place = 10},
+    {.name = "lease_until", .kind = K_TIME, .offset = F(lease_until_ms), .only = IN_DATA, .place = 12},
+    {0},
 };
 /* clang-format on */
 
 const struct list_def jobs_def = {
-    .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .columns = jobs_columns,
     .row_size = sizeof(struct job_row),
     .id_offset = F(id),
     .server_order = true,

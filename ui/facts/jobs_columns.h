@@ -1,10 +1,11 @@
-/* What the jobs list shows of a row (struct job_row). */
+/* What the jobs list shows of a row (struct job_row), on the screen and on the command line. */
 #ifndef UI_FACTS_JOBS_COLUMNS_H
 #define UI_FACTS_JOBS_COLUMNS_H
 
 #include "model/adapter/record.h"
 #include "ui/widget/list.h"
 
+extern const struct column jobs_columns[];
 extern const struct list_def jobs_def;
 enum { JOBS_QUEUE_COLUMN = 1 }; /* hidden while the filter names one queue */
 

@@ -7,7 +7,7 @@
 #include "ui/facts/verdict.h"
 #include "ui/widget/list.h"
 
-struct queue_line {
+struct queue_line { /* its queue_row first: the command line has no more than that */
     struct queue_row q;
     int64_t oldest_rank; /* age of the oldest ready job in steps; FIELD_NULL = none */
     int64_t capacity;    /* jobs at a time that limit and living nodes allow; FIELD_NULL = no limit
@@ -19,6 +19,7 @@ struct queue_line {
     enum verdict verdict;
 };
 
+extern const struct column queue_columns[];
 /* ctx of the list: the store. */
 extern const struct list_def list_of_queues;
 

@@ -10,8 +10,9 @@ struct run_line { /* a row of run_list */
     char *id;
 };
 
-extern const struct list_def schedule_list; /* of struct schedule_row */
-extern const struct list_def run_list;      /* of struct run_line */
+extern const struct column schedule_columns[]; /* of struct schedule_row */
+extern const struct list_def schedule_list;    /* of struct schedule_row */
+extern const struct list_def run_list;         /* of struct run_line */
 
 /* A job that waits in a paused queue is held, whatever its state is called. */
 const char *schedule_outcome(const struct schedule_row *s, const char *outcome);

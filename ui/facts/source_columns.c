@@ -122,17 +122,23 @@ static const struct column_special failed_special = {draw_failed, NULL, K_COUNT,
 
 /* clang-format off */
 static const struct column columns[] = {
-    {"source", "SOURCE", "Its name, for :source", K_TEXT, F(line.name), 18, 28, 0, NULL},
-    {"system", "SYSTEM", "The queue system, and its version", K_CUSTOM, F(system), 10, 26, 4,
-     &system_special},
-    {"schema", "SCHEMA", "Where it is installed", K_NOTE, F(line.schema), 7, 16, 6, NULL},
-    {"state", "STATE", "open, look only, not opened, unreachable", K_CUSTOM, F(line.state), 13, 15, 0,
-     &state_special},
-    {"ready", "READY", "Jobs that wait for a worker", K_CUSTOM, F(line.ready), 7, 8, 2, &ready_special},
-    {"failed", "FAIL", "Jobs that failed for good", K_CUSTOM, F(line.failed), 6, 7, 3, &failed_special},
-    {"data", "DATA", "live, or how old the numbers are", K_CUSTOM, F(line.age_ms), 7, 7, 5,
-     &age_special},
-    {"host", "HOST", "The server", K_NOTE, F(line.host), 10, 0, 20, NULL},
+    {.name = "source", .title = "SOURCE", .help = "Its name, for :source", .kind = K_TEXT, .offset = F(line.name),
+     .min_w = 18, .max_w = 28},
+    {.name = "system", .title = "SYSTEM", .help = "The queue system, and its version", .kind = K_CUSTOM,
+     .offset = F(system), .min_w = 10, .max_w = 26, .keep = 4, .special = &system_special},
+    {.name = "schema", .title = "SCHEMA", .help = "Where it is installed", .kind = K_NOTE, .offset = F(line.schema),
+     .min_w = 7, .max_w = 16, .keep = 6},
+    {.name = "state", .title = "STATE", .help = "open, look only, not opened, unreachable", .kind = K_CUSTOM,
+     .offset = F(line.state), .min_w = 13, .max_w = 15, .special = &state_special},
+    {.name = "ready", .title = "READY", .help = "Jobs that wait for a worker", .kind = K_CUSTOM,
+     .offset = F(line.ready), .min_w = 7, .max_w = 8, .keep = 2, .special = &ready_special},
+    {.name = "failed", .title = "FAIL", .help = "Jobs that failed for good", .kind = K_CUSTOM,
+     .offset = F(line.failed), .min_w = 6, .max_w = 7, .keep = 3, .special = &failed_special},
+    {.name = "data", .title = "DATA", .help = "live, or how old the numbers are", .kind = K_CUSTOM,
+     .offset = F(line.age_ms), .min_w = 7, .max_w = 7, .keep = 5, .special = &age_special},
+    {.name = "host", .title = "HOST", .help = "The server", .kind = K_NOTE, .offset = F(line.host), .min_w = 10,
+     .keep = 20},
+    {0},
 };
 /* clang-format on */
 
@@ -146,7 +152,6 @@ lead_of(const void *row, const struct cell_ctx *c)
 
 const struct list_def list_of_sources = {
     .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
     .row_size = sizeof(struct source_row),
     .id_offset = F(line.name),
     .lead = lead_of,

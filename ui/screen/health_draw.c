@@ -70,21 +70,29 @@ static const struct column_special query_special = {draw_query, NULL, K_TEXT, fa
 
 /* clang-format off */
 static const struct column session_columns[] = {
-    {"pid", "PID", "Process of the server; none for prepared transactions", K_INT, S(pid), 7, 7, 0, NULL},
-    {"user", "USER", "Who is logged in", K_TEXT, S(user), 6, 10, 5, NULL},
-    {"app", "APP", "What the program calls itself, or the name of the slot", K_TEXT, S(app), 8, 16, 2, NULL},
-    {"state", "STATE", "What the session does", K_CUSTOM, S(state), 11, 11, 0, &state_special},
-    {"xact", "XACT", "How long its transaction has been open", K_AGE_SHORT, S(xact_ms), 4, 4, 0, NULL},
-    {"held", "XMIN AGE", "Transactions since the oldest that it may still see: rows that died since then stay",
-     K_COUNT, S(held), 9, 11, 0, NULL},
-    {"client", "CLIENT", "Where it comes from", K_TEXT, S(client), 15, 15, 20, NULL},
-    {"query", "QUERY", "Its statement, or the last one", K_CUSTOM, S(query), 12, 0, 1, &query_special},
+    {.name = "pid", .title = "PID", .help = "Process of the server; none for prepared transactions", .kind = K_INT,
+     .offset = S(pid), .min_w = 7, .max_w = 7},
+    {.name = "user", .title = "USER", .help = "Who is logged in", .kind = K_TEXT, .offset = S(user), .min_w = 6,
+     .max_w = 10, .keep = 5},
+    {.name = "app", .title = "APP", .help = "What the program calls itself, or the name of the slot", .kind = K_TEXT,
+     .offset = S(app), .min_w = 8, .max_w = 16, .keep = 2},
+    {.name = "state", .title = "STATE", .help = "What the session does", .kind = K_CUSTOM, .offset = S(state),
+     .min_w = 11, .max_w = 11, .special = &state_special},
+    {.name = "xact", .title = "XACT", .help = "How long its transaction has been open", .kind = K_AGE_SHORT,
+     .offset = S(xact_ms), .min_w = 4, .max_w = 4},
+    {.name = "held", .title = "XMIN AGE",
+     .help = "Transactions since the oldest that it may still see: rows that died since then stay", .kind = K_COUNT,
+     .offset = S(held), .min_w = 9, .max_w = 11},
+    {.name = "client", .title = "CLIENT", .help = "Where it comes from", .kind = K_TEXT, .offset = S(client),
+     .min_w = 15, .max_w = 15, .keep = 20},
+    {.name = "query", .title = "QUERY", .help = "Its statement, or the last one", .kind = K_CUSTOM,
+     .offset = S(query), .min_w = 12, .keep = 1, .special = &query_special},
+    {0},
 };
 /* clang-format on */
 
 const struct list_def health_sessions_def = {
     .columns = session_columns,
-    .ncolumns = (int)(sizeof session_columns / sizeof *session_columns),
     .row_size = sizeof(struct health_session),
     .id_offset = S(id),
     .sort = "held",
@@ -150,21 +158,32 @@ static const struct column_special largest_special = {draw_largest, NULL, K_CUST
 
 /* clang-format off */
 static const struct column table_columns[] = {
-    {"name", "TABLE", "", K_CUSTOM, T(name), 14, 22, 0, &name_special},
-    {"live", "LIVE", "", K_COUNT, T(live), 9, 11, 4, NULL},
-    {"dead", "DEAD", "", K_COUNT, T(dead), 7, 10, 0, NULL},
-    {"part", "DEAD%", "", K_CUSTOM, T(dead), 5, 5, 0, &part_special},
-    {"size", "SIZE", "", K_BYTES, T(size), 7, 7, 1, NULL},
-    {"index", "INDEX", "", K_BYTES, T(index_size), 7, 7, 9, NULL},
-    {"hot", "HOT%", "", K_PERCENT, T(hot), 4, 4, 10, NULL},
-    {"vacuumed", "VACUUM", "", K_AGE, T(vacuumed_ms), 7, 7, 3, NULL},
-    {"analyzed", "ANALYZE", "", K_AGE, T(analyzed_ms), 7, 7, 11, NULL},
-    {"next", "NEXT AT", "", K_COUNT, T(next_dead), 8, 9, 0, NULL},
-    {"fill", "", "", K_CUSTOM, T(next_dead), 10, 16, 2, &fill_special},
-    {"largest", "LARGEST PARTITION", "", K_CUSTOM, T(largest), 20, 0, 20, &largest_special},
+    {.name = "name", .title = "TABLE", .help = "", .kind = K_CUSTOM, .offset = T(name), .min_w = 14, .max_w = 22,
+     .special = &name_special},
+    {.name = "live", .title = "LIVE", .help = "", .kind = K_COUNT, .offset = T(live), .min_w = 9, .max_w = 11,
+     .keep = 4},
+    {.name = "dead", .title = "DEAD", .help = "", .kind = K_COUNT, .offset = T(dead), .min_w = 7, .max_w = 10},
+    {.name = "part", .title = "DEAD%", .help = "", .kind = K_CUSTOM, .offset = T(dead), .min_w = 5, .max_w = 5,
+     .special = &part_special},
+    {.name = "size", .title = "SIZE", .help = "", .kind = K_BYTES, .offset = T(size), .min_w = 7, .max_w = 7,
+     .keep = 1},
+    {.name = "index", .title = "INDEX", .help = "", .kind = K_BYTES, .offset = T(index_size), .min_w = 7, .max_w = 7,
+     .keep = 9},
+    {.name = "hot", .title = "HOT%", .help = "", .kind = K_PERCENT, .offset = T(hot), .min_w = 4, .max_w = 4,
+     .keep = 10},
+    {.name = "vacuumed", .title = "VACUUM", .help = "", .kind = K_AGE, .offset = T(vacuumed_ms), .min_w = 7,
+     .max_w = 7, .keep = 3},
+    {.name = "analyzed", .title = "ANALYZE", .help = "", .kind = K_AGE, .offset = T(analyzed_ms), .min_w = 7,
+     .max_w = 7, .keep = 11},
+    {.name = "next", .title = "NEXT AT", .help = "", .kind = K_COUNT, .offset = T(next_dead), .min_w = 8, .max_w = 9},
+    {.name = "fill", .title = "", .help = "", .kind = K_CUSTOM, .offset = T(next_dead), .min_w = 10, .max_w = 16,
+     .keep = 2, .special = &fill_special},
+    {.name = "largest", .title = "LARGEST PARTITION", .help = "", .kind = K_CUSTOM, .offset = T(largest), .min_w = 20,
+     .keep = 20, .special = &largest_special},
+    {0},
 };
 /* clang-format on */
-enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns), LEAD_W = 3 };
+enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns) - 1, LEAD_W = 3 };
 
 static void
 draw_table_titles(struct grid *g, struct rect r, const int *widths)

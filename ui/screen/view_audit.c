@@ -5,31 +5,14 @@
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
+#include "ui/facts/audit_columns.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
 #define F(f) offsetof(struct audit_row, f)
 
-/* clang-format off */
-static const struct column columns[] = {
-    {"at", "TIME", "When it was done", K_TIME, F(at_ms), 8, 11, 0, NULL},
-    {"who", "WHO", "Login that did it", K_TEXT, F(who), 8, 14, 0, NULL},
-    {"addr", "FROM", "Address it came from", K_TEXT, F(addr), 9, 15, 9, NULL},
-    {"verb", "ACTION", "What was done", K_TEXT, F(verb), 15, 15, 0, NULL},
-    {"target", "TARGET", "To what", K_TEXT, F(target), 12, 24, 0, NULL},
-    {"change", "CHANGE", "What was asked, and what was there before", K_TEXT, F(change), 12, 44, 4, NULL},
-    {"changed", "ROWS", "Rows changed", K_COUNT, F(changed), 5, 9, 0, NULL},
-    {"skipped", "SKIP", "Rows that had moved on", K_COUNT, F(skipped), 4, 7, 9, NULL},
-    {"reason", "REASON", "Why, in the words of who did it", K_TEXT, F(reason), 10, 0, 6, NULL},
-    {"action", "ID", "The action, for queuetop undo", K_UUID, F(action), 8, 8, 8, NULL},
-    {"params", "PARAMETERS", "What was asked, as JSON", K_TEXT, F(params), 12, 30, 101, NULL},
-    {"before", "BEFORE", "What the one changed row was, as JSON", K_TEXT, F(before), 12, 30, 102, NULL},
-};
-/* clang-format on */
-
 static const struct list_def list_of_audit = {
-    .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
+    .columns = audit_columns,
     .row_size = sizeof(struct audit_row),
     .id_offset = F(action),
     .sort = "at",

@@ -85,21 +85,27 @@ static const struct column_special count_special = {draw_count, NULL, K_COUNT, t
 
 /* clang-format off */
 static const struct column columns[] = {
-    {"n", "JOBS", "Failed jobs with this error", K_CUSTOM, F(n), 7, 8, 0, &count_special},
-    {"queue", "QUEUE", "Queue of the jobs", K_TEXT, F(queue), 8, 18, 2, NULL},
-    {"first", "FIRST", "When the first of them failed", K_AGE_SHORT, F(first_ms), 5, 5, 4, NULL},
-    {"last", "LAST", "When the last of them failed", K_AGE_SHORT, F(last_ms), 5, 5, 3, NULL},
-    {"times", "LAST 30 MIN", "How many failed in each two minutes", K_CUSTOM, 0, 15, 15, 1, &times_special},
-    {"group", "GROUP", "Kind, node or hour that they have in common", K_CUSTOM, F(group), 10, 20, 0, &group_special},
-    {"error", "ERROR (numbers → N)", "What their errors have in common", K_TEXT, F(error_key), 12, 0,
-     0, NULL},
+    {.name = "n", .title = "JOBS", .help = "Failed jobs with this error", .kind = K_CUSTOM, .offset = F(n),
+     .min_w = 7, .max_w = 8, .special = &count_special},
+    {.name = "queue", .title = "QUEUE", .help = "Queue of the jobs", .kind = K_TEXT, .offset = F(queue), .min_w = 8,
+     .max_w = 18, .keep = 2},
+    {.name = "first", .title = "FIRST", .help = "When the first of them failed", .kind = K_AGE_SHORT,
+     .offset = F(first_ms), .min_w = 5, .max_w = 5, .keep = 4},
+    {.name = "last", .title = "LAST", .help = "When the last of them failed", .kind = K_AGE_SHORT,
+     .offset = F(last_ms), .min_w = 5, .max_w = 5, .keep = 3},
+    {.name = "times", .title = "LAST 30 MIN", .help = "How many failed in each two minutes", .kind = K_CUSTOM,
+     .offset = 0, .min_w = 15, .max_w = 15, .keep = 1, .special = &times_special},
+    {.name = "group", .title = "GROUP", .help = "Kind, node or hour that they have in common", .kind = K_CUSTOM,
+     .offset = F(group), .min_w = 10, .max_w = 20, .special = &group_special},
+    {.name = "error", .title = "ERROR (numbers → N)", .help = "What their errors have in common", .kind = K_TEXT,
+     .offset = F(error_key), .min_w = 12},
+    {0},
 };
 /* clang-format on */
 enum { TIMES_COLUMN = 4, GROUP_COLUMN = 5 };
 
 static const struct list_def list_of_groups = {
     .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
     .row_size = sizeof(struct group_line),
     .id_offset = offsetof(struct group_line, id),
     .sort = "n",

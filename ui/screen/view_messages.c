@@ -28,16 +28,19 @@ static const struct column_special word_special = {NULL, role_of_word, K_CUSTOM,
 
 /* clang-format off */
 static const struct column columns[] = {
-    {"number", "NUMBER", "In the order of this session", K_TEXT, F(number), 8, 8, 100, NULL},
-    {"at", "TIME", "When it was said", K_TIME, F(at_ms), 8, 14, 1, NULL},
-    {"word", "", "How bad it is", K_TEXT, F(word), 7, 7, 2, &word_special},
-    {"text", "MESSAGE", "What was said", K_TEXT, F(text), 10, 0, 0, NULL},
+    {.name = "number", .title = "NUMBER", .help = "In the order of this session", .kind = K_TEXT, .offset = F(number),
+     .min_w = 8, .max_w = 8, .keep = 100},
+    {.name = "at", .title = "TIME", .help = "When it was said", .kind = K_TIME, .offset = F(at_ms), .min_w = 8,
+     .max_w = 14, .keep = 1},
+    {.name = "word", .title = "", .help = "How bad it is", .kind = K_TEXT, .offset = F(word), .min_w = 7, .max_w = 7,
+     .keep = 2, .special = &word_special},
+    {.name = "text", .title = "MESSAGE", .help = "What was said", .kind = K_TEXT, .offset = F(text), .min_w = 10},
+    {0},
 };
 /* clang-format on */
 
 static const struct list_def list_of_messages = {
     .columns = columns,
-    .ncolumns = (int)(sizeof columns / sizeof *columns),
     .row_size = sizeof(struct message),
     .id_offset = F(number),
     .sort = "number",

@@ -57,6 +57,18 @@ state_role(const char *state)
     return i < 0 ? ROLE_TEXT : states[i].role;
 }
 
+/* --- tables ----------------------------------------------------------------------------------- */
+
+int
+column_count(const struct column *c)
+{
+    int n = 0;
+
+    while ((c[n].name || c[n].title) && (!c[n].only || (c[n].only & ON_SCREEN)))
+        n++;
+    return n;
+}
+
 /* --- widths ----------------------------------------------------------------------------------- */
 
 static int

@@ -1,6 +1,7 @@
 /* Columns as data: a table row says name, kind and where the value stands in the row's struct; the
- * kind says how it is compared, written, aligned, coloured, and which way it sorts first. Adding a
- * column is one row here and one in the SQL. */
+ * kind says how it is compared, written, aligned, coloured, and which way it sorts first. The same
+ * row serves the screen, the command line's table, JSON and CSV. Adding a column is one row of such
+ * a table and one line in the SQL. */
 #ifndef UI_WIDGET_COLUMN_H
 #define UI_WIDGET_COLUMN_H
 
@@ -13,9 +14,13 @@
 #include "ui/term/style.h"
 
 /* kind          the C type of the field     how it is shown; a zero of counts and rates: "·" */
-enum kind {
+enum column_kind {
+    K_SAME,      /* of `plain`: the column's own kind */
     K_TEXT,      /* const char *                left, cut with an ellipsis */
+    K_NAME,      /* const char *                as K_TEXT; "" is null in JSON */
     K_NOTE,      /* const char *                as K_TEXT, quieter */
+    K_LIST,      /* const char *                as K_TEXT, split by commas: an array in JSON */
+    K_JSON,      /* const char *                as K_NAME; a JSON value, as it is in JSON */
     K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
     K_UUID,      /* const char *                the last 8 digits */
     K_INT,       /* int (F_INT)                 plain number */
@@ -50,22 +55,35 @@ struct column_special {
     /* The cell's role instead of the kind's. */
     enum role (*role)(const void *row, const struct cell_ctx *c);
     /* Of K_CUSTOM columns: sorts as a field of this kind at the offset; K_CUSTOM = not sortable. */
-    enum kind sort_as;
+    enum column_kind sort_as;
     bool right; /* K_CUSTOM: title at the right */
 };
 
-struct column {
-    const char *name;  /* in SQL, in the configuration, in JSON */
-    const char *title; /* over the column */
+enum column_place { ON_SCREEN = 1, IN_TABLE = 2, IN_DATA = 4 }; /* data: JSON and CSV */
+
+struct column {        /* tables of them end with {0} */
+    const char *name;  /* in SQL, in the configuration, in JSON; NULL = not in data */
+    const char *title; /* over the column; NULL = in data only */
     const char *help;  /* one line */
-    enum kind kind;
-    size_t offset;    /* of the field in the row's struct */
+    enum column_kind kind;
+    size_t offset; /* of the field in the row's struct */
+    unsigned only; /* bits of enum column_place; 0 = everywhere. Rows that are not ON_SCREEN stand
+                      behind those that are. */
+
+    /* the screen, where columns stand in the order of the rows */
     int min_w, max_w; /* cells; max_w 0 = takes the spare width of the screen */
     int keep;         /* 0 = always shown; else the higher the sooner dropped when narrow;
                          100 and more = hidden until the user asks for it */
     const struct column_special *special; /* or NULL */
+
+    /* the command line: ui/widget/out.h */
+    int place;                /* in the order of the columns there; 0 = last, as the rows stand */
+    const char *json, *table; /* its name in data and its title there, where they are others */
+    enum column_kind plain;   /* its kind there, where it is another */
+    int most;                 /* cells of the table on a terminal; 0 = no limit */
 };
 
+int column_count(const struct column *c); /* those for the screen */
 /* What a row is sorted by in a column, taken out of it once; a text is borrowed. */
 struct column_value {
     union {

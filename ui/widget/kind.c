@@ -296,6 +296,9 @@ struct kind_ops {
 
 static const struct kind_ops kinds[KINDS] = {
     [K_TEXT] = {V_TEXT,   write_text,      role_plain, false, false},
+    [K_NAME] = {V_TEXT,   write_text,      role_plain, false, false},
+    [K_LIST] = {V_TEXT,   write_text,      role_plain, false, false},
+    [K_JSON] = {V_TEXT,   write_text,      role_plain, false, false},
     [K_NOTE] = {V_TEXT,   write_text,      role_dim,   false, false},
     [K_STATE] = {V_TEXT,   write_state,     role_state, false, false},
     [K_UUID] = {V_TEXT,   write_uuid,      role_plain, false, false},
@@ -314,7 +317,7 @@ static const struct kind_ops kinds[KINDS] = {
     [K_CUSTOM] = {V_NONE,   NULL,            role_plain, false, false},
 };
 
-static enum kind
+static enum column_kind
 sort_kind(const struct column *c)
 {
     return c->kind == K_CUSTOM && c->special ? c->special->sort_as : c->kind;

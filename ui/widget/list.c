@@ -21,13 +21,14 @@ list_new(const struct list_def *def)
 {
     struct list *l = xcalloc(1, sizeof *l);
 
-    assert(def->ncolumns > 0 && def->ncolumns <= LIST_COLUMNS);
+    l->ncolumns = column_count(def->columns);
+    assert(l->ncolumns > 0 && l->ncolumns <= LIST_COLUMNS);
     l->def = def;
     l->ctx = def->ctx;
     l->page_h = 1;
     l->sort = -1;
-    memcpy(l->own, def->columns, sizeof *l->own * (size_t)def->ncolumns);
-    for (int i = 1; i < def->ncolumns; i++)
+    memcpy(l->own, def->columns, sizeof *l->own * (size_t)l->ncolumns);
+    for (int i = 1; i < l->ncolumns; i++)
         l->hidden[i] = def->columns[i].keep >= 100;
     if (def->sort)
         list_sort_by(l, def->sort, def->desc);

@@ -23,7 +23,6 @@ struct lead { /* how bad a row is, before its first column: "×", "▲", "‖"; 
 
 struct list_def {
     const struct column *columns;
-    int ncolumns;
     size_t row_size;
     size_t id_offset;  /* of the const char * that is the row's identity */
     bool server_order; /* rows come sorted: a change of the order is a question to the server */

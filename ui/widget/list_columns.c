@@ -16,7 +16,7 @@ list_sort_column(const struct list *l, bool *desc)
 static int
 find_column(const struct list *l, const char *name, size_t len)
 {
-    for (int i = 0; i < l->def->ncolumns; i++) {
+    for (int i = 0; i < l->ncolumns; i++) {
         const char *has = l->def->columns[i].name;
         if (strlen(has) == len && memcmp(has, name, len) == 0)
             return i;
@@ -50,7 +50,7 @@ is_off(const struct list *l, int i)
 void
 list_sort_step(struct list *l, int step)
 {
-    int n = l->def->ncolumns, at = l->sort;
+    int n = l->ncolumns, at = l->sort;
 
     if (at < 0 && step < 0)
         at = 0;
@@ -74,7 +74,7 @@ list_sort_invert(struct list *l)
 int
 list_columns(const struct list *l)
 {
-    return l->def->ncolumns;
+    return l->ncolumns;
 }
 
 const struct column *
@@ -99,7 +99,7 @@ void
 list_column_pin(struct list *l, int i)
 {
     list_column_show(l, i, true);
-    if (i > 0 && i < l->def->ncolumns)
+    if (i > 0 && i < l->ncolumns)
         l->own[i].keep = PINNED_KEEP;
 }
 
@@ -131,7 +131,7 @@ note_row(struct list *l, const void *row)
 {
     int left = 0;
 
-    for (int i = 0; i < l->def->ncolumns; i++) {
+    for (int i = 0; i < l->ncolumns; i++) {
         if (!l->filled[i])
             l->filled[i] = !column_is_null(&l->def->columns[i], row);
         left += !l->filled[i];
@@ -153,15 +153,15 @@ list_widths(const struct list *l, int w, int *widths)
 {
     bool off[LIST_COLUMNS];
 
-    for (int i = 0; i < l->def->ncolumns; i++)
+    for (int i = 0; i < l->ncolumns; i++)
         off[i] = is_off(l, i);
-    column_layout(l->own, l->def->ncolumns, off, w, widths);
+    column_layout(l->own, l->ncolumns, off, w, widths);
 }
 
 void
 list_column_show(struct list *l, int i, bool on)
 {
-    if (i <= 0 || i >= l->def->ncolumns)
+    if (i <= 0 || i >= l->ncolumns)
         return;
     l->hidden[i] = !on;
     if (!on)
@@ -182,7 +182,7 @@ save_columns(const struct list *l, const char *word, bool hidden, struct buf *ou
 {
     bool first = true;
 
-    for (int i = 1; i < l->def->ncolumns; i++) {
+    for (int i = 1; i < l->ncolumns; i++) {
         const struct column *c = &l->def->columns[i];
         if (hidden ? !l->hidden[i] || c->keep >= 100 : !is_shown(l, i))
             continue;

@@ -37,7 +37,7 @@ draw_titles(const struct frame *f, struct rect r)
 
     grid_paint(f->g, r, ROLE_TITLE);
     rect_cut_left(&r, LEAD_W);
-    for (int i = 0; i < l->def->ncolumns; i++) {
+    for (int i = 0; i < l->ncolumns; i++) {
         if (f->widths[i] <= 0)
             continue;
         struct rect cell = rect_cut_left(&r, f->widths[i]);
@@ -73,7 +73,7 @@ draw_row(struct frame *f, struct rect line, int i)
 
     f->cell.approx = l->def->approx && l->def->approx(row);
     draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked, here);
-    for (int k = 0; k < l->def->ncolumns; k++) {
+    for (int k = 0; k < l->ncolumns; k++) {
         if (f->widths[k] <= 0)
             continue;
         struct rect cell = rect_cut_left(&r, f->widths[k]);
@@ -100,7 +100,7 @@ column_at(const struct list *l, int x)
 {
     int at = l->titles_at.x + LEAD_W;
 
-    for (int i = 0; i < l->def->ncolumns; i++) {
+    for (int i = 0; i < l->ncolumns; i++) {
         if (l->widths[i] > 0 && x >= at && x <= at + l->widths[i])
             return i;
         at += l->widths[i] > 0 ? l->widths[i] + 1 : 0;

@@ -16,6 +16,7 @@ struct made {          /* rows of list_set_pages */
 
 struct list {
     const struct list_def *def;
+    int ncolumns; /* of def->columns */
     void *ctx;
 
     const char *rows; /* borrowed; n of def->row_size bytes; NULL where rows are made: */

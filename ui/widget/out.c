@@ -4,6 +4,7 @@
  */
 #include "ui/widget/out.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -18,13 +19,46 @@
 
 #define AT(type, row, col) (*(const type *)((const char *)(row) + (col)->offset))
 
-void
-out_begin(struct out *o, enum out_form form, const char *source, const struct out_column *columns)
+static const char *
+title_of(const struct column *c)
 {
-    *o = (struct out){.form = form, .source = source, .columns = columns};
+    return c->only && !(c->only & IN_TABLE) ? NULL : c->table ? c->table : c->title;
+}
+
+static const char *
+name_of(const struct column *c)
+{
+    return c->only && !(c->only & IN_DATA) ? NULL : c->json ? c->json : c->name;
+}
+
+static enum column_kind
+kind_of(const struct column *c)
+{
+    enum column_kind kind = c->plain ? c->plain : c->kind;
+
+    return kind == K_CUSTOM && c->special ? c->special->sort_as : kind;
+}
+
+static int
+place_of(const struct column *c)
+{
+    return c->place ? c->place : INT_MAX;
+}
+
+void
+out_begin(struct out *o, enum out_form form, const char *source, const struct column *columns)
+{
+    *o = (struct out){.form = form, .source = source};
     o->terminal = isatty(STDOUT_FILENO);
-    while (columns[o->n].name || columns[o->n].title)
-        o->n++;
+    for (const struct column *c = columns; c->name || c->title; c++) {
+        if (!title_of(c) && !name_of(c))
+            continue;
+        assert(o->n < OUT_COLUMNS);
+        int at = o->n++;
+        for (; at > 0 && place_of(o->columns[at - 1]) > place_of(c); at--)
+            o->columns[at] = o->columns[at - 1];
+        o->columns[at] = c;
+    }
 }
 
 void
@@ -51,28 +85,63 @@ out_line(const char *s, size_t len)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-static bool
-is_null(const struct out_column *c, const void *row)
+/* What the field of a kind holds. */
+enum holds { HOLDS_TEXT, HOLDS_INT, HOLDS_BIG, HOLDS_DOUBLE, HOLDS_BOOL, HOLDS_NOTHING };
+
+static enum holds
+holds(enum column_kind kind)
 {
-    switch (c->kind) {
-    case OUT_TEXT:
-    case OUT_ID:
-    case OUT_LIST:
-        return false;
-    case OUT_JSON_VALUE:
-    case OUT_NAME:
-        return !*AT(char *const, row, c);
-    case OUT_INT:
+    switch (kind) {
+    case K_TEXT:
+    case K_NAME:
+    case K_NOTE:
+    case K_STATE:
+    case K_UUID:
+    case K_LIST:
+    case K_JSON:
+        return HOLDS_TEXT;
+    case K_INT:
+        return HOLDS_INT;
+    case K_BIG:
+    case K_COUNT:
+    case K_BYTES:
+    case K_AGE:
+    case K_AGE_SHORT:
+    case K_TIME:
+    case K_DURATION:
+    case K_WAIT:
+        return HOLDS_BIG;
+    case K_RATE:
+    case K_PERCENT:
+        return HOLDS_DOUBLE;
+    case K_BOOL:
+        return HOLDS_BOOL;
+    case K_SAME:
+    case K_CUSTOM:
+    case KINDS:
+        break;
+    }
+    return HOLDS_NOTHING;
+}
+
+static bool
+is_null(const struct column *c, const void *row)
+{
+    enum column_kind kind = kind_of(c);
+
+    switch (holds(kind)) {
+    case HOLDS_TEXT:
+        return (kind == K_NAME || kind == K_JSON) && !*AT(char *const, row, c);
+    case HOLDS_INT:
         return AT(int, row, c) == INT_MIN;
-    case OUT_BIG:
-    case OUT_COUNT:
-    case OUT_TIME:
-    case OUT_SINCE:
+    case HOLDS_BIG:
         return AT(int64_t, row, c) == FIELD_NULL;
-    case OUT_RATE:
+    case HOLDS_DOUBLE:
         return isnan(AT(double, row, c));
-    case OUT_BOOL:
+    case HOLDS_BOOL:
         return AT(int, row, c) < 0;
+    case HOLDS_NOTHING:
+        break;
     }
     return true;
 }
@@ -85,53 +154,90 @@ add_seconds(struct buf *b, int64_t ms)
 }
 
 static bool
-is_text(enum out_kind kind)
+is_text(const struct column *c)
 {
-    return kind == OUT_TEXT || kind == OUT_NAME || kind == OUT_LIST || kind == OUT_ID ||
-           kind == OUT_JSON_VALUE;
+    return holds(kind_of(c)) == HOLDS_TEXT;
+}
+
+static bool
+is_age(enum column_kind kind)
+{
+    return kind == K_AGE || kind == K_AGE_SHORT;
 }
 
 /* The value for programs, unquoted. */
 static void
-add_plain(const struct out *o, const struct out_column *c, const void *row, struct buf *b)
+add_plain(const struct out *o, const struct column *c, const void *row, struct buf *b)
 {
-    if (is_text(c->kind))
+    enum column_kind kind = kind_of(c);
+
+    switch (holds(kind)) {
+    case HOLDS_TEXT:
         buf_str(b, AT(char *const, row, c));
-    else if (c->kind == OUT_INT)
+        break;
+    case HOLDS_INT:
         buf_printf(b, "%d", AT(int, row, c));
-    else if (c->kind == OUT_BIG || c->kind == OUT_COUNT)
-        buf_printf(b, "%" PRId64, AT(int64_t, row, c));
-    else if (c->kind == OUT_TIME)
-        buf_str(b, fmt_iso(AT(int64_t, row, c)).s);
-    else if (c->kind == OUT_SINCE)
-        add_seconds(b, o->now_ms - AT(int64_t, row, c));
-    else if (c->kind == OUT_RATE)
+        break;
+    case HOLDS_BIG:
+        if (kind == K_TIME)
+            buf_str(b, fmt_iso(AT(int64_t, row, c)).s);
+        else if (is_age(kind))
+            add_seconds(b, o->now_ms - AT(int64_t, row, c));
+        else
+            buf_printf(b, "%" PRId64, AT(int64_t, row, c));
+        break;
+    case HOLDS_DOUBLE:
         buf_printf(b, "%.2f", AT(double, row, c));
-    else
+        break;
+    case HOLDS_BOOL:
         buf_str(b, AT(int, row, c) ? "true" : "false");
+        break;
+    case HOLDS_NOTHING:
+        break;
+    }
 }
 
-/* The value for people. */
-static void
-add_cell(const struct out *o, const struct out_column *c, const void *row, struct buf *b)
+/* The value for people, where it is not the one for programs; false = it is. */
+static bool
+add_words(const struct out *o, const struct column *c, const void *row, struct buf *b)
 {
-    if (is_null(c, row))
-        buf_str(b, "-");
-    else if (c->kind == OUT_ID)
+    enum column_kind kind = kind_of(c);
+
+    if (kind == K_UUID)
         buf_str(b, fmt_id_tail(AT(char *const, row, c)).s);
-    else if (c->kind == OUT_SINCE)
+    else if (is_age(kind))
         buf_str(b, fmt_age(o->now_ms - AT(int64_t, row, c)).s);
-    else if (c->kind == OUT_TIME)
+    else if (kind == K_TIME)
         buf_str(b, fmt_date_time(AT(int64_t, row, c), false).s);
-    else if (c->kind == OUT_RATE)
+    else if (kind == K_DURATION || kind == K_WAIT)
+        buf_str(b, fmt_duration(AT(int64_t, row, c)).s);
+    else if (kind == K_BYTES)
+        buf_str(b, fmt_bytes(AT(int64_t, row, c)).s);
+    else if (kind == K_RATE)
         buf_str(b, fmt_rate(AT(double, row, c)).s);
-    else if (c->kind == OUT_BOOL)
+    else if (kind == K_PERCENT)
+        buf_str(b, fmt_percent(AT(double, row, c), 1).s);
+    else if (kind == K_BOOL)
         buf_str(b, AT(int, row, c) ? "yes" : "no");
-    else if (is_text(c->kind)) /* in a pipe, too: it may end at a terminal */
+    else
+        return false;
+    return true;
+}
+
+static void
+add_cell(const struct out *o, const struct column *c, const void *row, struct buf *b)
+{
+    bool counts = kind_of(c) == K_COUNT;
+
+    if (is_null(c, row)) {
+        buf_str(b, "-");
+    } else if (add_words(o, c, row, b)) {
+        return;
+    } else if (is_text(c)) { /* in a pipe, too: it may end at a terminal */
         text_clean(b, AT(char *const, row, c), strlen(AT(char *const, row, c)), TEXT_LINE,
                    c->most && o->terminal ? c->most : INT_MAX);
-    else {
-        buf_str(b, c->kind == OUT_COUNT && o->estimates && o->estimates(row) ? "~" : "");
+    } else {
+        buf_str(b, counts && o->estimates && o->estimates(row) ? "~" : "");
         add_plain(o, c, row, b);
     }
 }
@@ -143,28 +249,29 @@ out_text(const struct out *o, const void *row)
     struct buf b = {0};
 
     buf_str(&b, "");
-    if (!is_null(&o->columns[0], row))
-        add_cell(o, &o->columns[0], row, &b);
+    if (!is_null(o->columns[0], row))
+        add_cell(o, o->columns[0], row, &b);
     return b.data;
 }
 
 /* --- table ------------------------------------------------------------------------------------ */
 
 static bool
-is_right(enum out_kind kind)
+is_right(enum column_kind kind)
 {
-    return kind == OUT_INT || kind == OUT_BIG || kind == OUT_COUNT || kind == OUT_SINCE ||
-           kind == OUT_RATE;
+    enum holds what = holds(kind);
+
+    return what != HOLDS_TEXT && what != HOLDS_BOOL && kind != K_TIME;
 }
 
 static void
 add_padded(struct buf *line, const struct out *o, int col, const char *s, size_t len)
 {
     int gap = o->width[col] - text_width(s, len, TEXT_LINE);
-    bool right = is_right(o->columns[col].kind), last = true;
+    bool right = is_right(kind_of(o->columns[col])), last = true;
 
     for (int i = col + 1; i < o->n; i++)
-        last &= !o->columns[i].title;
+        last &= !title_of(o->columns[i]);
     if (line->len > 0)
         buf_str(line, "  ");
     if (right && gap > 0)
@@ -190,10 +297,10 @@ measure(struct out *o, const void *rows, int n, size_t size)
     struct buf cell = {0};
 
     for (int c = 0; c < o->n; c++) {
-        const struct out_column *col = &o->columns[c];
-        if (!col->title)
+        const struct column *col = o->columns[c];
+        if (!title_of(col))
             continue;
-        o->width[c] = (int)strlen(col->title);
+        o->width[c] = (int)strlen(title_of(col));
         for (int i = 0; i < n; i++) {
             buf_clear(&cell);
             add_cell(o, col, (const char *)rows + (size_t)i * size, &cell);
@@ -213,16 +320,16 @@ table_rows(struct out *o, const void *rows, int n, size_t size)
     if (!o->begun) {
         measure(o, rows, n, size);
         for (int c = 0; c < o->n; c++)
-            if (o->columns[c].title)
-                add_padded(&line, o, c, o->columns[c].title, strlen(o->columns[c].title));
+            if (title_of(o->columns[c]))
+                add_padded(&line, o, c, title_of(o->columns[c]), strlen(title_of(o->columns[c])));
         put_line(&line);
     }
     for (int i = 0; i < n; i++) {
         for (int c = 0; c < o->n; c++) {
-            if (!o->columns[c].title)
+            if (!title_of(o->columns[c]))
                 continue;
             buf_clear(&cell);
-            add_cell(o, &o->columns[c], (const char *)rows + (size_t)i * size, &cell);
+            add_cell(o, o->columns[c], (const char *)rows + (size_t)i * size, &cell);
             add_padded(&line, o, c, cell.data ? cell.data : "", cell.len);
         }
         put_line(&line);
@@ -247,17 +354,17 @@ add_json_list(struct buf *b, const char *s)
 }
 
 static void
-add_json(const struct out *o, const struct out_column *c, const void *row, struct buf *b)
+add_json(const struct out *o, const struct column *c, const void *row, struct buf *b)
 {
     struct buf plain = {0};
 
     if (is_null(c, row)) {
         buf_str(b, "null");
-    } else if (c->kind == OUT_LIST) {
+    } else if (kind_of(c) == K_LIST) {
         add_json_list(b, AT(char *const, row, c));
-    } else if (c->kind == OUT_JSON_VALUE) {
+    } else if (kind_of(c) == K_JSON) {
         buf_str(b, AT(char *const, row, c));
-    } else if (is_text(c->kind) || c->kind == OUT_TIME) {
+    } else if (is_text(c) || kind_of(c) == K_TIME) {
         add_plain(o, c, row, &plain);
         json_string(b, plain.data ? plain.data : "", plain.len);
     } else {
@@ -277,9 +384,9 @@ out_members(const struct out *o, const void *row, struct buf *b)
         sign = ", ";
     }
     for (int c = 0; c < o->n; c++)
-        if (o->columns[c].name) {
-            buf_printf(b, "%s\"%s\": ", sign, o->columns[c].name);
-            add_json(o, &o->columns[c], row, b);
+        if (name_of(o->columns[c])) {
+            buf_printf(b, "%s\"%s\": ", sign, name_of(o->columns[c]));
+            add_json(o, o->columns[c], row, b);
             sign = ", ";
         }
 }
@@ -288,11 +395,11 @@ void
 out_sideways(const struct out *o, const void *row)
 {
     for (int c = 0; c < o->n; c++) {
-        struct out one = {.columns = &o->columns[c], .n = 1, .source = "", .now_ms = o->now_ms};
+        struct out one = {.columns = {o->columns[c]}, .n = 1, .source = "", .now_ms = o->now_ms};
         struct buf b = {0};
         char *text = out_text(&one, row);
-        if (*text && o->columns[c].title) {
-            buf_printf(&b, "%-13s ", o->columns[c].title);
+        if (*text && title_of(o->columns[c])) {
+            buf_printf(&b, "%-13s ", title_of(o->columns[c]));
             buf_str(&b, text);
             out_line(b.data, b.len);
         }
@@ -340,9 +447,9 @@ add_csv(struct buf *b, const char *s, size_t len)
 /* A text that begins like a formula gets a quote before it, which a spreadsheet takes for "text".
  */
 static void
-add_safe(const struct out *o, const struct out_column *c, const void *row, struct buf *cell)
+add_safe(const struct out *o, const struct column *c, const void *row, struct buf *cell)
 {
-    const char *text = is_text(c->kind) ? AT(char *const, row, c) : "";
+    const char *text = is_text(c) ? AT(char *const, row, c) : "";
 
     if (!o->formulas && *text && strchr("=+-@\t\r", *text))
         buf_str(cell, "'");
@@ -356,14 +463,14 @@ csv_line(struct out *o, const void *row)
     bool first = true;
 
     for (int c = 0; c < o->n; c++) {
-        const struct out_column *col = &o->columns[c];
-        if (!col->name)
+        const struct column *col = o->columns[c];
+        if (!name_of(col))
             continue;
         buf_str(&line, first ? "" : ",");
         first = false;
         buf_clear(&cell);
         if (!row)
-            buf_str(&cell, col->name);
+            buf_str(&cell, name_of(col));
         else if (!is_null(col, row))
             add_safe(o, col, row, &cell);
         add_csv(&line, cell.data ? cell.data : "", cell.len);

@@ -10,33 +10,11 @@
 #include <stdint.h>
 
 #include "model/base/mem.h"
+#include "ui/widget/column.h"
 
 enum out_form { OUT_TABLE, OUT_JSON, OUT_CSV };
 
-enum out_kind {
-    OUT_TEXT,       /* const char * */
-    OUT_NAME,       /* const char *; "" is null */
-    OUT_ID,         /* const char *; in the table as the console shows it: the last 8 digits */
-    OUT_LIST,       /* const char *, comma separated: an array in JSON */
-    OUT_JSON_VALUE, /* const char *: a JSON value, as it is in JSON; "" is null */
-    OUT_INT,        /* int; INT_MIN is null */
-    OUT_BIG,        /* int64_t; FIELD_NULL is null */
-    OUT_COUNT,      /* the same; "~" before it in the table where the row's counts are estimates */
-    OUT_TIME,       /* int64_t: ms since 1970 */
-    OUT_SINCE,      /* int64_t: ms since 1970, shown as its age (seconds in JSON and CSV) */
-    OUT_RATE,       /* double a second; NAN is null */
-    OUT_BOOL        /* int: 1, 0, -1 is null */
-};
-
-struct out_column {
-    const char *name;  /* in JSON and CSV; NULL = in the table only */
-    const char *title; /* in the table; NULL = not there */
-    enum out_kind kind;
-    size_t offset;
-    int most; /* cells in the table on a terminal; 0 = no limit */
-};
-
-enum { OUT_COLUMNS = 20 };
+enum { OUT_COLUMNS = 24 };
 
 struct out {
     enum out_form form;
@@ -45,15 +23,14 @@ struct out {
     const char *source; /* the first field of every JSON object */
     int64_t now_ms;     /* for ages: the server's clock */
     bool (*estimates)(const void *row); /* its counts are; NULL = none are */
-    const struct out_column *columns;
+    const struct column *columns[OUT_COLUMNS];
     int n;
     int width[OUT_COLUMNS]; /* of the table; made from the first rows */
     bool begun;
 };
 
-/* terminal: standard output is one. columns end with {0}: neither name nor title. */
-void out_begin(struct out *o, enum out_form form, const char *source,
-               const struct out_column *columns);
+/* Those of the columns that stand in this form. terminal: standard output is one. */
+void out_begin(struct out *o, enum out_form form, const char *source, const struct column *columns);
 /* n rows of `size` bytes to standard output. May be called again: widths stay those of the first.
  */
 void out_rows(struct out *o, const void *rows, int n, size_t size);
