@@ -109,7 +109,7 @@ of_estimates(const char *file)
     assert_non_null(strstr(line_with(&vt, " exact "), " 21 "));
     assert_null(strstr(line_with(&vt, " exact "), "~"));
     assert_non_null(strstr(line_with(&vt, " about "), "~5"));
-    vt_want(&vt, ", ~1,234 ready"); /* what stands out */
+    vt_want(&vt, ", ~1,234 wait"); /* what stands out */
     vt_keys(&vt, "0");
     vt_want(&vt, "ready ~1,255");
     vt_want(&vt, "~1,234");

@@ -396,13 +396,11 @@ column_draw(const struct column *c, struct grid *g, struct rect r, const void *r
         c->special->draw(g, r, row, ctx);
         return;
     }
-    if (is_zero(c, row)) {
-        grid_right(g, r, ROLE_DIM, "·");
-        return;
-    }
     buf_clear(b);
     column_text(c, row, ctx, r.w, b);
-    if (b->len > 0 && column_right(c))
+    if (is_zero(c, row)) /* an estimate of zero keeps its mark */
+        grid_right(g, r, ROLE_DIM, b->len > 0 && b->data[0] == '~' ? b->data : "·");
+    else if (b->len > 0 && column_right(c))
         grid_right(g, r, column_role(c, row, ctx), b->data);
     else if (b->len > 0)
         grid_text(g, r, column_role(c, row, ctx), b->data, b->len);
