@@ -83,6 +83,9 @@ void store_want(struct store *s, enum topic t, bool wanted);
 void store_refresh(struct store *s, enum topic t); /* now, whatever the budget says */
 void store_refresh_all(struct store *s);           /* every wanted topic: after an action */
 const struct topic_info *store_topic(const struct store *s, enum topic t);
+/* What tells whether something needs attention is asked also while no screen shows it, at a slow
+ * pace. */
+void store_watch(struct store *s, bool on);
 /* True when data that should be live is older than twice its plan, or the last try failed. */
 bool store_is_stale(const struct store *s, enum topic t);
 int64_t store_age_ms(const struct store *s, enum topic t); /* of its data; -1 = none */

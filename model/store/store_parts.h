@@ -134,6 +134,7 @@ struct store {
     struct jobs_window window;
     struct health_state health;
     struct tap tap;
+    bool watched;
     struct still still;
     struct rowset life, jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules,
         runs;

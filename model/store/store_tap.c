@@ -19,10 +19,24 @@ store_record(struct store *s, store_tap_fn *fn, void *ctx)
     store_plan(s);
 }
 
+static const int watch_paces[TOPIC_COUNT] = {
+    [TOPIC_QUEUES] = 5, [TOPIC_NODES] = 5,      [TOPIC_LIFE] = 5,
+    [TOPIC_TIMES] = 60, [TOPIC_SCHEDULES] = 30, [TOPIC_HEALTH] = 15};
+
+void
+store_watch(struct store *s, bool on)
+{
+    s->watched = on;
+    store_plan(s);
+}
+
 int
 store_tap_pace(const struct store *s, enum topic t)
 {
-    return s->tap.fn || s->still.on ? paces[t] : 0;
+    int tap = s->tap.fn || s->still.on ? paces[t] : 0;
+    int watch = s->watched && !s->still.on ? watch_paces[t] : 0;
+
+    return !tap || (watch && watch < tap) ? watch : tap;
 }
 
 void

@@ -83,6 +83,8 @@ everywhere(void **state)
     vt_want(&vt, "in this session");
     press(&vt, "queues");
     vt_want(&vt, "all queues");
+    press(&vt, "alert");
+    vt_want(&vt, "nothing needs attention");
     press(&vt, "help");
     vt_want(&vt, "Everywhere");
     press(&vt, "back");

@@ -37,9 +37,9 @@ nobody_is_the_first_alert(void **state)
     (void)state;
     con_failed("sms.send", 20, "boom");
     to_queues(&vt, 24, 80);
-    vt_want(&vt, "no worker or scheduler: 12 jobs wait, for 1h 00m: start queuetop work");
+    vt_want(&vt, "× no worker or scheduler 12 jobs wait, for 1h 00m: start");
     vt_keys(&vt, "4");
-    vt_want(&vt, "no worker or scheduler: 12 jobs wait");
+    vt_want(&vt, "no worker or scheduler: 12 jobs wait, for 1h 00m: start queuetop work");
     vt_keys(&vt, "7");
     vt_want(&vt, "no worker or scheduler: 12 jobs wait");
     con_quit(&vt);
@@ -91,7 +91,7 @@ an_overdue_schedule_says_so(void **state)
                      "'{\"cron\": \"0 3 * * *\", \"queue\": \"report\"}', null)");
     pg_run(con_db(), "update schedule set next_run = now() - interval '10 min'");
     con_start(&vt, 24, 80, NULL);
-    vt_want(&vt, "no scheduler: 1 schedule is overdue, for 10m");
+    vt_want(&vt, "× no scheduler  1 schedule is overdue, for 10m");
     vt_keys(&vt, "5");
     vt_want(&vt, "10m late");
     vt_want(&vt, "start queuetop schedule");

@@ -292,7 +292,7 @@ slow_line(void **state)
         snprintf(name, sizeof name, "queue%02d.work", i);
         con_ready(name, 5);
     }
-    start(&vt, NULL);
+    con_start(&vt, 27, 80, NULL);
     vt_want(&vt, "queue17");
     assert_false(vt_came(&vt, "what never comes", 1500));
     size_t before = vt.raw_len;

@@ -240,6 +240,7 @@ app_sync(struct app *a)
         for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
             if (a->stack[i]->ops->update)
                 a->stack[i]->ops->update(a->stack[i]);
+        alerts_seek(a);
     }
     for (int i = 0; i < a->nboxes; i++) /* boxes watch actions, which the store knows nothing of */
         if (a->boxes[i]->ops->update)
@@ -409,6 +410,7 @@ app_free(struct app *a)
     line_history_done(&a->times);
     names_done(&a->kinds);
     trail_done(&a->trail);
+    alerts_done(&a->alerts);
     grid_free(a->grid);
     arena_free(a->frame);
     free(a);

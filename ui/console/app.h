@@ -9,6 +9,7 @@
 #include "model/action/action.h"
 #include "model/base/loop.h"
 #include "model/source/sources.h"
+#include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/trail.h"
 #include "ui/console/view.h"
@@ -98,6 +99,7 @@ struct app {
     bool flash; /* the last message still stands on the screen */
     struct line_history filters, words, times;
     struct trail trail;
+    struct alerts alerts;
     struct names kinds; /* that passed by, for the filter */
 
     struct action *action; /* the running one, NULL = none */

@@ -62,12 +62,14 @@ leave_view(struct app *a)
 }
 
 /* Whether anybody works is shown on each screen of waiting things; what waits comes from the
- * queues. */
+ * queues. What needs attention is counted on all screens, at a pace that costs little. */
 static void
 want_life(struct app *a, unsigned topics)
 {
     bool says = topics & (TOPIC_BIT(TOPIC_QUEUES) | TOPIC_BIT(TOPIC_NODES) |
                           TOPIC_BIT(TOPIC_SCHEDULES) | TOPIC_BIT(TOPIC_HEALTH));
+
+    store_watch(a->store, true);
 
     store_want(a->store, TOPIC_LIFE, says);
     if (says && !store_topic(a->store, TOPIC_LIFE)->unavailable)
@@ -108,6 +110,7 @@ app_open(struct app *a, const char *name, const char *arg)
         return;
     }
     trail_note(a);
+    a->alerts.walking = false;
     if (a->depth > 0)
         leave_view(a);
     drop_stack(a);
@@ -174,6 +177,7 @@ app_switch(struct app *a, int source)
     drop_stack(a);
     for (int t = 0; t < TOPIC_COUNT; t++)
         store_want(a->store, (enum topic)t, false);
+    store_watch(a->store, false);
     a->at = source;
     a->source = s;
     a->store = source_store(s);

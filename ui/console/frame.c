@@ -168,25 +168,15 @@ struct part {
     struct buf text;
     int drop;
 };
-enum {
-    PART_NAME,
-    PART_PLACE,
-    PART_SERVER,
-    PART_USER,
-    PART_STATE,
-    PART_COST,
-    PART_AGE,
-    PART_CLOCK,
-    PARTS
-};
+enum { PART_NAME, PART_PLACE, PART_SERVER, PART_USER, PART_ALERTS, PART_STATE, PART_CLOCK, PARTS };
 
 static void
-fill_parts(const struct app *a, struct part *p, bool *bad)
+fill_parts(struct app *a, struct part *p, bool *bad)
 {
     const struct server_row *srv = store_server(a->store);
     const struct role_row *rr = store_role(a->store);
     const char *z = a->options.utc ? "Z" : "";
-    int64_t age = data_age(a), clock = a->now_ms ? a->now_ms : clock_wall_ms();
+    int64_t clock = a->now_ms ? a->now_ms : clock_wall_ms();
 
     buf_str(&p[PART_NAME].text, "queuetop");
     app_say_place(a, &p[PART_PLACE].text);
@@ -198,16 +188,13 @@ fill_parts(const struct app *a, struct part *p, bool *bad)
         if (srv->is_superuser == 1 && !app_replays(a))
             buf_printf(&p[PART_USER].text, "  %s superuser", grid_ascii(a->grid) ? "!" : "▲");
     }
+    const struct attention *all = app_attention(a);
+    if (all->bad)
+        buf_printf(&p[PART_ALERTS].text, "%d BAD", all->bad);
+    if (all->warn)
+        buf_printf(&p[PART_ALERTS].text, "%s%d WARN", all->bad ? " " : "", all->warn);
     say_badges(a, &p[PART_STATE].text);
     *bad = say_state(a, &p[PART_STATE].text);
-    bool one = !app_view(a)->ops->all_sources;
-    bool slowed = store_is_slowed(a->store) && !store_is_frozen(a->store); /* says enough */
-    if (one && age >= 0 && !*bad && !slowed && store_state(a->store) == STORE_OPEN) {
-        if (!app_replays(a))
-            buf_printf(&p[PART_COST].text, "cost %.1f%%", /* of one core of the server */
-                       a->clock_stands ? 0 : 100 * store_load(a->store));
-        buf_printf(&p[PART_AGE].text, "data %.1fs", (double)age / 1000);
-    }
     buf_printf(&p[PART_CLOCK].text, "%s%s", fmt_time(clock, a->options.utc).s, z);
 }
 
@@ -220,7 +207,7 @@ part_width(const struct part *p)
 static void
 drop_parts(struct part *p, int w)
 {
-    for (int drop = 5; drop > 0; drop--) {
+    for (int drop = 3; drop > 0; drop--) {
         int all = 0;
         for (int i = 0; i < PARTS; i++)
             all += part_width(&p[i]);
@@ -233,11 +220,8 @@ drop_parts(struct part *p, int w)
 static void
 draw_header(struct app *a, struct grid *g, struct rect r)
 {
-    struct part p[PARTS] = {[PART_COST] = {.drop = 5},
-                            [PART_SERVER] = {.drop = 4},
-                            [PART_AGE] = {.drop = 3},
-                            [PART_CLOCK] = {.drop = 2},
-                            [PART_USER] = {.drop = 1}};
+    struct part p[PARTS] = {
+        [PART_SERVER] = {.drop = 3}, [PART_CLOCK] = {.drop = 1}, [PART_USER] = {.drop = 2}};
     bool bad = false;
     int right = 1;
 
@@ -245,15 +229,16 @@ draw_header(struct app *a, struct grid *g, struct rect r)
     drop_parts(p, r.w - 2);
     enum role role = bad || a->options.production ? ROLE_HEADER_PROD : ROLE_HEADER;
     grid_fill(g, r, role);
-    for (int i = PARTS - 1; i >= PART_STATE; i--) {
+    for (int i = PARTS - 1; i >= PART_ALERTS; i--) {
         int w = part_width(&p[i]);
         if (w > 0 && w - 2 < r.w - right)
-            grid_str(g, (struct rect){r.x + r.w - right - w + 2, r.y, w - 2, 1}, role,
+            grid_str(g, (struct rect){r.x + r.w - right - w + 2, r.y, w - 2, 1},
+                     i == PART_ALERTS && app_attention(a)->bad ? ROLE_HEADER_PROD : role,
                      p[i].text.data);
         right += w;
     }
     struct pen pen = pen_start(g, (struct rect){r.x + 1, r.y, r.w - right, 1});
-    for (int i = 0; i < PART_STATE; i++) {
+    for (int i = 0; i < PART_ALERTS; i++) {
         if (p[i].text.len)
             pen_printf(&pen, role, "%s  ", p[i].text.data);
     }
@@ -263,10 +248,56 @@ draw_header(struct app *a, struct grid *g, struct rect r)
 
 /* --- tabs ------------------------------------------------------------------------------------ */
 
-static int
-tab_width(const struct view_ops *ops)
+/* Every screen has its tab at any width: the names go, first that of the messages, then those of
+ * the screens behind. The name of the screen in front goes only where the tabs alone are too wide;
+ * the place that it shows is cut before. Widths don't depend on marks. */
+enum tab_names { TABS_ALL, TABS_FEWER, TABS_FRONT, TABS_DIGITS, TAB_LEVELS };
+
+static bool
+has_name(const struct view_ops *o, bool on, enum tab_names names)
 {
-    return (int)strlen(ops->title) + 4;
+    if (names == TABS_DIGITS)
+        return false;
+    return on || names == TABS_ALL || (names == TABS_FEWER && o->screen != 8);
+}
+
+/* " 1 Queues", "[1 Queues]" or " 1", and a cell for its mark. */
+static int
+tab_width(const struct view_ops *o, bool on, enum tab_names names)
+{
+    return (has_name(o, on, names) ? (int)strlen(o->title) + 1 : 0) + 3 + on;
+}
+
+static int
+tabs_width(const struct view *v, enum tab_names names)
+{
+    int all = 1;
+
+    for (int i = 0; view_table[i]; i++)
+        if (view_table[i]->screen)
+            all += tab_width(view_table[i], view_table[i]->screen == v->ops->tab, names);
+    return all;
+}
+
+static void
+draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names names)
+{
+    bool on = o->screen == app_view(a)->ops->tab;
+    struct lead mark = verdict_lead(app_attention(a)->screens[o->screen]);
+    enum role role = on ? ROLE_TAB_ON : ROLE_TAB;
+
+    a->tab_at[o->screen] = (short)p->r.x;
+    a->tab_w[o->screen] = (short)tab_width(o, on, names);
+    pen_printf(p, on ? role : ROLE_TEXT, "%s", on ? "[" : " ");
+    pen_printf(p, role, "%d", o->screen);
+    if (has_name(o, on, names))
+        pen_printf(p, role, " %s", o->title);
+    if (mark.glyph)
+        pen_put(p, mark.role, mark.glyph);
+    if (on)
+        pen_put(p, role, "]");
+    if (!mark.glyph)
+        pen_gap(p, 1);
 }
 
 static void
@@ -274,34 +305,23 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
 {
     struct buf crumb = {0};
     struct view *v = app_view(a);
-    int all = 1;
+    enum tab_names names = TABS_ALL;
 
     if (v->ops->crumb)
         v->ops->crumb(v, &crumb);
+    int cw = crumb.len ? text_width(crumb.data, crumb.len, TEXT_LINE) + 2 : 0;
+    while (names < TABS_DIGITS && tabs_width(v, names) + (names < TABS_FRONT ? cw : 0) > r.w)
+        names++;
+    struct pen p = pen_start(g, r);
+    memset(a->tab_w, 0, sizeof a->tab_w);
     for (int i = 0; view_table[i]; i++)
         if (view_table[i]->screen)
-            all += tab_width(view_table[i]);
-    int cw = crumb.len ? text_width(crumb.data, crumb.len, TEXT_LINE) + 1 : 0;
-    const struct view_ops *last = view_screen(8); /* the tab that goes first */
-    bool fits = all + cw + 1 <= r.w;
-    bool short_fits = !fits && last && v->ops->tab != 8 && all - tab_width(last) + cw + 1 <= r.w;
-    struct pen p = pen_start(g, r);
-    pen_gap(&p, 1);
-    memset(a->tab_w, 0, sizeof a->tab_w);
-    for (int i = 0; view_table[i]; i++) {
-        const struct view_ops *o = view_table[i];
-        bool on = o->screen && o->screen == v->ops->tab;
-        if (!o->screen || (!fits && !on && (!short_fits || o == last)))
-            continue;
-        a->tab_at[o->screen] = (short)p.r.x;
-        a->tab_w[o->screen] = (short)tab_width(o);
-        pen_printf(&p, on ? ROLE_TAB_ON : ROLE_TAB, " %d %s ", o->screen, o->title);
-    }
+            draw_tab(a, &p, view_table[i], names);
     pen_gap(&p, 1);
     if (cw > 0) {
         struct rect rest = p.r;
         rest.w -= 1;
-        if (cw - 1 > rest.w)
+        if (cw - 2 > rest.w)
             grid_str(g, rest, ROLE_CRUMB, crumb.data);
         else
             grid_right(g, rest, ROLE_CRUMB, crumb.data);

@@ -63,7 +63,8 @@ on_back(struct app *a, int arg)
     (void)arg;
     if (v->ops->back && v->ops->back(v))
         return;
-    app_back(a);
+    if (a->depth > 1 || !a->alerts.walking || !trail_back(a))
+        app_back(a);
 }
 
 static void
@@ -434,6 +435,8 @@ const struct command commands_look[] = {
      .scope = IN_ALL & ~IN_JOB, .foot = 2, .run = on_box, .arg = BOX_FILTER, .why_not = no_filter},
     {.name = "actions", .keys = "a", .help = "What can be done with this row, and why not",
      .scope = IN_ALL & ~IN_HELP, .foot = 4, .run = on_box, .arg = BOX_ACTIONS},
+    {.name = "alert", .keys = "!", .help = "The next of what needs attention: its row on its screen; Esc comes back",
+     .scope = IN_ALL, .foot = 8, .run = on_alert, .why_not = no_alert},
     {.name = "sql", .keys = "v", .help = "The SQL behind this screen",
      .scope = IN_ALL, .run = on_box, .arg = BOX_SQL, .why_not = no_sql},
     {.name = "freeze", .keys = "z", .help = "Freeze the data, or let it move again",

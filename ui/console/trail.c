@@ -139,6 +139,15 @@ on_trail(struct app *a, int step)
     t->walking = false;
 }
 
+bool
+trail_back(struct app *a)
+{
+    if (no_trail(a, -1))
+        return false;
+    on_trail(a, -1);
+    return true;
+}
+
 /* clang-format off */
 const struct command commands_trail[] = {
     {.name = "backward", .keys = "C-p Backspace M-Left", .help = "Where you were before this",

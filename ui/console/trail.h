@@ -21,6 +21,7 @@ struct trail {
 };
 
 void trail_note(struct app *a); /* before somewhere else is gone to; forgets what was ahead */
+bool trail_back(struct app *a); /* false: nowhere was before this */
 void trail_done(struct trail *t);
 
 #endif

@@ -122,7 +122,7 @@ const struct column queue_columns[] = {
      .offset = F(running), .min_w = 4, .max_w = 5, .keep = 4,
      .place = 6, .table = "RUNNING"},
     {.name = "failed", .title = "FAILED", .help = "Jobs that failed for good", .kind = K_COUNT, .offset = F(failed),
-     .min_w = 6, .max_w = 6, .keep = 4,
+     .min_w = 6, .max_w = 6, .keep = 9,
      .place = 7},
     {.name = "hour", .title = "FAIL 1H", .help = "Jobs that failed for good in the last hour", .kind = K_COUNT,
      .offset = F(failed_hour), .min_w = 7, .max_w = 7, .keep = 3, .special = &hour_role,

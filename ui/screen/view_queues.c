@@ -12,20 +12,13 @@
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
-#include "ui/facts/attention.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/screen/views.h"
 #include "ui/term/chart.h"
 #include "ui/term/words.h"
 
 enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, SORT_ALWAYS = 2000 };
-
-struct alerts {
-    struct attention all;
-    struct arena *mem;   /* of their sentences */
-    uint64_t generation; /* of the store when they were made, */
-    int64_t second;      /* and when that was; 0 = never */
-};
+enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };
 
 struct queues {
     struct table_view table;
@@ -33,7 +26,6 @@ struct queues {
     int nliving;
     uint64_t serial; /* of the rows that the list has in order, of */
     const struct store *store;
-    struct alerts alerts;
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -55,7 +47,6 @@ queues_init(struct view *view, const char *arg)
     (void)arg;
     table_init(view, &list_of_queues, keep);
     list_set_ctx(v->table.list, view->app->store);
-    v->alerts.mem = arena_new();
 }
 
 static void
@@ -65,7 +56,6 @@ queues_done(struct view *view)
 
     table_done(view);
     free(v->living);
-    arena_free(v->alerts.mem);
 }
 
 /* Times are asked rarely: the age of the data is not theirs. */
@@ -117,23 +107,6 @@ queues_update(struct view *view)
     v->store = a->store;
     if (!view->touched)
         list_home(v->table.list);
-}
-
-static const struct alerts *
-queues_alerts(struct queues *v)
-{
-    struct alerts *c = &v->alerts;
-    const struct app *a = v->table.view.app;
-    uint64_t generation = store_generation(a->store);
-    int64_t second = a->now_ms / 1000;
-
-    if (c->generation == generation && c->second == second)
-        return c;
-    arena_reset(c->mem);
-    attention(a->store, a->now_ms, app_is_foreign(a), c->mem, &c->all);
-    c->generation = generation;
-    c->second = second;
-    return c;
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
@@ -242,27 +215,19 @@ draw_charts(struct app *a, struct grid *g, struct rect r)
                                 STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
 }
 
-static void
-draw_attention(struct queues *v, struct grid *g, struct rect r)
+/* Where alerts stand: below the totals where there is room for all, else in the rows that the table
+ * leaves at the bottom. By the size and the number of queues alone: nothing moves when one comes.
+ */
+static struct rect
+cut_alerts(struct rect *r, int queues)
 {
-    const struct app *a = v->table.view.app;
-    const struct alert *alerts = queues_alerts(v)->all.alerts;
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, "needs attention"), 1, 0);
-    int n = queues_alerts(v)->all.n;
+    int left = r->h - queues - 1, h = left - 1 < ALERT_ROWS + 1 ? left - 1 : ALERT_ROWS + 1;
 
-    if (n == 0)
-        grid_str(g, in, ROLE_DIM, store_topic(a->store, TOPIC_QUEUES)->has_data ? "nothing" : "");
-    for (int i = 0; i < n && i < in.h; i++) {
-        struct rect row = rect_row(in, i), advice = rect_cut_right(&row, 16);
-        struct rect what = row, where = rect_cut_left(&what, 30);
-        struct pen p = pen_start(g, where);
-        bool bad = alerts[i].verdict == VERDICT_BAD;
-        pen_put(&p, bad ? ROLE_BAD : ROLE_WARN, bad ? "× BAD  " : "▲ WARN ");
-        p.r.w -= 1;
-        pen_put(&p, ROLE_STRONG, alerts[i].where);
-        grid_str(g, what, ROLE_TEXT, alerts[i].what);
-        grid_printf(g, advice, ROLE_DIM, "→ %s", alerts[i].act);
-    }
+    if (r->h >= TALL_H)
+        return rect_cut_top(r, ALERT_ROWS + 1);
+    if (r->h < LEAST_H)
+        return (struct rect){r->x, r->y, 0, 0};
+    return rect_cut_bottom(r, h < ALERT_LEAST + 1 ? ALERT_LEAST + 1 : h);
 }
 
 static void
@@ -278,56 +243,41 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
         look.empty = "";
     draw_totals(a, g, rect_cut_top(&r, 1));
-    if (r.w >= WIDE_W && r.h >= WIDE_H) {
-        draw_attention(v, g, rect_cut_bottom(&r, 10));
+    bool wide = r.w >= WIDE_W && r.h >= WIDE_H;
+    struct rect needs = cut_alerts(&r, list_count(v->table.list));
+    if (needs.h > 0)
+        alerts_draw(a, g, needs);
+    if (wide) {
         draw_charts(a, g, rect_cut_bottom(&r, 12));
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->table.list, g, r, &look);
 }
 
-/* The first of n alerts in w cells, and how many there are. A name gives way before the words:
- * those say what is wrong, and the name stands in the list above. */
-static void
-say_alert(struct buf *out, const struct alert *first, int n, int w)
-{
-    enum { NAME_LEAST = 8 };
-    const char *most = n == ALERTS_MOST ? "+" : "";
-    size_t length = strlen(first->where);
-    int words = (int)sizeof ": " - 1 + text_width(first->what, strlen(first->what), TEXT_LINE);
-    int all = text_width(first->where, length, TEXT_LINE) + words;
-    bool before = n > 1 && all + (int)sizeof "  (1 of 24+)" > w;
-
-    if (before) {
-        buf_printf(out, "1/%d%s ", n, most);
-        w -= (int)out->len;
-    }
-    int room = first->is_words ? all : w - words;
-    text_clean(out, first->where, length, TEXT_LINE, room > NAME_LEAST ? room : NAME_LEAST);
-    buf_printf(out, ": %s", first->what);
-    if (n > 1 && !before)
-        buf_printf(out, "  (1 of %d%s)", n, most);
-}
-
+/* Of the selected row, what its alert does not say; where the alerts have no room, the first. */
 static bool
 queues_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
     const struct queue_line *l = list_selected(table_list(view));
-    const struct attention *all = &queues_alerts((struct queues *)view)->all;
+    const struct attention *all = app_attention(a);
 
-    if (l && l->q.paused == 1 && view->touched) {
+    if (app_body(a).h <= LEAST_H && all->n > 0) {
+        buf_printf(out, "%s: %s", all->alerts[0].where, all->alerts[0].what);
+        return all->alerts[0].verdict == VERDICT_BAD;
+    }
+    if (l && l->q.paused == 1) {
         buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
                    l->q.paused_by);
         if (l->q.paused_ms != FIELD_NULL)
             buf_printf(out, ", %s ago", fmt_age(a->now_ms - l->q.paused_ms).s);
         buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
-        return false;
+    } else if (l && l->gain > 0) {
+        buf_printf(out, "%s fills up by %s jobs/s", l->q.queue, fmt_rate(l->gain).s);
+    } else if (l && *l->q.info) {
+        buf_printf(out, "%s: %s", l->q.queue, l->q.info);
     }
-    if (all->n == 0)
-        return false;
-    say_alert(out, &all->alerts[0], all->n, app_body(a).w);
-    return all->alerts[0].verdict == VERDICT_BAD;
+    return false;
 }
 
 static void

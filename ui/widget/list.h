@@ -59,6 +59,7 @@ void list_set_filter(struct list *l, bool (*keep)(void *ctx, const void *row), v
 /* --- what is there ---------------------------------------------------------------------------- */
 int list_count(const struct list *l);               /* rows shown */
 const void *list_row(const struct list *l, int i);  /* in the order shown; NULL outside */
+const char *list_id(const struct list *l, int i);   /* of that row */
 int list_index(const struct list *l);               /* of the cursor, -1 = empty list */
 const void *list_selected(const struct list *l);    /* row under the cursor, NULL = empty list */
 const char *list_selected_id(const struct list *l); /* "" = empty list; lives as the rows do */

@@ -62,7 +62,6 @@ void list_rebuild(struct list *l);
 /* A row by its number as it was given. */
 const void *list_row_at(const struct list *l, int row);
 /* The id of the row at a place of the order. */
-const char *list_id(const struct list *l, int i);
 /* Scrolls so that the cursor is inside h rows. */
 void list_scroll(struct list *l, int h);
 

@@ -1,0 +1,135 @@
+/*
+ * What is wrong is seen first: counted in the header, marked on the tabs and in the first column,
+ * and one key goes to each row that it is about.
+ */
+#include "tests/e2e/console.h"
+
+#include <string.h>
+
+/* A dead node with leases and a queue with failures. */
+static void
+trouble(void)
+{
+    con_running("mail", 2, "gone");
+    con_node("gone", false);
+    con_failed("fax", 12, "no paper");
+}
+
+static void
+the_key_walks_all_alerts(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    trouble();
+    con_start(&vt, 24, 80, NULL);
+    vt_want_row(&vt, 0, "1 BAD 1 WARN");
+    vt_want(&vt, "needs you");
+    vt_keys(&vt, "j !");
+    vt_want(&vt, "1 of 2  gone: died");
+    vt_want(&vt, "›× gone");
+    vt_keys(&vt, "!");
+    vt_want(&vt, "2 of 2  fax: 12 failed");
+    vt_want(&vt, "›×       12 fax");
+    vt_want(&vt, "no paper");
+    vt_keys(&vt, "!"); /* and from the start */
+    vt_want(&vt, "1 of 2  gone: died");
+    vt_keys(&vt, "esc"); /* where the walk began */
+    vt_want(&vt, "needs you");
+    con_quit(&vt);
+}
+
+static void
+nothing_wrong_is_said(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "all is well");
+    vt_keys(&vt, "!");
+    vt_want(&vt, "nothing needs attention");
+    con_quit(&vt);
+}
+
+/* What no screen shows is asked, too: trouble that comes while another screen is in front. */
+static void
+trouble_is_counted_elsewhere(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 1, "no reply");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "all is well");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "audit log");
+    trouble();
+    vt_want_row(&vt, 0, "1 BAD 1 WARN");
+    vt_want_row(&vt, 1, "3 Failed▲ 4 Nodes×");
+    con_quit(&vt);
+}
+
+/* The selected row is the worst one: its warning keeps its colour on the selection's ground. */
+static void
+a_selected_row_keeps_its_colours(void **state)
+{
+    struct vt vt;
+    int row, col;
+
+    (void)state;
+    trouble();
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "›× gone");
+    vt_settle(&vt, 200);
+    assert_true(vt_find(&vt, "›× gone", &row, &col));
+    struct vt_cell mark = vt_cell(&vt, row, 1), name = vt_cell(&vt, row, 3);
+    struct vt_cell title = vt_cell(&vt, row - 1, 3);
+    assert_int_equal(mark.fg, 203);
+    assert_int_equal(mark.bg, 236);
+    assert_int_equal(name.bg, 236);
+    assert_true(name.bold);
+    assert_int_equal(title.bg, VT_DEFAULT);
+    con_quit(&vt);
+}
+
+/* However narrow, each screen has its tab, with its mark. */
+static void
+tabs_stay_and_carry_marks(void **state)
+{
+    static const int widths[] = {40, 60, 80, 140};
+    struct vt vt;
+
+    (void)state;
+    trouble();
+    for (int i = 0; i < 4; i++) {
+        con_start(&vt, 20, widths[i], NULL);
+        vt_want(&vt, "mail");
+        vt_want_row(&vt, 1, "[1");
+        vt_want_row(&vt, 1, widths[i] < 80 ? " 3▲ 4×" : "3 Failed▲ 4 Nodes×");
+        for (int tab = 2; tab <= 8; tab++) {
+            char digit[] = {' ', (char)('0' + tab), 0};
+            assert_non_null(strstr(vt_row(&vt, 1), digit));
+        }
+        vt_keys(&vt, "2"); /* the marks stay on other screens */
+        vt_want_row(&vt, 1, "[2");
+        vt_want_row(&vt, 1, "×");
+        con_quit(&vt);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_key_walks_all_alerts, con_empty),
+        cmocka_unit_test_setup(nothing_wrong_is_said, con_empty),
+        cmocka_unit_test_setup(trouble_is_counted_elsewhere, con_empty),
+        cmocka_unit_test_setup(a_selected_row_keeps_its_colours, con_empty),
+        cmocka_unit_test_setup(tabs_stay_and_carry_marks, con_empty),
+    };
+
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}

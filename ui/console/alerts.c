@@ -1,0 +1,198 @@
+/*
+ * Alerts: worked out, drawn, walked. A walk is one step on the trail, however many alerts it goes
+ * to: Esc ends it where it began.
+ */
+#include "ui/console/alerts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/console/app.h"
+
+enum { FRESH_MS = 1000, KEY_W = 14, WHERE_W = 14, WIDE_WHERE_W = 24, WIDE_W = 100 };
+
+const struct attention *
+app_attention(struct app *a)
+{
+    struct alerts *l = &a->alerts;
+    int64_t age = a->now_ms - l->at_ms;
+
+    if (l->mem && l->store == a->store && l->seen == a->seen && age >= 0 && age < FRESH_MS)
+        return &l->now;
+    if (!l->mem)
+        l->mem = arena_new();
+    arena_reset(l->mem);
+    l->store = a->store;
+    l->seen = a->seen;
+    l->at_ms = a->now_ms;
+    attention(a->store, a->now_ms, app_is_foreign(a), l->mem, &l->now);
+    return &l->now;
+}
+
+void
+alerts_done(struct alerts *l)
+{
+    if (l->mem)
+        arena_free(l->mem);
+    free(l->last);
+    free(l->seek);
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static void
+say_shown(struct grid *g, struct rect r, int shown, int total)
+{
+    char text[64];
+
+    if (shown > 1)
+        snprintf(text, sizeof text, " 1 to %d of %d ", shown, total);
+    else
+        snprintf(text, sizeof text, " %d of %d ", shown, total);
+    grid_right(g, r, ROLE_DIM, text);
+}
+
+static void
+draw_rule(struct grid *g, struct rect r, const struct attention *all, int shown)
+{
+    int total = all->bad + all->warn;
+
+    for (int x = 0; x < r.w; x++)
+        grid_str(g, (struct rect){r.x + x, r.y, 1, 1}, ROLE_BORDER, "─");
+    rect_cut_left(&r, 2);
+    rect_cut_right(&r, 2);
+    if (total > shown)
+        say_shown(g, r, shown, total);
+    grid_str(g, r, ROLE_BOX_TITLE, " needs you ");
+}
+
+static void
+draw_alert(struct grid *g, struct rect r, const struct alert *alert)
+{
+    struct lead lead = verdict_lead(alert->verdict);
+    struct rect key = rect_cut_right(&r, KEY_W);
+    int where_w = r.w >= WIDE_W ? WIDE_WHERE_W : WHERE_W;
+
+    rect_cut_left(&r, 1);
+    grid_str(g, rect_cut_left(&r, 2), lead.role, lead.glyph);
+    if (alert->is_words) {
+        struct pen p = pen_start(g, r);
+        pen_put(&p, ROLE_STRONG, alert->where);
+        int used = r.w - p.r.w;
+        pen_gap(&p, used < where_w ? where_w - used : 1);
+        r = p.r;
+    } else {
+        grid_str(g, rect_cut_left(&r, where_w - 1), ROLE_STRONG, alert->where);
+        rect_cut_left(&r, 1);
+    }
+    r.w -= 1;
+    grid_str(g, r, ROLE_TEXT, alert->what);
+    struct pen p = pen_start(g, key);
+    pen_put(&p, ROLE_DIM, "→ ");
+    if (*alert->key)
+        pen_printf(&p, ROLE_KEY, "%s ", alert->key);
+    pen_put(&p, ROLE_KEY_HELP, alert->act);
+}
+
+void
+alerts_draw(struct app *a, struct grid *g, struct rect r)
+{
+    const struct attention *all = app_attention(a);
+    struct rect rule = rect_cut_top(&r, 1);
+    int shown = all->n < r.h ? all->n : r.h;
+
+    draw_rule(g, rule, all, shown);
+    for (int i = 0; i < shown; i++)
+        draw_alert(g, rect_row(r, i), &all->alerts[i]);
+    if (all->n == 0 && store_topic(a->store, TOPIC_QUEUES)->has_data) {
+        rect_cut_left(&r, 3);
+        grid_str(g, r, ROLE_GOOD, "all is well");
+    }
+}
+
+/* --- walking ---------------------------------------------------------------------------------- */
+
+/* The row of a list: by its id, or the first whose id begins with it (Failed: queue, error). */
+static const char *
+find_row(const struct list *l, const char *row)
+{
+    size_t len = strlen(row);
+
+    for (int i = 0; i < list_count(l); i++) {
+        const char *id = list_id(l, i);
+        if (!strncmp(id, row, len) && (id[len] == 0 || id[len] == '\n'))
+            return id;
+    }
+    return NULL;
+}
+
+void
+alerts_seek(struct app *a)
+{
+    struct view *v = app_view(a);
+    struct alerts *l = &a->alerts;
+    const char *id;
+
+    if (!l->walking || !l->seek || !v->ops->list || v->ops->screen != l->last_screen)
+        return;
+    id = find_row(v->ops->list(v), l->seek);
+    if (!id)
+        return;
+    list_select(v->ops->list(v), id);
+    v->touched = true;
+    free(l->seek);
+    l->seek = NULL;
+}
+
+/* The alert behind the one that was gone to last. */
+static int
+next_alert(const struct alerts *l)
+{
+    for (int i = 0; l->last && l->walking && i < l->now.n; i++)
+        if (l->now.alerts[i].screen == l->last_screen && !strcmp(l->now.alerts[i].row, l->last) &&
+            i >= l->at)
+            return (i + 1) % l->now.n;
+    return l->walking && l->at + 1 < l->now.n ? l->at : 0;
+}
+
+void
+on_alert(struct app *a, int arg)
+{
+    const struct attention *all = app_attention(a);
+    struct alerts *l = &a->alerts;
+    struct filter_mark mark;
+    struct err e = {0};
+
+    (void)arg;
+    if (all->n == 0) { /* the last one has just gone */
+        app_say(a, SAY_INFO, "%s", no_alert(a, 0));
+        return;
+    }
+    int i = next_alert(l);
+    const struct alert *to = &all->alerts[i];
+    bool walking = l->walking;
+
+    a->trail.walking = walking; /* the whole walk is one place */
+    app_open(a, view_screen(to->screen)->name, NULL);
+    a->trail.walking = false;
+    struct view *v = app_view(a);
+    if (v->ops->set_filter && *v->ops->filter(v))
+        v->ops->set_filter(v, "", &mark, &e);
+    free(l->last);
+    free(l->seek);
+    l->last = xstrdup(to->row);
+    l->seek = *to->row ? xstrdup(to->row) : NULL;
+    l->last_screen = to->screen;
+    l->at = i;
+    l->walking = true;
+    alerts_seek(a);
+    app_say(a, SAY_INFO, "%d of %d  %s: %s", i + 1, all->bad + all->warn, to->where, to->what);
+}
+
+const char *
+no_alert(const struct app *a, int arg)
+{
+    (void)arg;
+    return a->alerts.now.n ? NULL : "all is well: nothing needs attention";
+}
