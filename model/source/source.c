@@ -129,9 +129,9 @@ source_free(struct source *s)
 {
     if (!s)
         return;
+    recorder_free(s->recorder); /* first: what our own end cuts off is no answer of the source */
     db_free(s->watcher);
     db_free(s->actor);
-    recorder_free(s->recorder);
     if (s->replay)
         replay_free(s->replay);
     else
