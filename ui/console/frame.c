@@ -168,7 +168,17 @@ struct part {
     struct buf text;
     int drop;
 };
-enum { PART_NAME, PART_PLACE, PART_SERVER, PART_USER, PART_ALERTS, PART_STATE, PART_CLOCK, PARTS };
+enum {
+    PART_NAME,
+    PART_PLACE,
+    PART_SERVER,
+    PART_USER,
+    PART_SUPERUSER,
+    PART_ALERTS,
+    PART_STATE,
+    PART_CLOCK,
+    PARTS
+};
 
 static void
 fill_parts(struct app *a, struct part *p, bool *bad)
@@ -186,7 +196,7 @@ fill_parts(struct app *a, struct part *p, bool *bad)
         buf_printf(&p[PART_USER].text, "%s%s%s", srv->user, rr && *rr->role ? ":" : "",
                    rr ? rr->role : "");
         if (srv->is_superuser == 1 && !app_replays(a))
-            buf_printf(&p[PART_USER].text, "  %s superuser", grid_ascii(a->grid) ? "!" : "▲");
+            buf_printf(&p[PART_SUPERUSER].text, "%s superuser", grid_ascii(a->grid) ? "!" : "▲");
     }
     const struct attention *all = app_attention(a);
     if (all->bad)
@@ -207,7 +217,7 @@ part_width(const struct part *p)
 static void
 drop_parts(struct part *p, int w)
 {
-    for (int drop = 3; drop > 0; drop--) {
+    for (int drop = 4; drop > 0; drop--) {
         int all = 0;
         for (int i = 0; i < PARTS; i++)
             all += part_width(&p[i]);
@@ -220,8 +230,10 @@ drop_parts(struct part *p, int w)
 static void
 draw_header(struct app *a, struct grid *g, struct rect r)
 {
-    struct part p[PARTS] = {
-        [PART_SERVER] = {.drop = 3}, [PART_CLOCK] = {.drop = 1}, [PART_USER] = {.drop = 2}};
+    struct part p[PARTS] = {[PART_SERVER] = {.drop = 4},
+                            [PART_USER] = {.drop = 3},
+                            [PART_CLOCK] = {.drop = 2},
+                            [PART_SUPERUSER] = {.drop = 1}};
     bool bad = false;
     int right = 1;
 
