@@ -172,6 +172,7 @@ test_console(void **state)
     vt_keys(&vt, "enter"); /* the default is no */
     vt_want(&vt, "not opened: owned by app; :reconnect asks again");
     vt_want_row(&vt, 0, "superuser");
+    vt_gone(&vt, "needs you"); /* nothing is known of it */
     vt_keys(&vt, "S");
     vt_want(&vt, "river");
     vt_want(&vt, "seed_teti");

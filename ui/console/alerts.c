@@ -102,10 +102,12 @@ alerts_draw(struct app *a, struct grid *g, struct rect r)
     struct rect rule = rect_cut_top(&r, 1);
     int shown = all->n < r.h ? all->n : r.h;
 
+    if (all->n == 0 && !store_topic(a->store, TOPIC_QUEUES)->has_data)
+        return; /* nobody knows yet */
     draw_rule(g, rule, all, shown);
     for (int i = 0; i < shown; i++)
         draw_alert(g, rect_row(r, i), &all->alerts[i]);
-    if (all->n == 0 && store_topic(a->store, TOPIC_QUEUES)->has_data) {
+    if (all->n == 0) {
         rect_cut_left(&r, 3);
         grid_str(g, r, ROLE_GOOD, "all is well");
     }
