@@ -1,5 +1,8 @@
 /* One statement on a connection that is the caller's own: libpq's PGconn, lent for the time of the
- * call, blocking, in whatever transaction is open there. */
+ * call, in whatever transaction is open there. This is the only call of the program that blocks,
+ * and it does so on purpose: a caller of the C library who pushes within its own transaction waits
+ * for the answer anyway. The console never comes here. Values are bound, never put into the text.
+ */
 #include "model/db/db_private.h"
 
 #include <string.h>
