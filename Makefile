@@ -60,7 +60,7 @@ SQL     = $(sort $(wildcard sql/*/*.sql sql/core/migrate/*.sql))
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 MODEL   = $(call obj,$(wildcard model/*/*.c)) $(BUILD)/obj/gen/sql.o
 UI      = $(call obj,$(filter-out ui/main.c,$(wildcard ui/*.c ui/*/*.c)))
-LEVELS  = unit sql e2e fault
+LEVELS  = unit sql e2e fault model
 MAINS   = $(foreach l,$(LEVELS),$(wildcard tests/$l/test_*.c)) $(wildcard tests/bench/bench_*.c)
 HELPERS = $(call obj,$(filter-out $(MAINS) tests/run.c tests/shot.c tests/example.c,$(wildcard tests/*.c \
           $(patsubst %,tests/%/*.c,$(LEVELS) bench))))
@@ -68,7 +68,7 @@ TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TESTS))
 # Those that take longest begin first: else the last of them runs alone.
 LONG    = plans queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
-          fair adopt wake bytes demo
+          fair adopt wake bytes demo models
 longest = $(foreach l,$(LONG),$(filter %/test_$l,$1)) $(filter-out $(addprefix %/test_,$(LONG)),$1)
 PAGES   = $(patsubst docs/%.md,$(BUILD)/man/%,$(wildcard docs/*.[1-9].md))
 SOURCES = $(wildcard model/*/*.[ch] ui/*.[ch] ui/*/*.[ch] tests/*.[ch] tests/*/*.[ch])
@@ -84,7 +84,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault soak lint analyze bench bench-deps fuzz \
+.PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault check-model soak lint analyze bench bench-deps fuzz \
         man docs debug format tags compile_commands.json screenshots install uninstall clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
@@ -194,13 +194,15 @@ $(call obj,$(MAINS)) $(HELPERS): | has-check-deps
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
 check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
-	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit),$(call pick,$l)))
+	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit model),$(call pick,$l)))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
 check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator
 check-fault: all $(call pick,fault) $(BUILD)/testrun  ## kills, stops, lost servers
 check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 	$(RUN) $(call longest,$(call pick,$*))
+check-model: $(BUILD)/tests/model/test_models  ## the models of the engine's protocols (spin), with states and the traces of faults
+	t=$$(mktemp -d) && TMPDIR=$$t SRCDIR=$(CURDIR) CC='$(CC)' $<; status=$$?; rm -rf $$t; exit $$status
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
 	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
@@ -242,7 +244,7 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 
 # --- installing ------------------------------------------------------------------------------------
 APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev postgresql
-APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db
+APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db spin
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))

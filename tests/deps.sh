@@ -10,7 +10,7 @@ if ! command -v apt-get >/dev/null; then
 make deps knows apt-get only. Install these with your package manager:
   to build (deps): a C compiler (gcc 12 or clang 14, or newer), GNU make, pkg-config, awk; headers of ncursesw,
     libpq, libuuid and libzstd; for the demo a PostgreSQL server 13 or newer
-  to test (deps-check): bash, a C++ compiler, cmocka, libvterm, pgbouncer, tmux, openssl, man
+  to test (deps-check): bash, a C++ compiler, cmocka, libvterm, pgbouncer, tmux, openssl, man, spin
   to lint, analyze and draw screenshots (deps-dev): clang, clang-format 14, clang-tidy, universal-ctags, shellcheck,
     rsvg-convert, the fonts JetBrains Mono and DejaVu Sans Mono
   optional, to test against other queue systems and other servers (deps-engines): node 18 or newer, npm, Minion and

@@ -6,7 +6,8 @@
  * reaper of everything below it: so whatever a test leaves running is found, reported as a failure
  * and ended, also when this driver itself is told to stop. Each program gets an empty TMPDIR that
  * must be empty again when it ends. A crash, a time-out and a program that ran no test count as a
- * failure.
+ * failure. The programs share one folder, TEST_CLUSTER: the first of them leaves an empty server
+ * there, the others copy it (server.c).
  */
 #include <assert.h>
 #include <dirent.h>
@@ -265,7 +266,7 @@ start(struct test *t, int seconds)
     keep(pid, seconds);
 }
 
-/* --- the books -------------------------------------------------------------------------------- */
+/* --- the folder that the programs share --- */
 
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -273,6 +274,25 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
     (void)st, (void)type, (void)at;
     return remove(path);
 }
+
+static void
+remove_tree(const char *dir)
+{
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Others may write into it: the server of a test started by root runs as another user. */
+static void
+make_shared(char *dir, size_t size)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(dir, size, "%s/qtest-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir) || chmod(dir, 01777) || setenv("TEST_CLUSTER", dir, 1))
+        die(dir);
+}
+
+/* --- the books -------------------------------------------------------------------------------- */
 
 /* Removes the private directory; false when the test had left something in it. */
 static bool
@@ -286,7 +306,7 @@ remove_dir(const struct test *t)
             dprintf(t->out, "testrun: left in TMPDIR: %s\n", d->d_name);
     if (dir)
         closedir(dir);
-    nftw(t->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(t->dir);
     return false;
 }
 
@@ -388,6 +408,7 @@ main(int argc, char **argv)
     int jobs = 2, seconds = 1800, opt;
     struct tally all = {0};
     sigset_t set = watched();
+    char shared[PATH_MAX];
 
     while ((opt = getopt(argc, argv, "j:t:")) != -1) {
         if (opt == '?')
@@ -398,6 +419,7 @@ main(int argc, char **argv)
     int n = argc - optind, started = 0, ended = 0;
     struct test *tests = calloc((size_t)n + 1, sizeof *tests);
     assert(tests);
+    make_shared(shared, sizeof shared);
     while (ended < n) {
         for (; started < n && started - ended < jobs; started++) {
             tests[started].path = argv[optind + started];
@@ -406,6 +428,7 @@ main(int argc, char **argv)
         int sig = next_signal(now_ms() + 1000);
         if (sig != 0 && sig != SIGCHLD) {
             stop_all(tests, started);
+            remove_tree(shared);
             printf("stopped by signal %d\n", sig);
             return 128 + sig;
         }
@@ -413,6 +436,7 @@ main(int argc, char **argv)
             ended++;
     }
     free(tests);
+    remove_tree(shared);
     printf("%d passed, %d failed", all.passed, all.failed);
     printf(all.skipped ? ", %d skipped\n" : "\n", all.skipped);
     return all.failed > 0 || all.passed == 0;

@@ -1,6 +1,6 @@
 /*
- * From the wish to the batches. The uuid is made once; a batch is asked again with the same number
- * until its answer is there, so neither a lost answer nor a lock that was in the way can make it
+ * Runs an action in batches. The uuid of the action is made once. A batch is asked again with the
+ * same number until its answer has come. So a lost answer, or a lock in the way, can't make a batch
  * count twice.
  */
 #include "model/action/action.h"
@@ -15,11 +15,11 @@
 #include "model/base/console_sql.h"
 
 enum {
-    TRIES_MOST = 6,      /* of a batch that met a lock or a deadlock */
+    TRIES_MOST = 6,      /* tries of a batch that met a lock or a deadlock */
     FIRST_WAIT_MS = 200, /* doubled */
     LOST_WAIT_MS = 500,
     RECONNECT_MS = 5000,
-    PURGE_MOST = 5000, /* rows of a batch: more, and workers feel each commit */
+    PURGE_MOST = 5000, /* rows of a batch; with more, each commit would slow the workers */
     PURGE_LEAST = 200,
     QUICK_US = 200000,
     SLOW_US = 1000000,
@@ -66,7 +66,7 @@ action_free(struct action *a)
         loop_cancel(a->loop, a->timer);
     a->timer = 0;
     if (a->calls > 0 && a->state == ACTION_PREVIEWING)
-        db_cancel(a->db); /* nobody waits for it, and the next act would */
+        db_cancel(a->db); /* nobody reads its answer, but the next act would wait for it */
     if (a->calls > 0)
         a->orphan = true;
     else
@@ -112,14 +112,15 @@ again_in(struct action *a, int64_t ms)
     a->timer = loop_at(a->loop, clock_ms() + ms, ask_batch, a);
 }
 
-/* Locks, deadlocks and time limits pass; what else the server says will not change. */
+/* Locks, deadlocks and time limits pass, so the batch is asked again. Other errors would come
+ * again. */
 static bool
 may_pass(const struct err *e)
 {
     return e->kind == ERR_TIMEOUT || !strcmp(e->sqlstate, "40P01") || !strcmp(e->sqlstate, "40001");
 }
 
-/* Without a record on the server nothing tells a second run from the first. */
+/* If the server keeps no record, it can't know a batch that runs a second time. */
 static bool
 may_ask_again(const struct action *a)
 {
@@ -162,7 +163,7 @@ holder_came(void *ctx, struct db_reply *reply)
     rowset_free(&rows);
 }
 
-/* A lock is in the way: what the operator can do about it is to know whose. */
+/* A lock is in the way: shows the operator which session holds it. */
 static void
 ask_holder(struct action *a)
 {
@@ -177,15 +178,15 @@ ask_holder(struct action *a)
                holder_came);
 }
 
-/* One row that can't change makes the whole statement fail: fewer at a time, down to the one that
- * is in the way; that one is left alone. */
+/* One row that can't change makes the whole statement fail. Then the batch is asked with fewer rows
+ * each time, until one row is left that fails: that row is left alone. */
 static bool
 narrowed(struct action *a, const struct err *e)
 {
     if (a->audited || !a->ids || strcmp(e->sqlstate, "23505") != 0)
         return false;
     a->tries = 0;
-    a->in_doubt = false; /* the batch whose answer was lost can't have been done either */
+    a->in_doubt = false; /* the batch whose answer was lost failed in the same way */
     if (a->chunk > 1) {
         a->clash = true;
         a->narrow = a->chunk / 2;
@@ -233,7 +234,7 @@ batch_failed(struct action *a, const struct db_reply *reply)
     }
 }
 
-/* Where no cursor leads on: a full batch means that there may be more. */
+/* If the section has no cursor: after a full batch there may be more rows. */
 static bool
 was_full(const struct action *a, const struct rowset *rows)
 {
@@ -265,17 +266,17 @@ move_on(struct action *a, const struct rowset *rows)
     if (!*last->cursor)
         return was_full(a, rows);
     if (cursor && !strcmp(cursor, last->cursor) && tally_sum(&a->outcome, true) == 0)
-        return false; /* an adapter that does not move would be asked for ever */
+        return false; /* a cursor that stays the same would be asked for ever */
     params_set(&a->params, PARAM_CURSOR, last->cursor);
     return true;
 }
 
-/* A purge begins small, so that it is seen to move at once, and takes more at a time while that is
- * quick: nobody waits long for its locks, and it can be stopped soon. */
+/* A purge begins with small batches, so that its progress is visible at once. While a batch is
+ * quick the next one is larger. So nobody waits long for its locks, and it can be stopped soon. */
 static void
-pace(struct action *a, int64_t took_us)
+adapt_batch_size(struct action *a, int64_t took_us)
 {
-    bool counted = a->batch == 1; /* which took its time */
+    bool counted = a->batch == 1; /* the first batch also compares the count, which takes time */
 
     if (a->act != ACT_PURGE || !a->audited || counted)
         return;
@@ -312,12 +313,12 @@ batch_came(void *ctx, struct db_reply *reply)
     a->waits = NULL;
     if (reply->took_us > a->slowest_us)
         a->slowest_us = reply->took_us;
-    pace(a, reply->took_us);
+    adapt_batch_size(a, reply->took_us);
     a->tries = 0;
     a->lost_ms = 0;
     a->in_doubt = false;
     a->error = (struct err){0};
-    /* deleting makes work for vacuum and replicas: as long a pause as the batch took */
+    /* deleting makes work for vacuum and replicas: pause for as long as the batch took */
     next_batch(a, more, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
 }
 
@@ -378,8 +379,8 @@ action_can_hold_count(const struct action *a)
     return is_one_batch && adapter_takes(a->adapter, a->section, PARAM_EXPECTED);
 }
 
-/* The first batch compares the count before it changes anything: for as long as the preview took
- * there is nothing else to see. */
+/* The first batch compares the count before it changes anything. This takes as long as the preview
+ * did, so the dialog says what it waits for. */
 static void
 say_recount(struct action *a)
 {
@@ -393,7 +394,7 @@ void
 action_start(struct action *a, bool force)
 {
     assert(a->state == ACTION_READY);
-    if (!action_can_hold_count(a)) /* the preview has compared it */
+    if (!action_can_hold_count(a)) /* the preview has compared the count already */
         params_set(&a->params, PARAM_EXPECTED, NULL);
     if (force)
         params_set_bool(&a->params, PARAM_FORCE, true);

@@ -58,7 +58,7 @@ struct intent { /* all borrowed for the call of action_new */
     const char *payload;      /* edit, push; cron set: NULL = leave it */
     const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
     const char *about;        /* lines for the question, beside the preview; "! " = a warning */
-    bool typed;               /* must be typed, whatever the ladder says */
+    bool typed;               /* always asks for the typed challenge */
     int64_t by_ms;            /* extend; requeue: spread over it; time: from now, 0 = now */
     int64_t at_ms;            /* time: due then; 0 = by_ms counts */
     const char *priority;     /* a number that act_priority_fits */
@@ -105,8 +105,8 @@ struct progress {
 };
 
 struct action;
-/* What can be said differently in the question: the same wish with another uuid, previewed anew.
- * The old action is not touched. */
+/* What the user can change in the question. action_again makes a new action with these options: the
+ * same wish with another uuid, previewed anew. The old action is not changed. */
 struct act_options {
     int64_t spread_ms; /* requeue: 0 = at once */
     bool reset;        /* requeue */
@@ -119,7 +119,7 @@ bool action_has_reason(const struct action *a);
 /* Asks for the preview at once, on the actor. The db and the adapter are borrowed. */
 struct action *action_new(struct loop *l, struct db *actor, const struct adapter *a,
                           const struct intent *intent);
-/* Before the actor is freed. A batch that is under way is answered into the void. */
+/* Call it before the actor is freed. The answer of a batch that is under way is thrown away. */
 void action_free(struct action *a);
 
 uint64_t action_generation(const struct action *a);
@@ -136,7 +136,7 @@ const struct node_row *
 action_evidence(const struct action *a);           /* release, drain: the node; or NULL */
 bool action_looks_alive(const struct action *a);   /* release: the node seems to live */
 int64_t action_counted_ms(const struct action *a); /* the server's clock at the preview */
-/* Release: leases are taken that have not expired. */
+/* Release: it would also take leases that have not expired. */
 bool action_takes_held(const struct action *a);
 /* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */
 const char *action_title(const struct action *a);
@@ -151,24 +151,25 @@ const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
 
-/* Whether the server can check the count as it changes the rows. Not where ids go in several
- * batches, or the act takes no count: then each row is named, and looked at for itself. */
+/* Whether the server can check the expected count as it changes the rows. It can't if ids go in
+ * several batches, or the act takes no count; then each row is named and checked by itself. */
 bool action_can_hold_count(const struct action *a);
-/* If the system can check it: refuse the first batch if the count differs from the preview's. */
+/* If the system can check the count: the first batch fails if the count differs from that of the
+ * preview. */
 void action_hold_count(struct action *a);
 /* Begins the batches. From the console the typed challenge of a live node sets force. */
 void action_start(struct action *a, bool force);
 void
 action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
 struct progress action_progress(const struct action *a);
-/* Why the batch under way waits: a lock, and who seems to hold it, or the count that is compared
- * before the first; NULL = it does not. */
+/* Why the batch under way waits: a lock and its holder, or the count that is compared before the
+ * first batch. NULL = it does not wait. */
 const char *action_waits(const struct action *a);
 /* Skipped rows by reason, and changed rows by state; grows while it runs. */
 const struct effect_row *action_outcome(const struct action *a, int *n);
 /* One sentence: "402 jobs requeued, 3 skipped: 2 running, 1 not found". */
 const char *action_summary(const struct action *a);
-/* The server keeps a record of it; else action_record says who did what for ours. */
+/* True: the server keeps a record of it. If not, action_record makes one for the messages. */
 bool action_audited(const struct action *a);
 void action_record(const struct action *a, struct buf *out);
 /* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (the table is in
@@ -177,16 +178,17 @@ int action_exit_code(const struct action *a);
 
 /* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
-/* Its preview is the act itself, rolled back. */
+/* Its preview runs the act itself and rolls it back. */
 bool act_is_tried(enum act act, const struct adapter *a);
-/* How the form marks an act: not the system's own way; dangerous, with a sentence that says why
- * (NULL = it is not); what its guard leaves alone (NULL = nothing to say). */
+/* How the form marks an act. unofficial: the system has no call for it. danger: a sentence that
+ * says why it is dangerous; NULL = it is not. guard: what the statement leaves alone; NULL =
+ * nothing to say. */
 struct act_mark {
     bool unofficial;
     const char *danger, *guard;
 };
 struct act_mark act_mark(enum act act, bool by_ids, const struct adapter *a);
-/* Whether the text is a priority there. */
+/* Whether the text is a priority that this queue system takes. */
 bool act_priority_fits(const struct adapter *a, const char *text, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -1,7 +1,6 @@
 /* The inside of an action, for its own files only: action_wish.c (from the intent to a section and
- * its parameters), action_preview.c (what would happen), action.c (batches), action_trial.c (what
- * came of them where the server keeps no record), action_text.c and action_note.c (the words),
- * action_tally.c (counts by outcome). */
+ * its parameters), action_preview.c (what would happen), action.c (batches), action_outcome.c (what
+ * came of them, counted), action_view.c (what a dialog reads), action_text.c (the words). */
 #ifndef MODEL_ACTION_ACTION_PARTS_H
 #define MODEL_ACTION_ACTION_PARTS_H
 
@@ -31,14 +30,14 @@ struct action {
     char id[40];
     char **ids; /* NULL = by predicate */
     int nids, cap;
-    bool gather; /* the predicate is more than the section takes: ids are looked up first */
-    struct params search; /* for that */
+    bool gather; /* the section does not take the whole predicate: ids are looked up first */
+    struct params search; /* the predicate of that look-up */
     enum section_id section;
     bool audited; /* the server keeps a record, and knows a batch that is asked again */
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
-    bool no_node; /* nobody is called so, and nothing is his */
+    bool no_node; /* no node has this name, and no lease is held under it */
     char *about;  /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
@@ -48,7 +47,7 @@ struct action {
     enum action_state state;
     uint64_t generation;
     struct err error;
-    bool orphan;    /* freed while a call was out: its answer frees the memory */
+    bool orphan;    /* freed while a call was out: the answer of that call frees the memory */
     int calls;      /* that are out */
     int timer;      /* 0 = none */
     int64_t now_ms; /* the server's clock at the preview */
@@ -63,9 +62,9 @@ struct action {
     int chunk;            /* ids in it */
     int narrow;           /* ids at most in the next one, after a duplicate; 0 = batch_size */
     bool clash;           /* jobs among them have the unique key of another */
-    bool was_lost;        /* an answer, and the batch was asked again */
+    bool was_lost;        /* an answer was lost, and its batch was asked again */
     bool stop, in_doubt;
-    char *waits; /* who is in the way of a batch, or why it takes long; NULL = nothing */
+    char *waits; /* who blocks the batch, or why it takes long; NULL = nothing */
     struct tally outcome;
     int64_t started_ms, lost_ms, slowest_us;
     int64_t preview_us; /* how long the count took */
@@ -74,8 +73,7 @@ struct action {
 void action_touch(struct action *a);
 /* Asks a call whose answer comes to fn; counts it. */
 void action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn);
-/* The adapter has become another since the preview, after a new connection: that ends the action.
- */
+/* If the adapter has changed since the preview (after a new connection), this ends the action. */
 bool action_has_moved(struct action *a);
 /* First thing in an answer: false = the action is gone, leave at once. */
 bool action_answered(struct action *a);
@@ -87,11 +85,13 @@ void action_sort_ids(struct action *a);
 void action_try(struct action *a);
 void action_tried(struct action *a);     /* the last of them was answered */
 void action_previewed(struct action *a); /* the effects are known */
-/* The preview goes on: words for those who wait, and how far it is (of = 0: no end is known). */
+/* The preview goes on: what it does, and how far it is (n of `of`; of = 0: the end is not
+ * known). */
 void action_is_busy(struct action *a, const char *what, int n, int of);
-/* What a batch answered, into effects or outcome; ids that did not come back are left alone. */
+/* Counts the answer of a batch into effects or outcome. Ids that did not come back count as left
+ * alone. */
 void action_count_rows(struct action *a, const struct rowset *rows);
-/* The one id of the batch is left alone: its unique key is taken. */
+/* Counts the one id of the batch as left alone: another job has its unique key. */
 void action_add_duplicate(struct action *a, const struct err *e);
 char *action_make_notes(const struct action *a);
 /* A note of the section in use, NULL = none. */

@@ -1,8 +1,8 @@
 /*
- * What would happen. First the server's clock, which freezes the predicate; then, when a filter
- * says more than the acting section can take, the ids that match, page by page; then the preview
- * section, with the evidence about a node beside it; where there is none, the act itself in
- * transactions that are rolled back. Nothing stays written.
+ * The preview. First it reads the server's clock, which freezes the predicate. If the filter says
+ * more than the acting section can take, it then looks up the ids that match, page by page. Then it
+ * asks the preview section, with the evidence about a node beside it. If there is no preview
+ * section, it runs the act itself in transactions that are rolled back. Nothing stays written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "model/action/action_parts.h"
 #include "model/base/console_sql.h"
 
-/* A filter of a foreign queue may match more: its acts know no predicate at all. */
+/* The most ids that a filter may match; more in a foreign queue, whose acts take ids only. */
 enum {
     GATHER_MOST = 10000,
     GATHER_FOREIGN = 100000,
@@ -71,14 +71,14 @@ assume_effects(struct action *a)
         tally_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
 }
 
-/* Nothing to go by: what the statement itself would change is what it will change. */
+/* No section can count: the statement itself runs and is rolled back, and its rows are counted. */
 static bool
 wants_trial(const struct action *a)
 {
     return !a->audited && !action_note(a, "dry") && !(a->ids && a->nids == 0);
 }
 
-/* The rest of the preview, where no section answers for it. */
+/* The rest of the preview, if there is no preview section. */
 static void
 preview_without(struct action *a)
 {

@@ -53,7 +53,7 @@ add_effect(struct buf *b, const struct effect_row *row, const char *noun)
         buf_printf(b, " → %s", row->state);
 }
 
-/* One line an effect: what becomes of how many, then what is left alone. */
+/* One line for each effect: how many rows get which state, then what is left alone. */
 static char *
 make_what(const struct action *a)
 {
@@ -123,14 +123,14 @@ add_clock(struct buf *b, int64_t ms)
         buf_printf(b, "%scounted at %s", b->len ? "; " : "", text);
 }
 
-/* Its beginning: what is pushed is seen before it is. */
+/* The beginning of the payload, so that the user sees what will be pushed. */
 static void
 add_payload(struct buf *b, const char *payload)
 {
     size_t len = payload ? strlen(payload) : 0, shown = len < PAYLOAD_SHOWN ? len : PAYLOAD_SHOWN;
 
     while (shown < len && shown > 0 && ((unsigned char)payload[shown] & 0xc0) == 0x80)
-        shown--; /* not into the middle of a character */
+        shown--; /* never cut within a character */
     if (payload)
         buf_printf(b, "%spayload %.*s%s", b->len ? "; " : "", (int)shown, payload,
                    shown < len ? "…" : "");
@@ -199,7 +199,8 @@ action_make_texts(struct action *a)
 
 /* --- the outcome ------------------------------------------------------------------------------ */
 
-/* Rows that came into this state, whatever the reason; 0 when an earlier row was counted for it. */
+/* Rows that came into this state, for whatever reason; 0 if an earlier row of this state was
+ * counted already. */
 static int64_t
 sum_of_state(const struct tally *t, int i)
 {
@@ -224,7 +225,7 @@ add_reasons(struct buf *b, const struct action *a, const struct tally *t)
         const struct effect_row *row = &t->rows[i];
         if (*row->state || !*row->why)
             continue;
-        if (!a->audited && row->n == skipped) /* a sentence by itself */
+        if (!a->audited && row->n == skipped) /* all skipped rows have this one reason */
             buf_printf(b, "%s%s", sign, row->why);
         else
             buf_printf(b, "%s%" PRId64 " %s", sign, row->n, row->why);
@@ -313,7 +314,7 @@ add_summary(struct buf *b, const struct action *a)
     }
 }
 
-/* What the server does not keep must be said now. */
+/* If the server keeps no record of the details, the message says them. */
 static void
 add_footnotes(struct buf *b, const struct action *a)
 {
@@ -357,7 +358,7 @@ action_exit_code(const struct action *a)
         return 3;
     case ACTION_FAILED:
         if (a->act == ACT_UNDO && !some && a->error.kind == ERR_REFUSED)
-            return 3; /* no value is wrong: the action can't be undone */
+            return 3; /* no value of the user is wrong, but the action can't be undone */
         return some ? 6 : err_exit_code(&a->error);
     case ACTION_PREVIEWING:
     case ACTION_RUNNING:

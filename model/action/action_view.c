@@ -1,10 +1,17 @@
 /*
- * What a dialog reads of an action: the preview and how it must be confirmed.
+ * What a dialog or a verb reads of an action and of an act: what the preview has counted, how it
+ * must be confirmed, what an act imitates, what is dangerous in it and what it can't tell; and the
+ * record of it for the messages, if the server keeps none.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/action/action_parts.h"
+#include "model/adapter/terms.h"
+
+/* --- the preview --------------------------------------------------------------------------------- */
 
 int64_t
 action_count(const struct action *a)
@@ -44,8 +51,9 @@ action_counted_ms(const struct action *a)
     return a->now_ms;
 }
 
-/* The rule of the SQL function node_alive, and the database session besides: a node that registered
- * is as alive as its heartbeat; of one that never did, only leases that hold can tell. */
+/* Whether the node seems to live: the rule of the SQL function node_alive, and its database session
+ * besides. A node that registered is as alive as its heartbeat. Of a node that never registered,
+ * only leases that have not expired can show it. */
 bool
 action_looks_alive(const struct action *a)
 {
@@ -124,4 +132,176 @@ action_confirm(const struct action *a, bool production)
     if (a->act == ACT_BACKEND_CANCEL)
         return CONFIRM_DIALOG;
     return n == 1 ? CONFIRM_KEY : CONFIRM_DIALOG;
+}
+
+/* --- notes ---------------------------------------------------------------------------------------- */
+
+/* One more line; a warning begins with "! ". */
+static void
+add_line(struct buf *b, const char *text)
+{
+    buf_printf(b, "%s%s", b->len ? "\n" : "", text);
+}
+
+static bool
+is_unofficial(const char *official)
+{
+    return !strncmp(official, "no", 2) && (!official[2] || strchr(" ,;:(", official[2]));
+}
+
+/* "no", "no (why)" or what it imitates. */
+static void
+add_official(struct buf *b, const struct action *a)
+{
+    const char *official = action_note(a, "official");
+
+    if (!official)
+        return;
+    if (!is_unofficial(official)) {
+        buf_printf(b, "%sas the system's own: %s", b->len ? "\n" : "", official);
+        return;
+    }
+    const char *why = official + 2 + strspn(official + 2, " ,;:");
+    buf_printf(b, "%s! unofficial: %s has no call for this%s%s", b->len ? "\n" : "",
+               adapter_title(a->adapter), *why ? " " : "", why);
+}
+
+char *
+action_make_notes(const struct action *a)
+{
+    const char *confirm = action_note(a, "confirm");
+    const char *windowed = a->gather ? terms_windowed(a->adapter, SEC_JOBS, &a->search) : NULL;
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    if (confirm)
+        buf_printf(&b, "! %s", confirm);
+    add_official(&b, a);
+    if (action_note(a, "mode"))
+        add_line(&b, "takes effect when its workers see it");
+    if (action_note(a, "dry"))
+        add_line(&b, "! it can't be tried beforehand: what it changes is assumed");
+    if (a->clash)
+        add_line(&b, "! of jobs that share a unique key only one changes");
+    if (windowed && !a->audited)
+        buf_printf(&b, "%s! %s was looked for among the newest jobs only", b.len ? "\n" : "",
+                   windowed);
+    if (a->act == ACT_RELEASE && !a->ids &&
+        !adapter_takes(a->adapter, a->section, PARAM_EXPIRED_ONLY))
+        add_line(&b, "! it can't tell expired leases from others: all that the guard lets through");
+    return b.data;
+}
+
+const char *
+action_notes(const struct action *a)
+{
+    return a->notes ? a->notes : "";
+}
+
+const char *
+action_undo(const struct action *a)
+{
+    const char *undo = act_infos[a->act].undo;
+
+    if (a->audited)
+        return undo;
+    if (a->act == ACT_RELEASE)
+        return "none: released jobs run again, also where the old worker still lives";
+    return strstr(undo, "udit") ? "none from here: this system keeps no record of it" : undo;
+}
+
+bool
+action_audited(const struct action *a)
+{
+    return a->audited;
+}
+
+void
+action_record(const struct action *a, struct buf *out)
+{
+    const char *reason = a->params.value[PARAM_REASON];
+
+    buf_printf(out, "%s by %s on %s/%s: %s: %s", act_infos[a->act].name, db_user(a->db),
+               db_host(a->db), db_name(a->db), action_where(a), action_summary(a));
+    if (reason)
+        buf_printf(out, "; reason: %s", reason);
+}
+
+bool
+act_priority_fits(const struct adapter *a, const char *text, struct err *e)
+{
+    const char *range = adapter_note(a, SEC_PRIORITY, "range");
+    long low = INT_MIN, high = INT_MAX;
+    char *end;
+
+    if (range) {
+        low = strtol(range, &end, 10);
+        high = strtol(end + 2, NULL, 10); /* "1..4", checked when the file was read */
+    }
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (end > text && !*end && !errno && n >= low && n <= high)
+        return true;
+    if (!range)
+        return fail(e, ERR_USAGE, "a priority is a number, not \"%s\"", text);
+    return fail(e, ERR_USAGE, "a priority is %ld to %ld here, not \"%s\"", low, high, text);
+}
+
+struct act_mark
+act_mark(enum act act, bool by_ids, const struct adapter *a)
+{
+    const struct act_info *info = &act_infos[act];
+    enum section_id s = by_ids && info->by_ids != SEC_COUNT ? info->by_ids : info->by_where;
+
+    if (s == SEC_COUNT || !adapter_has(a, s))
+        s = info->by_ids;
+    if (s == SEC_COUNT || !adapter_has(a, s))
+        return (struct act_mark){0};
+    const char *official = adapter_note(a, s, "official");
+    return (struct act_mark){.unofficial = official && is_unofficial(official),
+                             .danger = adapter_note(a, s, "confirm"),
+                             .guard = adapter_note(a, s, "guard")};
+}
+
+const char *
+act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
+{
+    const enum section_id ways[] = {act_infos[act].by_ids, act_infos[act].by_where};
+    const char *why = "this queue system has no such action";
+    bool can = false;
+
+    for (int i = 0; i < 2; i++) {
+        if (ways[i] == SEC_COUNT)
+            continue;
+        can = can || adapter_has(a, ways[i]);
+        if (adapter_note(a, ways[i], "requires")) /* the section is there, but this login or
+                                                     version lacks something */
+            why = adapter_lacks(a, ways[i]);
+        else if (adapter_reason(a, ways[i]))
+            why = adapter_reason(a, ways[i]);
+    }
+    if (!can)
+        return why;
+    if (role && role->can_act != 1)
+        return *role->why ? role->why : "your role may only look";
+    return NULL;
+}
+
+/* True if only the statement of s itself can show what it would change. */
+static bool
+needs_trial(const struct adapter *a, enum section_id s, enum section_id preview, bool by_ids)
+{
+    if (s == SEC_COUNT || !adapter_has(a, s) || adapter_takes(a, s, PARAM_ACTION))
+        return false;
+    return preview == SEC_COUNT || !adapter_has(a, preview) ||
+           (by_ids && !adapter_takes(a, preview, PARAM_IDS));
+}
+
+bool
+act_is_tried(enum act act, const struct adapter *a)
+{
+    const struct act_info *info = &act_infos[act];
+
+    return needs_trial(a, info->by_ids, info->preview, true) ||
+           needs_trial(a, info->by_where, info->preview, false);
 }

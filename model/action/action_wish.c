@@ -1,6 +1,6 @@
 /*
- * The wish: what an intent says becomes the section that does it, its parameters, and the ids or
- * the predicate. What the section can't take is refused here, before anything is asked.
+ * The wish. From an intent it makes the section that does the act, its parameters, and the ids or
+ * the predicate. What the section can't take is rejected here, before anything is asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ take_ids(struct action *a, const struct intent *in)
         a->ids[a->nids] = xstrdup(in->ids[a->nids]);
 }
 
-/* Some systems are previewed by counting the rows that came back: there an id counts once. */
+/* Sorts ids and drops doubles: a preview that counts the rows that came back counts an id once. */
 void
 action_sort_ids(struct action *a)
 {
@@ -140,7 +140,7 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     return a;
 }
 
-/* What is wished for but no parameter of the section, as "can't ..."; NULL = nothing. */
+/* What the intent wants but the section has no parameter for, as "can't ..."; NULL = nothing. */
 static const char *
 option_lacking(const struct action *a, const struct intent *in)
 {
@@ -157,7 +157,8 @@ option_lacking(const struct action *a, const struct intent *in)
     return NULL;
 }
 
-/* The section that would do it: the wished way, or the only one that there is. */
+/* The section that does the act: by ids or by filter as the intent wants, or the only one that
+ * there is. */
 static enum section_id
 missing_section(const struct action *a)
 {
@@ -168,7 +169,7 @@ missing_section(const struct action *a)
                                        : info->by_where;
 }
 
-/* False: it can't be done this way, *e says why. */
+/* False: the act can't be done in this way; *e says why. */
 static bool
 can_be_done(struct action *a, const struct intent *in, struct err *e)
 {
@@ -204,6 +205,71 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
         action_sort_ids(a);
     if (a->act == ACT_RELEASE && !a->ids && !adapter_takes(adapter, a->section, PARAM_EXPIRED_ONLY))
         a->all_leases = true;
+    action_preview(a);
+    return a;
+}
+
+/* --- the same wish with other options ------------------------------------------------------------ */
+
+struct act_options
+action_options(const struct action *a)
+{
+    const char *reset = a->params.value[PARAM_RESET];
+
+    return (struct act_options){.spread_ms = a->spread_ms,
+                                .reset = reset && !strcmp(reset, "true"),
+                                .reason = a->params.value[PARAM_REASON]};
+}
+
+bool
+action_has_reason(const struct action *a)
+{
+    return adapter_takes(a->adapter, a->section, PARAM_REASON);
+}
+
+/* A new action with a uuid of its own, previewed anew. */
+struct action *
+action_again(const struct action *old, const struct act_options *o)
+{
+    struct action *a = xcalloc(1, sizeof *a);
+    uuid_t id;
+
+    *a = (struct action){.loop = old->loop,
+                         .db = old->db,
+                         .adapter = old->adapter,
+                         .act = old->act,
+                         .gather = old->gather,
+                         .section = old->section,
+                         .audited = old->audited,
+                         .expected = old->expected,
+                         .give_up_ms = old->give_up_ms,
+                         .batch_size = old->batch_size,
+                         .all_leases = old->all_leases,
+                         .typed = old->typed,
+                         .about = old->about ? xstrdup(old->about) : NULL,
+                         .older_than_ms = old->older_than_ms,
+                         .has_time = old->has_time,
+                         .in_ms = old->in_ms,
+                         .spread_ms = o->spread_ms,
+                         .summary = xstrdup("")};
+    params_copy(&a->params, &old->params);
+    params_copy(&a->search, &old->search);
+    params_set(&a->search, PARAM_CURSOR, NULL);
+    if (old->ids && !old->gather) {
+        a->ids = xcalloc((size_t)old->nids + 1, sizeof *a->ids);
+        for (; a->nids < old->nids; a->nids++)
+            a->ids[a->nids] = xstrdup(old->ids[a->nids]);
+    }
+    uuid_generate_random(id);
+    uuid_unparse_lower(id, a->id);
+    params_set(&a->params, PARAM_ACTION, a->id);
+    params_set(&a->params, PARAM_REASON, o->reason && *o->reason ? o->reason : NULL);
+    if (a->act == ACT_REQUEUE) {
+        params_set_bool(&a->params, PARAM_RESET, o->reset);
+        params_set(&a->params, PARAM_BY, NULL);
+        if (o->spread_ms)
+            params_set_interval(&a->params, PARAM_BY, o->spread_ms);
+    }
     action_preview(a);
     return a;
 }

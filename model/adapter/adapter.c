@@ -1,6 +1,6 @@
 /*
- * An adapter in use: a file that was read (adapter_read.c), bound to a schema. What was bound once
- * is kept until the end, because statements with it may be under way.
+ * An adapter in use: a file that was read (adapter_read.c), bound to a schema. A binding is kept
+ * until the end, because statements with its text may be under way.
  */
 #include "model/adapter/adapter.h"
 
@@ -75,7 +75,7 @@ open_all(struct err *e)
     return NULL;
 }
 
-/* Only the one that has become. */
+/* One single candidate: the adapter that was chosen. */
 static void
 drop_others(struct adapter *a)
 {
@@ -123,9 +123,9 @@ binding_free(struct binding *b)
 }
 
 static void
-free_kept(struct kept *k)
+free_kept(struct kept_text *k)
 {
-    for (struct kept *next; k; k = next) {
+    for (struct kept_text *next; k; k = next) {
         next = k->next;
         free(k->text);
         free(k);
@@ -154,13 +154,13 @@ adapter_free(struct adapter *a)
 }
 
 const char *
-adapter_keep(struct kept **list, const char *text)
+adapter_keep(struct kept_text **list, const char *text)
 {
     for (; *list; list = &(*list)->next)
         if (!strcmp((*list)->text, text))
             return (*list)->text;
     *list = xmalloc(sizeof **list);
-    **list = (struct kept){.text = xstrdup(text)};
+    **list = (struct kept_text){.text = xstrdup(text)};
     return (*list)->text;
 }
 
@@ -173,7 +173,7 @@ adapter_complain(struct adapter *a, const char *text)
 const char *
 adapter_complaint(const struct adapter *a, int i)
 {
-    const struct kept *c = a->complaints;
+    const struct kept_text *c = a->complaints;
 
     while (c && i-- > 0)
         c = c->next;
@@ -324,8 +324,8 @@ adapter_sql(const struct adapter *a, enum section_id s)
     return a->now && a->now->sql[s] ? a->now->sql[s] : "";
 }
 
-/* What is put in for placeholders has no new lines, so those of the text are those of the file; but
- * for a schema whose name has one. */
+/* The texts that replace placeholders have no line breaks, so lines of the statement are lines of
+ * the file. The one exception is a schema with a line break in its name. */
 int
 adapter_line(const struct adapter *a, enum section_id s, int position)
 {

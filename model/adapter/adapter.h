@@ -23,8 +23,10 @@ enum section_id {
     SEC_COUNTS_FINAL, /* finished jobs that are kept; slow, asked rarely */
     SEC_RATES,
     SEC_TIMES,
+    SEC_PACE,
     SEC_MINUTES,
-    SEC_LIFE, /* whether a worker and a scheduler are alive */
+    SEC_STEPS, /* the same of one queue, in steps of a size that is asked for */
+    SEC_LIFE,  /* whether a worker and a scheduler are alive */
     SEC_JOBS,
     SEC_JOBS_BACK,
     SEC_JOB,
@@ -43,7 +45,8 @@ enum section_id {
     SEC_HEALTH_SESSIONS,
     SEC_HEALTH_VACUUMS,
     SEC_HEALTH_TABLES,
-/* What acts, then the previews: of each act (model/adapter/acts.def). */
+/* The sections that act, then those that preview them: one for each act of
+ * model/adapter/acts.def. */
 #define OWN(id, name) SEC_##id,
 #define SAME(id)
 #define NONE
@@ -57,14 +60,14 @@ enum section_id {
     SEC_COUNT
 };
 
-/* HEALTH_*, BACKEND_SIGNAL and ROLE: where a file has none of its own, the console's (sql/console)
- * stand there. */
+/* If a file has no HEALTH_*, BACKEND_SIGNAL or ROLE section, the console's own statements
+ * (sql/console) are used. */
 
 struct section_kind { /* one row of the contract */
     const char *name;
     const struct record *record; /* what its answer holds; NULL = one column */
-    bool acts;                   /* changes something: the actor's, never the watcher's */
-    bool required;               /* a file without it is refused */
+    bool acts;                   /* it changes something: only the actor runs it */
+    bool required;               /* a file without it is rejected */
 };
 extern const struct section_kind section_kinds[SEC_COUNT];
 
@@ -81,31 +84,33 @@ struct adapter *adapter_load(const char *name, struct err *e) __attribute__((war
 struct adapter *adapter_parse(const char *file_name, const char *text, struct err *e)
     __attribute__((warn_unused_result));
 void adapter_free(struct adapter *a); /* after the last reply to a statement of it */
-/* What is wrong with files of the user's own, one a sentence; NULL = no more. */
+/* The i-th sentence about what is wrong with the user's own files; NULL = no more. */
 const char *adapter_complaint(const struct adapter *a, int i);
 
-/* Binds every statement of what it is to a schema. Text that was bound before stays as it is. */
+/* Binds every statement of the adapter to a schema. Text that was bound before does not change. */
 bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 
 /* --- which one a database has ----------------------------------------------------------------- */
-/* Every candidate's DETECT is asked in one round trip; the answers make the choice. */
-/* The statements, in out[ADAPTERS_MAX]; gives how many. again: also those that failed before. */
+/* The DETECT statements of all candidates are asked in one round trip; the choice is made from the
+ * answers. */
+/* Fills out[ADAPTERS_MAX] with the statements and returns how many. again: also those that failed
+ * before. */
 #define ADAPTERS_MAX 64
 int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
 /* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
  * be asked again. False when none is left. */
 bool adapter_spoil(struct adapter *a, int i, const struct err *why);
-/* The answers become the list of what is there, as yet without owners. wish: a schema that comes
- * first, NULL = none. Gives how many there are. */
+/* Makes the list of what is there from the answers, without the owners yet. wish: a schema that
+ * comes first, NULL = none. Returns how many there are. */
 int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
-/* Who owns number i of them? storage lives until db_ask. */
+/* The statement that asks who owns the i-th of them. storage must live until db_ask. */
 struct db_stmt adapter_owners(const struct adapter *a, int i,
                               struct db_param storage[static OWNERS_PARAMS]);
-/* Becomes what the answers to that lead to, bound to its schema. The native queue comes first, in
- * its default schema before others; what belongs to a stranger (model/adapter/trust.h) is never
- * chosen. False with a sentence for the user: ERR_DENIED = only strangers' systems fit. Takes the
- * answers over. */
+/* Chooses by the answers to these statements, and binds the adapter to its schema. The native queue
+ * comes first, and of it the default schema. A system that belongs to a stranger
+ * (model/adapter/trust.h) is never chosen. False with a sentence for the user; ERR_DENIED = there
+ * are only strangers' systems. Takes the answers over. */
 struct adapter_wish {
     const char *schema; /* NULL = any */
     const char *database;
@@ -114,24 +119,25 @@ struct adapter_wish {
 };
 bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
                     struct err *e) __attribute__((warn_unused_result));
-/* False with a sentence when others could have been meant as well: for verbs, that don't guess. */
+/* For verbs, which don't guess: false with a sentence if several systems could be meant. */
 bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
                       struct err *e) __attribute__((warn_unused_result));
 struct adapter_found {
     const char *adapter, *title, *schema;
     bool chosen;
-    const struct owners *owners; /* with strangers: it is not opened */
+    const struct owners *owners; /* if strangers are among them, it is not opened */
 };
-/* What the last choice found, the best first; NULL = no more. Valid until the next choice. */
+/* The i-th system that the last choice found, the best one first; NULL = no more. Valid until the
+ * next choice. */
 const struct adapter_found *adapter_found(const struct adapter *a, int i);
-/* Grows when it becomes something else: another system, another schema. */
+/* Grows when the adapter becomes another system or another schema. */
 int adapter_serial(const struct adapter *a);
-/* The same system, but another database has it: what was asked of the old one is void. */
+/* The same system in another database: questions to the old one are void. */
 void adapter_moved(struct adapter *a);
 
 /* The candidates themselves, for lists of them: an adapter for each, NULL = no more. */
 int adapter_candidates(const struct adapter *a);
-/* It is candidate i from now on, bound to no schema. */
+/* The adapter is candidate i from now on, bound to no schema. */
 void adapter_become(struct adapter *a, int i);
 /* By name; false: there is none. */
 bool adapter_become_named(struct adapter *a, const char *name);
@@ -143,18 +149,18 @@ const char *adapter_default_schema(const struct adapter *a);
 const char *adapter_name(const struct adapter *a);
 const char *adapter_title(const struct adapter *a);
 
-/* The file has the section, and what it requires is there as far as is known. */
+/* The file has the section, and what the section requires is there, as far as is known. */
 bool adapter_has(const struct adapter *a, enum section_id s);
-/* Why it has not: a sentence. NULL = it has. */
+/* Why the adapter has no such section, as a sentence; NULL = it has. */
 const char *adapter_lacks(const struct adapter *a, enum section_id s);
 /* What the header `lacks` says of a section that the file does not have; NULL = nothing. */
 const char *adapter_reason(const struct adapter *a, enum section_id s);
-/* "River (Go) does not tell": for what can't be shown. */
+/* "River (Go) does not tell": the sentence for a topic that can't be shown. */
 const char *adapter_silence(const struct adapter *a);
 
-/* What VERSION answered ("" = nothing) and what the role may: sections that require more are
- * missing from then on; can_act and why of the role change when the version is none that was
- * tested. The sentence lives as long as a. */
+/* Takes the answer of VERSION ("" = none) and the role. Sections that require more than these are
+ * missing from then on. If the version was never tested, can_act and why of the role change; the
+ * sentence lives as long as a. */
 void adapter_judge(struct adapter *a, const char *version, struct role_row *role);
 void adapter_trust(struct adapter *a); /* --trust-version: any version is good */
 /* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
@@ -166,7 +172,7 @@ int adapter_line(const struct adapter *a, enum section_id s, int position);
 const char *adapter_note(const struct adapter *a, enum section_id s, const char *key);
 /* A line of the header: states, id-type, note, ...; NULL = none. */
 const char *adapter_header(const struct adapter *a, const char *key);
-/* One that may repeat: *at begins at 0; NULL = no more. */
+/* A header line that may repeat: *at begins at 0; NULL = no more. */
 const char *adapter_header_next(const struct adapter *a, const char *key, int *at);
 /* The section takes this parameter. */
 bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
@@ -175,9 +181,9 @@ bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
  * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
-/* What every transaction begins with: the guard against strangers (model/adapter/trust.h), the
- * header's time zone, and for acts its search path, which the system's own functions and triggers
- * need. What only reads runs in pg_catalog. Borrowed. */
+/* Sets what every transaction begins with: the guard against strangers (model/adapter/trust.h), the
+ * header's time zone and, for acts, its search path, which the system's own functions and triggers
+ * need. Calls that only read run with pg_catalog. Borrowed. */
 void adapter_settings(const struct adapter *a, bool acts, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);

@@ -49,10 +49,10 @@ is_of_type(enum field_type type, unsigned oid)
     return false;
 }
 
-static bool wrong(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool note_wrong(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static bool
-wrong(struct check *c, const char *fmt, ...)
+note_wrong(struct check *c, const char *fmt, ...)
 {
     va_list ap;
 
@@ -74,9 +74,9 @@ check_types(struct check *c, const struct record *rec, const struct result *r)
         const struct field *f = &rec->fields[i];
         int col = result_col(r, f->name);
         if (col < 0 && !f->optional)
-            return wrong(c, "column %s is missing", f->name);
+            return note_wrong(c, "column %s is missing", f->name);
         if (col >= 0 && !is_of_type(f->type, result_type(r, col)))
-            return wrong(c, "column %s is not %s", f->name, names[f->type]);
+            return note_wrong(c, "column %s is not %s", f->name, names[f->type]);
     }
     return true;
 }
@@ -131,7 +131,7 @@ check_states_known(struct check *c, const struct record *rec, const struct resul
         buf_str(&all, "");
         for (const char *const *k = known; *k; k++)
             buf_printf(&all, " %s", *k);
-        wrong(c, "state is \"%.40s\", not one of%s", state, all.data);
+        note_wrong(c, "state is \"%.40s\", not one of%s", state, all.data);
         break;
     }
     buf_free(&all);
@@ -153,13 +153,14 @@ check_names(struct check *c, const struct record *rec, const struct result *r)
     for (int i = 0; i < result_cols(r); i++) {
         const char *name = result_name(r, i), *meant = alias_closest(name, missing);
         if (!is_word(name, known) && meant) {
-            wrong(c, "column %.60s is not known, is it %s?", name, meant);
+            note_wrong(c, "column %.60s is not known, is it %s?", name, meant);
             return;
         }
     }
 }
 
-/* What an act answers: jobs that were asked for, each with its state or why it has none. */
+/* Checks the answer of an act: only jobs that were asked for, each with its new state or why it has
+ * none. */
 static void
 check_changes(struct check *c, const struct rowset *rows, struct result *const looks[3])
 {
@@ -169,18 +170,18 @@ check_changes(struct check *c, const struct rowset *rows, struct result *const l
     for (int i = 0; i < rows->n; i++) {
         c->found.rows += *row[i].state != 0;
         if (by_ids && *row[i].id && !is_asked_for(c, row[i].id))
-            wrong(c, "answers job %s, which was not asked for", row[i].id);
+            note_wrong(c, "answers job %s, which was not asked for", row[i].id);
         if (!*row[i].state && !*row[i].why && result_col(rows->res, "why") >= 0 && *row[i].id)
-            wrong(c, "left job %s alone without saying why", row[i].id);
+            note_wrong(c, "left job %s alone without saying why", row[i].id);
     }
     const char *same = looks[0] && looks[2] ? check_unchanged(looks[0], rows, looks[2]) : NULL;
     if (same)
-        wrong(c,
-              "reports %s as changed, but it is as it was (if it changes later: -- mode: signal)",
-              same);
+        note_wrong(
+            c, "reports %s as changed, but it is as it was (if it changes later: -- mode: signal)",
+            same);
 }
 
-/* Rows of a preview stand for many, or for none. */
+/* How many jobs the rows of a preview count: a row counts many of them, or none. */
 static int
 sum_of(const struct rowset *rows)
 {
@@ -212,7 +213,7 @@ check_answer(struct check *c, enum section_id s, struct result *r, struct result
     check_names(c, rec, r);
     check_states_known(c, rec, r);
     if (!record_decode(rec, r, &rows, &e)) {
-        wrong(c, "%s", e.text);
+        note_wrong(c, "%s", e.text);
         return;
     }
     if (section_kinds[s].acts)
@@ -243,9 +244,9 @@ check_ask(struct check *c, enum section_id s, struct result **out, struct err *e
     return false;
 }
 
-static bool run(struct check *c, enum section_id s);
+static bool run_section(struct check *c, enum section_id s);
 
-/* As the console does when a batch would break a unique index: job by job. */
+/* A batch would break a unique index: the act runs job by job, as the console does it. */
 static bool
 run_alone(struct check *c, enum section_id s)
 {
@@ -254,14 +255,14 @@ run_alone(struct check *c, enum section_id s)
     c->is_alone = true;
     for (int i = 0; ok && i < c->sample.nids; i++) {
         params_set_list(&c->p, PARAM_IDS, (const char *const *)&c->sample.ids[i], 1);
-        ok = run(c, s);
+        ok = run_section(c, s);
     }
     c->is_alone = false;
     return ok;
 }
 
 static bool
-run(struct check *c, enum section_id s)
+run_section(struct check *c, enum section_id s)
 {
     struct result *got[3] = {0};
     struct err e = {0};
@@ -276,10 +277,10 @@ run(struct check *c, enum section_id s)
     else if (!strcmp(e.sqlstate, "23505") && adapter_takes(c->a, s, PARAM_IDS) && !c->is_alone)
         return run_alone(c, s);
     else if (!strcmp(e.sqlstate, "23505") && c->is_alone)
-        return true; /* refused for this one */
+        return true; /* the system rejects this one job */
     else if (e.kind != ERR_REFUSED) {
         c->found.line = adapter_line(c->a, s, e.position);
-        wrong(c, "%s%s%s", e.sqlstate, *e.sqlstate ? ": " : "", e.text);
+        note_wrong(c, "%s%s%s", e.sqlstate, *e.sqlstate ? ": " : "", e.text);
     }
     result_free(got[0]);
     result_free(got[2]);
@@ -304,7 +305,7 @@ set_rest(struct check *c, enum section_id s)
     params_set_bool(&c->p, PARAM_EXPIRED_ONLY, false);
 }
 
-/* Values that nothing has. */
+/* Fills in values that no row has. */
 static void
 set_nothing(struct check *c, enum section_id s)
 {
@@ -334,7 +335,7 @@ set_ids(struct check *c)
 static bool
 set_one(struct check *c, enum param p)
 {
-    const struct sample *s = &c->sample;
+    const struct check_sample *s = &c->sample;
     static const char *const word = "a";
     const char *text = p == PARAM_QUEUE    ? s->queue
                        : p == PARAM_KIND   ? s->kind
@@ -374,12 +375,12 @@ run_jobs(struct check *c, enum section_id s)
         if (times[i])
             params_set(&c->p, PARAM_AT, times[i]);
         set_ids(c);
-        if (!run(c, s))
+        if (!run_section(c, s))
             return false;
         if (i == 0)
             first = c->found.rows;
         else if (c->found.ok && first > 0 && c->found.rows == before)
-            wrong(c, "changes %d jobs for a time to come, none for %s", first, times[i]);
+            note_wrong(c, "changes %d jobs for a time to come, none for %s", first, times[i]);
         if (i > 0)
             c->found.rows = first;
     }
@@ -388,21 +389,22 @@ run_jobs(struct check *c, enum section_id s)
 
 /* --- a section ------------------------------------------------------------------------------- */
 
-/* The list of jobs: each parameter alone, and what a part of an error is. */
+/* Runs the list of jobs with each parameter alone, and with a part of an error. */
 static bool
 run_each(struct check *c, enum section_id s)
 {
     for (int p = 0; p < PARAM_TOTAL; p++) {
         check_clear(c);
-        if (adapter_takes(c->a, s, (enum param)p) && set_one(c, (enum param)p) && !run(c, s))
+        if (adapter_takes(c->a, s, (enum param)p) && set_one(c, (enum param)p) &&
+            !run_section(c, s))
             return false;
     }
     check_clear(c);
     params_set(&c->p, PARAM_ERROR, "~a");
-    return run(c, s);
+    return run_section(c, s);
 }
 
-/* The text of a group that is shown is what the jobs are asked for. */
+/* The error_key of a group, as it is shown, must find the jobs of the group. */
 static bool
 check_groups(struct check *c)
 {
@@ -425,7 +427,7 @@ check_groups(struct check *c)
         params_set(&c->p, PARAM_ERROR, result_text(r, i, key));
         ok = check_ask(c, SEC_JOBS, &jobs, &e);
         if (jobs && result_rows(jobs) == 0)
-            wrong(c, "jobs finds none of the group \"%.80s\"", result_text(r, i, key));
+            note_wrong(c, "jobs finds none of the group \"%.80s\"", result_text(r, i, key));
         result_free(jobs);
     }
     result_free(r);
@@ -436,19 +438,19 @@ static bool
 check_reader(struct check *c, enum section_id s)
 {
     check_clear(c);
-    if (!run(c, s))
+    if (!run_section(c, s))
         return false;
     set_nothing(c, s);
-    if (!run(c, s))
+    if (!run_section(c, s))
         return false;
     if (adapter_takes(c->a, s, PARAM_IDS)) {
         int before = c->found.rows;
         check_clear(c);
         params_set_list(&c->p, PARAM_IDS, no_ids, (int)(sizeof no_ids / sizeof *no_ids));
-        if (!run(c, s))
+        if (!run_section(c, s))
             return false;
         if (c->found.rows > before)
-            wrong(c, "answers rows for ids that are none");
+            note_wrong(c, "answers rows for ids that are none");
     }
     return run_each(c, s) && (s != SEC_GROUPS || check_groups(c));
 }
@@ -462,7 +464,7 @@ run_names(struct check *c, enum section_id s, enum param p, char **names, int n)
         set_rest(c, s);
         params_set(&c->p, p, names[i]);
         c->found.has_sample = true;
-        if (!run(c, s))
+        if (!run_section(c, s))
             return false;
     }
     return true;
@@ -478,7 +480,7 @@ run_purge(struct check *c, enum section_id s)
         params_set(&c->p, PARAM_QUEUE, i ? c->sample.queue : NULL);
         params_set_time(&c->p, PARAM_BEFORE, clock_wall_ms() + 24 * (int64_t)HOUR_MS);
         c->found.has_sample = true;
-        if (!run(c, s))
+        if (!run_section(c, s))
             return false;
     }
     return true;
@@ -487,18 +489,19 @@ run_purge(struct check *c, enum section_id s)
 static bool
 check_act(struct check *c, enum section_id s)
 {
-    struct sample *m = &c->sample;
+    struct check_sample *m = &c->sample;
     const char *dry = adapter_note(c->a, s, "dry");
 
     set_nothing(c, s);
-    if (!run(c, s))
+    if (!run_section(c, s))
         return false;
     bool by_name = !adapter_takes(c->a, s, PARAM_IDS) && !adapter_takes(c->a, s, PARAM_NODE) &&
                    s != SEC_PURGE && s != SEC_PURGE_PREVIEW;
     if (by_name)
-        c->found.rows = 0; /* a queue can be paused before anybody has seen it */
+        c->found.rows = 0; /* a queue may be paused before it has a job: that this changes a row
+                              is no fault */
     else if (c->found.rows > 0)
-        wrong(c, "changes rows that nobody asked for");
+        note_wrong(c, "changes rows that nobody asked for");
     if (dry) {
         c->found.has_sample = false;
         return true; /* it could not be taken back */

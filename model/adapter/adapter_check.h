@@ -11,11 +11,11 @@
 struct adapter_finding { /* about one section */
     enum section_id section;
     int line;         /* the line where the section begins, or of the fault if that is known */
-    bool ok;          /* all that was run came back as the contract says */
+    bool ok;          /* every answer was as the contract says */
     bool left_out;    /* not run: text says why */
     bool has_sample;  /* an act: it had real rows to work on */
     int runs;         /* statements */
-    int rows;         /* that the section's answers had in all; of an act: rows changed */
+    int rows;         /* rows of all its answers; of an act: rows changed */
     const char *text; /* what is wrong, or what is to be said; "" = nothing; one line */
 };
 typedef void adapter_finding_fn(void *ctx, const struct adapter_finding *f);
@@ -26,7 +26,7 @@ struct adapter_trial {
     struct loop *loop;
     bool acts; /* also run sections that change something; db must not be read-only then */
 };
-/* Tells fn about each section in the order of the file. False with *e when the connection broke. */
+/* Calls fn for each section, in the order of the file. False with *e: the connection broke. */
 bool adapter_check(const struct adapter_trial *t, adapter_finding_fn *fn, void *ctx, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -10,7 +10,7 @@
 #include "model/adapter/adapter_parts.h"
 #include "model/base/mem.h"
 
-/* The section that shows what the act is for; SEC_COUNT = none does. */
+/* The section that shows the target of the act; SEC_COUNT = there is none. */
 static enum section_id
 look_of(const struct check *c, enum section_id act)
 {

@@ -7,7 +7,7 @@
 
 enum { SAMPLES_MOST = 24, NAMES_MOST = 8, HOUR_MS = 3600000 };
 
-struct sample { /* what there is */
+struct check_sample { /* what there is */
     char *ids[SAMPLES_MOST];
     int nids;
     char *queue, *kind, *node, *error, *cursor; /* of the first job that has one */
@@ -19,7 +19,7 @@ struct check {
     const struct adapter *a;
     struct db *db;
     struct loop *loop;
-    struct sample sample;
+    struct check_sample sample;
     struct params p; /* of the next run */
     struct adapter_finding found;
     bool is_alone; /* going job by job */
@@ -42,6 +42,6 @@ const char *check_unchanged(const struct result *before, const struct rowset *ro
                             const struct result *after);
 /* False: the connection broke. */
 bool check_take_sample(struct check *c);
-void check_sample_done(struct sample *s);
+void check_sample_done(struct check_sample *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a database has to try an adapter on: by the adapter's own sections.
+ * Takes the sample: rows of the database on which the adapter is tried, read by its own sections.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ note_name(char **names, int *n, const char *name)
 }
 
 static void
-note_jobs(struct sample *s, const struct job_row *row, int n, int most)
+note_jobs(struct check_sample *s, const struct job_row *row, int n, int most)
 {
     for (int i = 0; i < n; i++) {
         bool known = false;
@@ -56,7 +56,7 @@ note_jobs(struct sample *s, const struct job_row *row, int n, int most)
 
 /* The rows of a section by c->p; empty when it fails: its own check says so. */
 static bool
-look(struct check *c, enum section_id s, struct rowset *rows)
+sample_section(struct check *c, enum section_id s, struct rowset *rows)
 {
     struct result *r = NULL;
     struct err e = {0};
@@ -83,7 +83,7 @@ look_for_jobs(struct check *c)
         check_clear(c);
         if (i < 8)
             params_set_list(&c->p, PARAM_STATES, &check_states[i], 1);
-        if (!look(c, SEC_JOBS, &rows))
+        if (!sample_section(c, SEC_JOBS, &rows))
             return false;
         note_jobs(&c->sample, rows.rows, rows.n, i < 8 ? 2 : 8);
         rowset_free(&rows);
@@ -94,13 +94,13 @@ look_for_jobs(struct check *c)
 bool
 check_take_sample(struct check *c)
 {
-    struct sample *s = &c->sample;
+    struct check_sample *s = &c->sample;
     struct rowset rows;
 
     if (!look_for_jobs(c))
         return false;
     check_clear(c);
-    if (!look(c, SEC_QUEUES, &rows))
+    if (!sample_section(c, SEC_QUEUES, &rows))
         return false;
     const struct queue_row *q = rows.rows;
     for (int pass = 0; pass < 2; pass++) /* paused ones first */
@@ -108,13 +108,13 @@ check_take_sample(struct check *c)
             if ((q[i].paused == 1) == (pass == 0))
                 note_name(s->queues, &s->nqueues, q[i].queue);
     rowset_free(&rows);
-    if (!look(c, SEC_NODES, &rows))
+    if (!sample_section(c, SEC_NODES, &rows))
         return false;
     const struct node_row *node = rows.rows;
     for (int i = 0; i < rows.n; i++)
         note_name(s->nodes, &s->nnodes, node[i].node);
     rowset_free(&rows);
-    if (!look(c, SEC_SCHEDULES, &rows))
+    if (!sample_section(c, SEC_SCHEDULES, &rows))
         return false;
     const struct schedule_row *schedule = rows.rows;
     for (int i = 0; i < rows.n; i++)
@@ -124,7 +124,7 @@ check_take_sample(struct check *c)
 }
 
 void
-check_sample_done(struct sample *s)
+check_sample_done(struct check_sample *s)
 {
     for (int i = 0; i < s->nids; i++)
         free(s->ids[i]);

@@ -61,7 +61,7 @@ add_found(struct adapter *a, const struct adapter_file *f, const char *schema)
         return;
     }
     a->places[a->nfound] = adapter_place(f, schema);
-    struct place *p = &a->places[a->nfound];
+    struct adapter_place *p = &a->places[a->nfound];
     a->found[a->nfound++] = (struct adapter_found){name_of(f), sections_header(&f->text, "title"),
                                                    p->name, false, &p->owners};
 }
@@ -75,7 +75,7 @@ is_found(const struct adapter *a, const struct adapter_file *f, const char *sche
     return false;
 }
 
-/* The default schema of a system before its others. */
+/* Orders the default schema of a system before its other schemas. */
 static void
 add_answer(struct adapter *a, const struct adapter_file *f, const struct result *r)
 {
@@ -88,7 +88,7 @@ add_answer(struct adapter *a, const struct adapter_file *f, const struct result 
                 add_found(a, f, result_text(r, i, 0));
 }
 
-/* What was wished for must not fall behind the limit. */
+/* The schema that the user named must not be cut off by the limit. */
 static void
 add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r, const char *wish)
 {

@@ -1,6 +1,6 @@
 /*
- * Who owns what the text of an adapter touches: the names in it, the question, the guard. The rule
- * is in model/adapter/trust.h.
+ * Who owns what the text of an adapter uses: finds the names in the text, makes the question about
+ * their owners, and the guard. The rule is in model/adapter/trust.h.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c > 127;
 }
 
-/* What stands behind "{schema}.": a name, perhaps quoted, perhaps called. */
+/* Reads the name behind "{schema}.": it may be quoted, and may be a function that is called. */
 static void
 add_named(struct buf *lists, const char *at)
 {
@@ -120,10 +120,10 @@ adapter_find_touched(struct adapter_file *f)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-struct place
+struct adapter_place
 adapter_place(const struct adapter_file *f, const char *name)
 {
-    struct place p = {.name = xstrdup(name), .schema = xstrdup(name), .file = f};
+    struct adapter_place p = {.name = xstrdup(name), .schema = xstrdup(name), .file = f};
     char *slash = sections_header(&f->text, "prefix") ? strrchr(p.schema, '/') : NULL;
 
     if (slash)
@@ -133,17 +133,17 @@ adapter_place(const struct adapter_file *f, const char *name)
 }
 
 void
-adapter_place_done(struct place *p)
+adapter_place_done(struct adapter_place *p)
 {
     free(p->name);
     free(p->schema);
     free(p->prefix);
     owners_done(&p->owners);
-    *p = (struct place){0};
+    *p = (struct adapter_place){0};
 }
 
 static struct touched
-adapter_touched(const struct place *p)
+adapter_touched(const struct adapter_place *p)
 {
     return (struct touched){.tables = p->file->touched[TABLES],
                             .patterns = p->file->touched[PATTERNS],

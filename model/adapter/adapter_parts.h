@@ -38,7 +38,7 @@ struct adapter_file { /* one file, read and checked */
     struct raw_states *raw; /* translated so far: text that was bound stays */
 };
 
-struct place {             /* a schema where a system was found, taken apart */
+struct adapter_place {     /* a schema where a system was found, taken apart */
     char *name;            /* as it was found: "schema" or "schema/prefix" */
     char *schema, *prefix; /* prefix "" = none */
     const struct adapter_file *file;
@@ -48,40 +48,40 @@ struct place {             /* a schema where a system was found, taken apart */
 struct binding { /* a file for one schema; kept until the end, statements may be under way */
     const struct adapter_file *file;
     char *schema;
-    struct place place; /* without name; of what was found there */
-    struct guard guard;
+    struct adapter_place place; /* without name; of what was found there */
+    struct trust_guard guard;
     bool is_guarded;
     char *search_path; /* of the header; NULL = none */
     char *sql[SEC_COUNT];
     struct binding *next;
 };
 
-struct kept { /* sentences that others borrow, until the end */
+struct kept_text { /* sentences that others borrow, until the end */
     char *text;
-    struct kept *next;
+    struct kept_text *next;
 };
 
 struct adapter {
     struct adapter_file **files; /* the candidates */
     int nfiles;
-    struct adapter_file *file; /* the one it is; at first the first */
+    struct adapter_file *file; /* the chosen candidate; the first one until adapter_choose */
     struct binding *now;       /* NULL = bound to no schema yet */
     struct binding *all;
     struct adapter_found *found;
-    struct place *places; /* what found points to */
+    struct adapter_place *places; /* what found points to */
     int nfound;
-    struct kept *complaints, *verdicts;
+    struct kept_text *complaints, *verdicts;
     bool trusts;           /* --trust-version */
-    bool lacks[SEC_COUNT]; /* what a section requires is not there */
+    bool lacks[SEC_COUNT]; /* sections whose requirement is not met */
     int serial;
 };
 
-/* One more candidate; a is its owner then. */
+/* Adds a candidate; a owns it then. */
 void adapter_add(struct adapter *a, struct adapter_file *f);
-/* The sentence in the list; added at its end when it is new. */
-const char *adapter_keep(struct kept **list, const char *text);
+/* Returns the sentence as the list keeps it; adds it at the end if it is new. */
+const char *adapter_keep(struct kept_text **list, const char *text);
 void adapter_complain(struct adapter *a, const char *text);
-/* The user's own files into a; what is refused becomes a complaint. */
+/* Reads the user's own files into a; a file that is rejected becomes a complaint. */
 void adapter_add_own(struct adapter *a);
 /* A file that was named. NULL with *e. */
 struct adapter_file *adapter_file_open(const char *path, struct err *e)
@@ -94,10 +94,10 @@ void adapter_file_free(struct adapter_file *f);
 
 /* Fills f->touched from the text and the header. */
 void adapter_find_touched(struct adapter_file *f);
-/* Where a file was found: schema and prefix apart. */
-struct place adapter_place(const struct adapter_file *f, const char *name);
-void adapter_place_done(struct place *p);
-/* The owners that were found for what it is bound to; the transactions are guarded from now on. */
+/* Splits the place where a system was found into schema and prefix. */
+struct adapter_place adapter_place(const struct adapter_file *f, const char *name);
+void adapter_place_done(struct adapter_place *p);
+/* Takes the owners of the system that a is bound to; from now on its transactions are guarded. */
 void adapter_guard(struct adapter *a, const struct owners *owners);
 
 /* What is wrong with the header "states", NULL = nothing. */

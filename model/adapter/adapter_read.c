@@ -1,6 +1,7 @@
 /*
- * One adapter file: its sections get their meaning, and everything in it is checked: header, notes,
- * parameters, what must be there and what belongs together. So binding a statement can't fail.
+ * Reads one adapter file and checks everything in it: the header, notes and parameters of each
+ * section, which sections must be there and which belong together. So binding a statement later
+ * can't fail.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,7 +22,9 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     [SEC_COUNTS_FINAL] = {"counts_final", &record_final, false, false},
     [SEC_RATES] = {"rates", &record_rate, false, false},
     [SEC_TIMES] = {"times", &record_time, false, false},
+    [SEC_PACE] = {"pace", &record_pace, false, false},
     [SEC_MINUTES] = {"minutes", &record_minute, false, false},
+    [SEC_STEPS] = {"steps", &record_step, false, false},
     [SEC_LIFE] = {"life", &record_life, false, false},
     [SEC_JOBS] = {"jobs", &record_job, false, true},
     [SEC_JOBS_BACK] = {"jobs_back", NULL, false, false},
@@ -54,7 +57,8 @@ const struct section_kind section_kinds[SEC_COUNT] = {
 };
 /* clang-format on */
 
-/* What the console asks any database; a section of the same name in the file comes before it. */
+/* The console's own statements for any database; a section of the same name in the file replaces
+ * them. */
 static const struct {
     enum section_id id;
     const char *file, *params;
@@ -138,7 +142,7 @@ check_header_value(const struct note *n)
     return *n->value ? NULL : "it has no value";
 }
 
-/* "SECTION: why not" of a section that the file does not have. */
+/* Checks a header line `lacks`: "SECTION: why not", for a section that the file does not have. */
 static const char *
 check_lack(const struct adapter_file *f, const char *value)
 {
@@ -298,7 +302,7 @@ read_section(struct adapter_file *f, const char *file, const struct section *s, 
 }
 
 static bool
-takes(const struct bound *b, enum param p)
+takes_param(const struct bound *b, enum param p)
 {
     for (int i = 0; i < b->nparams; i++)
         if (b->params[i] == p)
@@ -306,7 +310,8 @@ takes(const struct bound *b, enum param p)
     return false;
 }
 
-/* What must stand in the file, and what belongs together. */
+/* Checks that required sections are there, and that sections which belong together come
+ * together. */
 static bool
 check_whole(const struct adapter_file *f, const char *file, struct err *e)
 {
@@ -316,10 +321,10 @@ check_whole(const struct adapter_file *f, const char *file, struct err *e)
         const struct bound *b = &f->bound[i];
         if (section_kinds[i].required && !b->section)
             return fail(e, ERR_DATA, "%s: section %s is missing", file, section_kinds[i].name);
-        if (takes(b, PARAM_RAW_STATES) && !sections_header(&f->text, "states"))
+        if (takes_param(b, PARAM_RAW_STATES) && !sections_header(&f->text, "states"))
             return fail(e, ERR_DATA, "%s:%d: %s: raw_states needs \"states:\" in the header", file,
                         b->section->line, b->section->name);
-        if (takes(b, PARAM_TABLES) && !f->tables)
+        if (takes_param(b, PARAM_TABLES) && !f->tables)
             return fail(e, ERR_DATA, "%s:%d: %s: tables needs \"tables:\" in the header", file,
                         b->section->line, b->section->name);
     }

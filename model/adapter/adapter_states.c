@@ -1,7 +1,7 @@
 /*
- * States: the console speaks of eight, an engine has words of its own. The header says which are
- * which: "ready=available retry=retryable cancelled=cancelled,aborted". A state that it does not
- * name has no word there.
+ * States. The console has eight words; an engine has words of its own. The header maps them:
+ * "ready=available retry=retryable cancelled=cancelled,aborted". A state that the header does not
+ * name does not exist in that engine.
  */
 #include <stdlib.h>
 #include <string.h>

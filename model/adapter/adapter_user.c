@@ -15,7 +15,7 @@
 
 enum { SIZE_MOST = 1 << 20, FILES_MOST = 40 };
 
-/* The mode and the owner of what is open. */
+/* Checks mode and owner of the open file or folder. */
 static bool
 check_owner(int fd, const char *path, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * What a version means: an engine's tables change between versions, so one that was never tested is
- * only looked at until the user says that he trusts it.
+ * What a version means. The tables of an engine change between versions. So a version that was
+ * never tested may only be looked at, until the user says that he trusts it (--trust-version).
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ next_part(const char **s)
 
 /* <0, 0, >0, by the parts that `of` has: 1.9.2 equals 1.9, and is more than 1.9.1. */
 static int
-compare(const char *version, const char *of)
+compare_versions(const char *version, const char *of)
 {
     for (;;) {
         long limit = next_part(&of);
@@ -43,7 +43,8 @@ is_in_ranges(const char *version, const char *ranges)
     for (const char *at = ranges; *at;) {
         size_t len = strcspn(at, " ");
         const char *dash = memchr(at, '-', len);
-        if (len > 0 && compare(version, at) >= 0 && compare(version, dash ? dash + 1 : at) <= 0)
+        if (len > 0 && compare_versions(version, at) >= 0 &&
+            compare_versions(version, dash ? dash + 1 : at) <= 0)
             return true;
         at += len + (at[len] != 0);
     }
@@ -64,7 +65,7 @@ judge_version(const struct adapter *a, const char *version)
         return xasprintf("the version of %s is not to be found, tested is %s: --trust-version "
                          "allows changes",
                          title, tested ? tested : least);
-    if (least && compare(version, least) < 0)
+    if (least && compare_versions(version, least) < 0)
         return xasprintf("%s is version %s here, the oldest that is known is %s%s%s: "
                          "--trust-version allows changes",
                          title, version, least, tested ? ", tested is " : "", tested ? tested : "");
@@ -82,7 +83,7 @@ is_unmet(const char *requires, const char *version, const struct role_row *role)
     if (!requires)
         return false;
     if (!strncmp(requires, least, sizeof least - 1))
-        return compare(version, requires + sizeof least - 1) < 0;
+        return compare_versions(version, requires + sizeof least - 1) < 0;
     return role && role->signals == 0;
 }
 

@@ -49,10 +49,10 @@ static const char *const states[] = {"scheduled", "ready",     "running",   "ret
                                      "failed",    "completed", "cancelled", "blocked"};
 enum { NSTATES = sizeof states / sizeof states[0] };
 
-struct term {
+struct filter_term {
     int start, len; /* in the text, with ! and quotes */
     bool negated;
-    bool is_quoted;     /* a quote stands in it */
+    bool is_quoted;     /* a quote is in it */
     enum key key;       /* KEY_NONE = a word */
     int path, path_len; /* of a payload's value: "customer.id"; path_len 0 = none */
     char op;            /* : = < > ~ */
@@ -74,7 +74,7 @@ struct parser {
 };
 
 static bool
-wrong(struct parser *p, int start, int len, const char *what)
+fail_at(struct parser *p, int start, int len, const char *what)
 {
     *p->mark = (struct filter_mark){start, len};
     return fail(p->e, ERR_USAGE, "%s", what);
@@ -101,7 +101,7 @@ read_value(const char *text, int *at, char *out)
     return !quoted;
 }
 
-/* The key of this name, or of what others call it. */
+/* The key of this name, or of a synonym. */
 static enum key
 key_named(const char *name, int len)
 {
@@ -124,7 +124,7 @@ meant_key(const char *name, int len)
         xstrndup(name, strcspn(name, ".") < (size_t)len ? strcspn(name, ".") : (size_t)len);
 
     for (int k = 0; k < KEY_NONE; k++)
-        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* code=500 is not about a node */
+        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* "code=500" is no misspelt "node" */
             names[n++] = keys[k].name;
     const char *meant = alias_closest(head, names);
     free(head);
@@ -165,7 +165,7 @@ read_key(const char *s, int *name_len)
     return key;
 }
 
-/* What there is instead. */
+/* Fails; the error names the key that was perhaps meant, or all keys. */
 static bool
 no_such_key(struct parser *p, int start, int len)
 {
@@ -176,21 +176,21 @@ no_such_key(struct parser *p, int start, int len)
             : xstrdup("no such key (state queue node kind error id age tries payload); "
                       "quote it to look for it in the text");
 
-    wrong(p, start, len, said);
+    fail_at(p, start, len, said);
     free(said);
     return false;
 }
 
 /* Cuts the next term out; false with *e when it is malformed. t->len = 0 at the end. */
 static bool
-next_term(struct parser *p, int *at, struct term *t)
+next_term(struct parser *p, int *at, struct filter_term *t)
 {
     const char *s = p->text;
     int name_len;
 
     while (isspace((unsigned char)s[*at]))
         (*at)++;
-    *t = (struct term){.start = *at, .key = KEY_NONE};
+    *t = (struct filter_term){.start = *at, .key = KEY_NONE};
     if (s[*at] == '!') {
         t->negated = true;
         (*at)++;
@@ -216,19 +216,19 @@ next_term(struct parser *p, int *at, struct term *t)
     t->is_quoted = memchr(s + value_at, '"', (size_t)(*at - value_at)) != NULL;
     t->len = *at - t->start;
     if (!closed)
-        return wrong(p, value_at, *at - value_at, "the quote is not closed");
+        return fail_at(p, value_at, *at - value_at, "the quote is not closed");
     if (t->len > 0 && !t->value[0])
-        return wrong(p, t->start, t->len, "a value is missing");
+        return fail_at(p, t->start, t->len, "a value is missing");
     return true;
 }
 
 static bool
-add_word(struct parser *p, const struct term *t)
+add_word(struct parser *p, const struct filter_term *t)
 {
     struct words *w = t->negated ? &p->no : &p->yes;
 
     if (w->n == WORDS_MAX)
-        return wrong(p, t->start, t->len, "too many words");
+        return fail_at(p, t->start, t->len, "too many words");
     w->list[w->n++] = xstrdup(t->value);
     return true;
 }
@@ -246,20 +246,20 @@ state_index(const char *name, int len)
 }
 
 static bool
-no_such_state(struct parser *p, const struct term *t, const char *name, int len)
+no_such_state(struct parser *p, const struct filter_term *t, const char *name, int len)
 {
     struct buf b = {0};
 
     buf_str(&b, "no state \"");
     text_clean(&b, name, (size_t)len, TEXT_LINE, 30);
     buf_str(&b, "\": scheduled ready blocked running retry failed completed cancelled done");
-    wrong(p, t->start, t->len, b.data);
+    fail_at(p, t->start, t->len, b.data);
     buf_free(&b);
     return false;
 }
 
 static bool
-add_states(struct parser *p, const struct term *t)
+add_states(struct parser *p, const struct filter_term *t)
 {
     bool want[NSTATES] = {false};
     const char *list[NSTATES];
@@ -281,26 +281,26 @@ add_states(struct parser *p, const struct term *t)
 }
 
 static bool
-add_age(struct parser *p, const struct term *t)
+add_age(struct parser *p, const struct filter_term *t)
 {
     int64_t ms;
     struct err e = {0};
 
     if (!duration_parse(t->value, &ms, &e) || ms < 0)
-        return wrong(p, t->start, t->len, "an age is like 90s, 5m, 2h or 7d");
+        return fail_at(p, t->start, t->len, "an age is like 90s, 5m, 2h or 7d");
     params_set_interval(&p->f->terms, t->op == '>' ? PARAM_OLDER_THAN : PARAM_YOUNGER_THAN, ms);
     return true;
 }
 
 static bool
-add_tries(struct parser *p, const struct term *t)
+add_tries(struct parser *p, const struct filter_term *t)
 {
     char *end;
 
     errno = 0;
     long n = strtol(t->value, &end, 10);
     if (errno || *end || n < 0 || n > SHRT_MAX)
-        return wrong(p, t->start, t->len, "tries are compared with a number");
+        return fail_at(p, t->start, t->len, "tries are compared with a number");
     if (t->op != '<')
         params_set_int(&p->f->terms, PARAM_MIN_TRIES, n + (t->op == '>' && !t->or_equal));
     if (t->op != '>')
@@ -308,9 +308,9 @@ add_tries(struct parser *p, const struct term *t)
     return true;
 }
 
-/* The parameter that a term fills first; a key may fill each one once. */
+/* The first parameter that a term fills. A second term that fills it is an error. */
 static enum param
-param_of(const struct term *t)
+param_of(const struct filter_term *t)
 {
     switch (t->key) {
     case KEY_STATE:
@@ -338,7 +338,7 @@ param_of(const struct term *t)
 }
 
 static void
-add_text(struct parser *p, const struct term *t)
+add_text(struct parser *p, const struct filter_term *t)
 {
     struct params *to = &p->f->terms;
 
@@ -356,7 +356,7 @@ add_text(struct parser *p, const struct term *t)
 
 /* payload.a.b=value: the path is {a,b}. */
 static bool
-add_payload(struct parser *p, const struct term *t)
+add_payload(struct parser *p, const struct filter_term *t)
 {
     char names[FILTER_MAX + 1], *save = NULL;
     const char *path[WORDS_MAX];
@@ -365,17 +365,17 @@ add_payload(struct parser *p, const struct term *t)
     memcpy(names, p->text + t->path, (size_t)t->path_len);
     names[t->path_len] = 0;
     if (t->path_len > 0 && (*names == '.' || names[t->path_len - 1] == '.' || strstr(names, "..")))
-        return wrong(p, t->start, t->len, "a name is missing between the dots");
+        return fail_at(p, t->start, t->len, "a name is missing between the dots");
     for (char *s = strtok_r(names, ".", &save); s; s = strtok_r(NULL, ".", &save)) {
         if (n == WORDS_MAX)
-            return wrong(p, t->start, t->len, "too many names");
+            return fail_at(p, t->start, t->len, "too many names");
         path[n++] = s;
     }
     if (n > 0)
         params_set_list(&p->f->terms, PARAM_PATH, path, n);
     else if (t->op == '=')
-        return wrong(p, t->start, t->len,
-                     "payload~text is a part of it, payload.name=value a value");
+        return fail_at(p, t->start, t->len,
+                       "payload~text is a part of it, payload.name=value a value");
     char *value = xasprintf("%c%s", n > 0 && t->op != '~' ? '=' : '~', t->value);
     params_set(&p->f->terms, PARAM_IN_PAYLOAD, value);
     free(value);
@@ -383,16 +383,16 @@ add_payload(struct parser *p, const struct term *t)
 }
 
 static bool
-add_term(struct parser *p, const struct term *t)
+add_term(struct parser *p, const struct filter_term *t)
 {
     if (t->key == KEY_NONE)
         return add_word(p, t);
     if (!strchr(keys[t->key].ops, t->op))
-        return wrong(p, t->start, t->len, "this key takes another sign");
+        return fail_at(p, t->start, t->len, "this key takes another sign");
     if (t->negated && t->key != KEY_STATE)
-        return wrong(p, t->start, t->len, "only words and state: can be negated");
+        return fail_at(p, t->start, t->len, "only words and state: can be negated");
     if (p->f->terms.value[param_of(t)])
-        return wrong(p, t->start, t->len, "this key stands twice");
+        return fail_at(p, t->start, t->len, "this key stands twice");
     if (t->key == KEY_STATE)
         return add_states(p, t);
     if (t->key == KEY_AGE)
@@ -403,8 +403,8 @@ add_term(struct parser *p, const struct term *t)
         return add_payload(p, t);
     if (!t->is_quoted && (t->key == KEY_QUEUE || t->key == KEY_NODE || t->key == KEY_KIND) &&
         strchr(t->value, ','))
-        return wrong(p, t->start, t->len,
-                     "one name only (a list is for state:); quotes for a name with a comma");
+        return fail_at(p, t->start, t->len,
+                       "one name only (a list is for state:); quotes for a name with a comma");
     add_text(p, t);
     return true;
 }
@@ -413,12 +413,12 @@ static bool
 parse(struct parser *p)
 {
     int len = (int)strnlen(p->text, FILTER_MAX + 1);
-    struct term t;
+    struct filter_term t;
 
     if (len > FILTER_MAX)
-        return wrong(p, 0, len, "the filter is too long");
+        return fail_at(p, 0, len, "the filter is too long");
     if (!utf8_valid(p->text, (size_t)len))
-        return wrong(p, 0, len, "the filter is not UTF-8");
+        return fail_at(p, 0, len, "the filter is not UTF-8");
     for (int at = 0; next_term(p, &at, &t);) {
         if (t.len == 0)
             return true;
@@ -498,7 +498,7 @@ filter_with(const char *text, const char *key, const char *value)
     struct filter_mark mark;
     struct err e = {0};
     struct parser p = {.text = text, .f = &none, .mark = &mark, .e = &e};
-    struct term t;
+    struct filter_term t;
     struct buf b = {0};
 
     buf_str(&b, "");
@@ -513,7 +513,7 @@ filter_with(const char *text, const char *key, const char *value)
 }
 
 static bool
-is_taken(const struct term *t, bool (*takes)(const void *ctx, enum param p), const void *ctx)
+is_taken(const struct filter_term *t, bool (*takes)(const void *ctx, enum param p), const void *ctx)
 {
     if (t->key == KEY_NONE && t->negated)
         return takes(ctx, PARAM_NOT_WORDS);
@@ -528,7 +528,7 @@ filter_untaken(const char *text, bool (*takes)(const void *ctx, enum param p), c
 {
     struct err e;
     struct parser p = {.text = text, .mark = mark, .e = &e};
-    struct term t;
+    struct filter_term t;
     int at = 0;
 
     while (strlen(text) <= FILTER_MAX && next_term(&p, &at, &t) && t.len > 0) {

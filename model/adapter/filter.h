@@ -36,11 +36,11 @@ bool filter_is_empty(const struct filter *f);
 char *filter_with(const char *text, const char *key, const char *value);
 /* A value as it must be typed: quoted where it has blanks or quotes. */
 void filter_add_value(struct buf *b, const char *value);
-/* What a list filters by that takes only some parameters: the first term beyond them ("payload",
- * "words"), and where it stands; NULL = it takes all. */
+/* The first term of the text that a list can't filter by ("payload", "words"), and its position;
+ * NULL = the list takes all terms. */
 const char *filter_untaken(const char *text, bool (*takes)(const void *ctx, enum param p),
                            const void *ctx, struct filter_mark *mark);
-/* Payloads must be read for it: dear. */
+/* The filter reads payloads, which is costly. */
 bool filter_reads_payloads(const struct filter *f);
 /* The states asked for include this one (all, when none is asked for). */
 bool filter_has_state(const struct filter *f, const char *state);

@@ -1,5 +1,5 @@
 /*
- * A question without a topic of the store.
+ * One question to an adapter that is no topic of the store.
  */
 #include "model/adapter/lookup.h"
 

@@ -57,6 +57,8 @@ static const struct field rate_fields[] = {
     {"pushed",    F_I64, R(pushed),    false},
     {"completed", F_I64, R(completed), false},
     {"fails",     F_I64, R(fails),     false},
+    {"ready",     F_I64, R(ready),     true },
+    {"oldest_ms", F_I64, R(oldest_ms), true },
 };
 RECORD(rate, rate_fields, rate_row);
 
@@ -72,6 +74,21 @@ static const struct field time_fields[] = {
 };
 RECORD(time, time_fields, time_row);
 
+#define PC(f) offsetof(struct pace_row, f)
+static const struct field pace_fields[] = {
+    {"queue",     F_STR, PC(queue),     false},
+    {"minutes",   F_INT, PC(minutes),   false},
+    {"pushed",    F_I64, PC(pushed),    false},
+    {"gone",      F_I64, PC(gone),      false},
+    {"completed", F_I64, PC(completed), true },
+    {"fails",     F_I64, PC(fails),     true },
+    {"run_ms",    F_I64, PC(run_ms),    true },
+    {"upto_ms",   F_I64, PC(upto_ms),   true },
+    {"nets",      F_STR, PC(nets),      true },
+    {"tokens",    F_I64, PC(tokens),    true },
+};
+RECORD(pace, pace_fields, pace_row);
+
 #define M(f) offsetof(struct minute_row, f)
 static const struct field minute_fields[] = {
     {"queue",     F_STR, M(queue),     false},
@@ -82,6 +99,22 @@ static const struct field minute_fields[] = {
     {"retried",   F_I64, M(retried),   true },
 };
 RECORD(minute, minute_fields, minute_row);
+
+#define ST(f) offsetof(struct step_row, f)
+static const struct field step_fields[] = {
+    {"at_ms",     F_I64, ST(at_ms),     false},
+    {"seconds",   F_DBL, ST(seconds),   false},
+    {"pushed",    F_I64, ST(pushed),    false},
+    {"completed", F_I64, ST(completed), false},
+    {"fails",     F_I64, ST(fails),     false},
+    {"retried",   F_I64, ST(retried),   true },
+    {"lost",      F_I64, ST(lost),      true },
+    {"backlog",   F_I64, ST(backlog),   true },
+    {"buckets",   F_STR, ST(buckets),   true },
+    {"waits",     F_STR, ST(waits),     true },
+    {"runs",      F_STR, ST(runs),      true },
+};
+RECORD(step, step_fields, step_row);
 
 /* clang-format off: one list for two structs */
 #define JOB_FIELDS(J)                                                                           \

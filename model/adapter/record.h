@@ -27,13 +27,20 @@ struct queue_row {
     int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
                                                known: by SEC_COUNTS_FINAL, asked rarely */
     int approx, kept_approx;                /* 1: the live numbers, the kept ones, are estimates */
-    double drain_per_s; /* completed less pushed, over about a minute; NAN while unknown */
-    bool traced;        /* model/store/history has its steps */
+    double in5_per_s, out5_per_s; /* over five minutes; out: also failed and cancelled; NAN while
+                                     unknown */
+    double run5_ms;               /* mean of what completed in them */
+    int64_t completed5, fails5;   /* in them; FIELD_NULL = not known */
+    int64_t turn_ms;  /* when it began to grow (model/store/outlook.h); FIELD_NULL = not known */
+    bool turn_before; /* it grew already in the first minute that is known */
+    bool paced;       /* these are of the minutes that the queue system keeps */
+    int64_t tokens;   /* of its rate limit; FIELD_NULL = it has none */
+    bool traced;      /* model/store/history has its steps */
 };
 
-struct rate_row { /* a kept point of the cumulative counters */
+struct rate_row { /* a kept point of the cumulative counters; ready: with those that run */
     const char *queue;
-    int64_t at_ms, pushed, completed, fails;
+    int64_t at_ms, pushed, completed, fails, ready, oldest_ms;
 };
 
 struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothing did */
@@ -41,9 +48,23 @@ struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothin
     int64_t completed, failed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
 };
 
+struct pace_row { /* what came in and went out in the last whole minutes, five at most */
+    const char *queue, *nets; /* "{1,-2,...}": by minute what it grew by, up to upto_ms; "" */
+    int minutes;              /* 0 = the queue is too new */
+    int64_t pushed, gone, completed, fails, run_ms, upto_ms, tokens;
+};
+
 struct minute_row { /* what happened in one minute of the last hour; none where nothing did */
     const char *queue;
     int64_t at_ms, pushed, completed, fails, retried;
+};
+
+struct step_row { /* what happened in one queue in one step of time */
+    int64_t at_ms;
+    double seconds; /* of it that are known */
+    int64_t pushed, completed, fails, retried, lost;
+    int64_t backlog;                    /* ready and running at its end */
+    const char *buckets, *waits, *runs; /* arrays: which bucket of times holds how many */
 };
 
 struct job_row {
@@ -177,9 +198,10 @@ struct record {
     size_t size; /* of the struct */
 };
 extern const struct record record_queue, record_count, record_final, record_rate, record_time,
-    record_minute, record_life, record_job, record_detail, record_attempt, record_node,
-    record_lease, record_group, record_fail_time, record_audit, record_schedule, record_run,
-    record_setting, record_effect, record_change, record_server, record_role, record_spent;
+    record_pace, record_minute, record_step, record_life, record_job, record_detail, record_attempt,
+    record_node, record_lease, record_group, record_fail_time, record_audit, record_schedule,
+    record_run, record_setting, record_effect, record_change, record_server, record_role,
+    record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

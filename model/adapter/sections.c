@@ -10,7 +10,7 @@
 
 /* --- reading --- */
 
-struct reader {
+struct section_reader {
     const char *file;
     struct sections *out;
     struct buf sql; /* of the section being read */
@@ -29,7 +29,7 @@ is_blank(const char *s, size_t len)
 }
 
 static char *
-trimmed(const char *s, size_t len)
+trim_line(const char *s, size_t len)
 {
     while (len > 0 && strchr(" \t\r", *s))
         s++, len--;
@@ -50,7 +50,7 @@ parse_note(const char *s, size_t len, int line, struct note *note)
     if (4 + key < len && s[4 + key] != ' ' && s[4 + key] != '\r')
         return false; /* a word like http:// */
     note->key = xstrndup(s + 3, key);
-    note->value = trimmed(s + 4 + key, len - 4 - key);
+    note->value = trim_line(s + 4 + key, len - 4 - key);
     note->line = line;
     return true;
 }
@@ -70,7 +70,7 @@ add_note(struct note **list, int *n, struct note note)
 }
 
 static struct section *
-last_section(struct reader *r)
+last_section(struct section_reader *r)
 {
     return r->out->n > 0 ? &r->out->list[r->out->n - 1] : NULL;
 }
@@ -98,7 +98,7 @@ cut_semicolon(char *sql)
 }
 
 static bool
-end_section(struct reader *r)
+end_section(struct section_reader *r)
 {
     struct section *s = last_section(r);
 
@@ -118,7 +118,7 @@ end_section(struct reader *r)
 }
 
 static bool
-begin_section(struct reader *r, struct note *name)
+begin_section(struct section_reader *r, struct note *name)
 {
     struct sections *out = r->out;
 
@@ -137,7 +137,7 @@ begin_section(struct reader *r, struct note *name)
 }
 
 static bool
-read_line(struct reader *r, const char *s, size_t len)
+read_line(struct section_reader *r, const char *s, size_t len)
 {
     struct section *section = last_section(r);
     struct note note;
@@ -172,7 +172,7 @@ read_line(struct reader *r, const char *s, size_t len)
 bool
 sections_read(const char *file_name, const char *text, struct sections *out, struct err *e)
 {
-    struct reader r = {.file = file_name, .out = out, .e = e};
+    struct section_reader r = {.file = file_name, .out = out, .e = e};
     bool ok = utf8_valid(text, strlen(text));
 
     *out = (struct sections){0};

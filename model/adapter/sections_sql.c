@@ -207,12 +207,12 @@ add_quoted(struct buf *b, const char *s, char quote)
 }
 
 /* What stands for {schema} and {prefix}. */
-struct names {
+struct section_texts {
     const char *schema, *prefix;
 };
 
 static void
-add_name(struct buf *b, int placeholder, const struct names *names)
+add_name(struct buf *b, int placeholder, const struct section_texts *names)
 {
     if (placeholder == PREFIX)
         buf_str(b, names->prefix);
@@ -223,7 +223,7 @@ add_name(struct buf *b, int placeholder, const struct names *names)
 }
 
 static void
-add_bound(struct buf *b, const char *from, const char *to, const struct names *names)
+add_bound(struct buf *b, const char *from, const char *to, const struct section_texts *names)
 {
     for (const char *at = from; at < to;) {
         const char *after = sql_skip_opaque(at, from);
@@ -267,7 +267,7 @@ bool
 sections_bind(const struct section *s, const char *schema, char **sql, struct err *e)
 {
     char *copy = xstrdup(schema);
-    struct names names = {copy, ""};
+    struct section_texts names = {copy, ""};
     bool ok = !s->has_prefix || split_prefix(copy, &names.prefix);
     size_t len = strlen(copy);
     struct buf b = {0};

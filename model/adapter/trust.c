@@ -52,14 +52,14 @@ trust_free(struct trust *t)
 
 /* Takes text over. */
 static void
-add(char ***list, int *n, char *text)
+add_text(char ***list, int *n, char *text)
 {
     *list = xreallocarray(*list, (size_t)*n + 1, sizeof **list);
     (*list)[(*n)++] = text;
 }
 
 static char *
-trimmed(const char *from, size_t len)
+trim_name(const char *from, size_t len)
 {
     while (len > 0 && *from == ' ') {
         from++;
@@ -75,15 +75,15 @@ trust_names(struct trust *t, const char *list)
 {
     for (const char *at = list; at && *at; at += strspn(at, ",")) {
         size_t len = strcspn(at, ",");
-        char *name = trimmed(at, len);
+        char *name = trim_name(at, len);
         if (name)
-            add(&t->names, &t->nnames, name);
+            add_text(&t->names, &t->nnames, name);
         at += len;
     }
 }
 
 static bool
-has(char *const *list, int n, const char *text)
+has_text(char *const *list, int n, const char *text)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(list[i], text))
@@ -95,7 +95,7 @@ has(char *const *list, int n, const char *text)
 static void
 add_answer(struct trust *t, char *text)
 {
-    if (has(t->answers, t->nanswers, text)) {
+    if (has_text(t->answers, t->nanswers, text)) {
         free(text);
         return;
     }
@@ -104,7 +104,7 @@ add_answer(struct trust *t, char *text)
         memmove(t->answers, t->answers + 1, (ANSWERS_MOST - 1) * sizeof *t->answers);
         t->nanswers--;
     }
-    add(&t->answers, &t->nanswers, text);
+    add_text(&t->answers, &t->nanswers, text);
 }
 
 void
@@ -112,7 +112,7 @@ trust_recall(struct trust *t, const char *line)
 {
     for (const char *at = line; *at; at += strspn(at, ",")) {
         size_t len = strcspn(at, ",");
-        char *answer = trimmed(at, len);
+        char *answer = trim_name(at, len);
         if (answer)
             add_answer(t, answer);
         at += len;
@@ -207,7 +207,8 @@ is_trusted(const struct trust *t, const char *server, const struct owner_row *ro
     if (!t || row->role == 0)
         return false;
     char *answer = answer_of(server, row->me, row->role, row->name);
-    bool yes = has(t->names, t->nnames, row->name) || has(t->answers, t->nanswers, answer);
+    bool yes =
+        has_text(t->names, t->nnames, row->name) || has_text(t->answers, t->nanswers, answer);
     free(answer);
     return yes;
 }
@@ -233,7 +234,7 @@ take_place(struct owners *o, const struct owner_row *row, const struct result *r
 }
 
 static void
-judge(const struct owner_row *rows, int n, const struct trust *t, struct owners *o)
+judge_owners(const struct owner_row *rows, int n, const struct trust *t, struct owners *o)
 {
     struct buf names = {0}, allowed = {0};
 
@@ -264,7 +265,7 @@ owners_judge(struct result *r, const struct trust *t, const char *server, struct
                        sizeof(struct owner_row), &set, e))
         return false;
     out->server = xstrdup(server);
-    judge(set.rows, set.n, t, out);
+    judge_owners(set.rows, set.n, t, out);
     if (set.n > 0)
         take_place(out, set.rows, set.res);
     rowset_free(&set);
@@ -289,7 +290,7 @@ owners_done(struct owners *o)
 }
 
 static char *
-copy(const char *s)
+copy_text(const char *s)
 {
     return s ? xstrdup(s) : NULL;
 }
@@ -304,12 +305,12 @@ owners_copy(struct owners *to, const struct owners *from)
         to->strangers[i].name = xstrdup(from->strangers[i].name);
         to->strangers[i].object = xstrdup(from->strangers[i].object);
     }
-    to->server = copy(from->server);
-    to->names = copy(from->names);
-    to->allowed = copy(from->allowed);
-    to->place = copy(from->place);
-    to->place_owner = copy(from->place_owner);
-    to->place_acl = copy(from->place_acl);
+    to->server = copy_text(from->server);
+    to->names = copy_text(from->names);
+    to->allowed = copy_text(from->allowed);
+    to->place = copy_text(from->place);
+    to->place_owner = copy_text(from->place_owner);
+    to->place_acl = copy_text(from->place_acl);
 }
 
 void
@@ -350,7 +351,8 @@ owners_ask(const char *schema, const struct touched *of,
 }
 
 void
-guard_make(struct guard *g, const char *schema, const struct touched *of, const struct owners *o)
+guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
+           const struct owners *o)
 {
     const struct db_param looks[GUARD_PARAMS] = {
         text(schema),

@@ -11,7 +11,8 @@
  * not opened in which a stranger owns the schema or anything that our statements could run.
  * sql/console/owners.sql finds these objects, by OID, for all systems alike, from the names that
  * the adapter's text uses; detection itself reads nothing but pg_catalog. The rule holds for
- * queuetop's own queue too.
+ * queuetop's own queue too, and for event triggers, which run where a table is made or dropped: by
+ * install, uninstall and the scheduler. tests/sql/strangers.md is the table of what was tried.
  *
  * A role that may create objects in such a schema is no reason to ask: what counts is who owns what
  * is there. But then new things can appear at any time, so every transaction on an opened system
@@ -90,11 +91,11 @@ enum { OWNERS_ALLOWED = 5, OWNERS_PARAMS = 7, GUARD_PARAMS = 11 };
 struct db_stmt owners_ask(const char *schema, const struct touched *of,
                           struct db_param storage[static OWNERS_PARAMS]);
 
-struct guard { /* borrows schema, touched and owners */
+struct trust_guard { /* borrows schema, touched and owners */
     struct db_param looks[GUARD_PARAMS], changes[OWNERS_PARAMS];
     struct db_guard db;
 };
-void guard_make(struct guard *g, const char *schema, const struct touched *of,
+void guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
                 const struct owners *o);
 
 /* --- a schema that the user names: work, push, schedule, the C library ------------------------ */

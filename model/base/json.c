@@ -103,27 +103,27 @@ scan_scalar(const char *s, size_t len)
 /* State of the reader. Together with the open brackets it says which part may come next. */
 enum expect { VALUE, VALUE_OR_END, NAME, NAME_OR_END, COLON, COMMA_OR_END, NOTHING };
 
-struct reader {
+struct json_reader {
     const char *s;
     size_t len, at;
     struct buf open; /* the brackets that are open */
     enum expect expect;
 };
 
-struct part {
+struct json_part {
     const char *s;
     size_t len;
 };
 
 static void
-close_bracket(struct reader *r)
+close_bracket(struct json_reader *r)
 {
     r->open.len--;
     r->expect = r->open.len ? COMMA_OR_END : NOTHING;
 }
 
 static bool
-next_mark(struct reader *r, char c)
+next_mark(struct json_reader *r, char c)
 {
     char top = r->open.len ? r->open.data[r->open.len - 1] : 0;
     bool value = r->expect == VALUE || r->expect == VALUE_OR_END;
@@ -147,7 +147,7 @@ next_mark(struct reader *r, char c)
 
 /* The next part; false at the end (expect NOTHING and at == len: it was right) or at a mistake. */
 static bool
-next_part(struct reader *r, struct part *p)
+next_part(struct json_reader *r, struct json_part *p)
 {
     while (r->at < r->len && is_space(r->s[r->at]))
         r->at++;
@@ -172,8 +172,8 @@ next_part(struct reader *r, struct part *p)
 bool
 json_check(const char *s, size_t len, int *line, int *column)
 {
-    struct reader r = {.s = s, .len = len};
-    struct part p;
+    struct json_reader r = {.s = s, .len = len};
+    struct json_part p;
 
     while (next_part(&r, &p))
         ;
@@ -228,7 +228,7 @@ is_close(char c)
 }
 
 static char
-peek(const struct reader *r)
+peek(const struct json_reader *r)
 {
     size_t i = r->at;
 
@@ -238,7 +238,7 @@ peek(const struct reader *r)
 }
 
 static void
-print_open(struct buf *out, const struct reader *r, struct part p, size_t *flat)
+print_open(struct buf *out, const struct json_reader *r, struct json_part p, size_t *flat)
 {
     size_t depth = r->open.len;
 
@@ -254,7 +254,7 @@ print_open(struct buf *out, const struct reader *r, struct part p, size_t *flat)
 }
 
 static void
-print_close(struct buf *out, const struct reader *r, struct part p, size_t *flat)
+print_close(struct buf *out, const struct json_reader *r, struct json_part p, size_t *flat)
 {
     char before = out->data[out->len - 1];
 
@@ -271,7 +271,7 @@ print_close(struct buf *out, const struct reader *r, struct part p, size_t *flat
 
 /* Writes one part. `flat` is the depth at which a bracket stays on one line, 0 = none does. */
 static void
-print_part(struct buf *out, const struct reader *r, struct part p, size_t *flat)
+print_part(struct buf *out, const struct json_reader *r, struct json_part p, size_t *flat)
 {
     if (*p.s == '{' || *p.s == '[') {
         print_open(out, r, p, flat);
@@ -289,8 +289,8 @@ print_part(struct buf *out, const struct reader *r, struct part p, size_t *flat)
 void
 json_pretty(struct buf *out, const char *s, size_t len)
 {
-    struct reader r = {.s = s, .len = len};
-    struct part p;
+    struct json_reader r = {.s = s, .len = len};
+    struct json_part p;
     size_t flat = 0;
 
     if (!is_json(s, len)) {
@@ -305,8 +305,8 @@ json_pretty(struct buf *out, const char *s, size_t len)
 void
 json_compact(struct buf *out, const char *s, size_t len)
 {
-    struct reader r = {.s = s, .len = len};
-    struct part p;
+    struct json_reader r = {.s = s, .len = len};
+    struct json_part p;
 
     if (!is_json(s, len)) {
         buf_add(out, s, len);

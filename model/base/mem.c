@@ -88,14 +88,14 @@ xasprintf(const char *fmt, ...)
 
 /* --- arena: blocks, the newest first; what is too big gets a block of its own --- */
 
-struct block {
-    struct block *next;
+struct arena_block {
+    struct arena_block *next;
     size_t used, size;
     _Alignas(ALIGNMENT) char bytes[];
 };
 
 struct arena {
-    struct block *blocks;
+    struct arena_block *blocks;
 };
 
 struct arena *
@@ -105,10 +105,10 @@ arena_new(void)
 }
 
 static void
-free_blocks(struct block *b)
+free_blocks(struct arena_block *b)
 {
     while (b) {
-        struct block *next = b->next;
+        struct arena_block *next = b->next;
         free(b);
         b = next;
     }
@@ -138,7 +138,7 @@ arena_size(const struct arena *a)
 {
     size_t size = 0;
 
-    for (const struct block *b = a ? a->blocks : NULL; b; b = b->next)
+    for (const struct arena_block *b = a ? a->blocks : NULL; b; b = b->next)
         size += sizeof *b + b->size;
     return size;
 }
@@ -149,11 +149,11 @@ arena_alloc(struct arena *a, size_t size)
     if (size > SIZE_MAX / 2)
         out_of_memory();
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    struct block *b = a->blocks;
+    struct arena_block *b = a->blocks;
     if (!b || b->size - b->used < size) {
         size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
         b = xmalloc(sizeof *b + room);
-        *b = (struct block){.next = a->blocks, .size = room};
+        *b = (struct arena_block){.next = a->blocks, .size = room};
         a->blocks = b;
     }
     void *p = b->bytes + b->used;

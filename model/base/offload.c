@@ -19,21 +19,21 @@
 
 enum { THREADS_MAX = 4 };
 
-struct job {
-    struct job *next;
+struct offload_job {
+    struct offload_job *next;
     void (*work)(void *ctx);
     void (*done)(void *ctx);
     void (*drop)(void *ctx);
     void *ctx;
 };
 
-struct list {
-    struct job *first, **end;
+struct offload_list {
+    struct offload_job *first, **end;
 };
 
 struct shared {
     pthread_mutex_t lock; /* guards all below */
-    struct list waiting, finished;
+    struct offload_list waiting, finished;
     int threads;
     int refs; /* the loop's side, each thread, and the dispatch under way */
     int event_fd;
@@ -47,24 +47,24 @@ struct offload {
 };
 
 static void
-list_init(struct list *l)
+list_init(struct offload_list *l)
 {
     l->first = NULL;
     l->end = &l->first;
 }
 
 static void
-list_push(struct list *l, struct job *j)
+list_push(struct offload_list *l, struct offload_job *j)
 {
     j->next = NULL;
     *l->end = j;
     l->end = &j->next;
 }
 
-static struct job *
-list_take(struct list *l)
+static struct offload_job *
+list_take(struct offload_list *l)
 {
-    struct job *j = l->first;
+    struct offload_job *j = l->first;
 
     if (j) {
         l->first = j->next;
@@ -75,9 +75,9 @@ list_take(struct list *l)
 }
 
 static void
-drop_all(struct list *l)
+drop_all(struct offload_list *l)
 {
-    for (struct job *j; (j = list_take(l));) {
+    for (struct offload_job *j; (j = list_take(l));) {
         j->drop(j->ctx);
         free(j);
     }
@@ -104,7 +104,7 @@ work_off(void *arg)
     uint64_t one = 1;
 
     pthread_mutex_lock(&s->lock);
-    for (struct job *j; (j = list_take(&s->waiting));) {
+    for (struct offload_job *j; (j = list_take(&s->waiting));) {
         pthread_mutex_unlock(&s->lock);
         j->work(j->ctx);
         pthread_mutex_lock(&s->lock);
@@ -148,7 +148,7 @@ run_finished(void *ctx, short revents)
         return;
     pthread_mutex_lock(&s->lock);
     s->refs++;
-    for (struct job *j; (j = list_take(&s->finished));) {
+    for (struct offload_job *j; (j = list_take(&s->finished));) {
         pthread_mutex_unlock(&s->lock);
         j->done(j->ctx);
         free(j);
@@ -196,9 +196,9 @@ offload_run(struct offload *o, void (*work)(void *ctx), void (*done)(void *ctx),
             void (*drop)(void *ctx), void *ctx)
 {
     struct shared *s = o->shared;
-    struct job *j = xmalloc(sizeof *j);
+    struct offload_job *j = xmalloc(sizeof *j);
 
-    *j = (struct job){.work = work, .done = done, .drop = drop, .ctx = ctx};
+    *j = (struct offload_job){.work = work, .done = done, .drop = drop, .ctx = ctx};
     pthread_mutex_lock(&s->lock);
     list_push(&s->waiting, j);
     bool start = s->threads < THREADS_MAX;

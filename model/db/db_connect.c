@@ -147,7 +147,8 @@ static void
 add_target(struct attempt *a, const struct host *h, const char *addr)
 {
     a->targets = xreallocarray(a->targets, (size_t)a->ntargets + 1, sizeof *a->targets);
-    a->targets[a->ntargets++] = (struct target){xstrdup(h->name), xstrdup(addr), xstrdup(h->port)};
+    a->targets[a->ntargets++] =
+        (struct db_target){xstrdup(h->name), xstrdup(addr), xstrdup(h->port)};
 }
 
 static void
@@ -178,7 +179,7 @@ current_target(const struct db *db)
     const char *host = PQhost(db->conn), *addr = PQhostaddr(db->conn), *port = PQport(db->conn);
 
     for (int i = 0; i < a->ntargets; i++) {
-        const struct target *t = &a->targets[i];
+        const struct db_target *t = &a->targets[i];
         bool is_host = !*t->host || !host || strcmp(t->host, host) == 0;
         bool is_addr = !*t->hostaddr || !addr || strcmp(t->hostaddr, addr) == 0;
         bool is_port = !*t->port || !port || strcmp(t->port, port) == 0;

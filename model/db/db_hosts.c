@@ -154,7 +154,7 @@ hosts_find(struct db *db)
 
 /* --- look-up --- */
 
-struct lookup {
+struct host_lookup {
     struct db *db;
     int serial, index;
     char *name;
@@ -166,7 +166,7 @@ struct lookup {
 static void
 lookup_free(void *ctx)
 {
-    struct lookup *k = ctx;
+    struct host_lookup *k = ctx;
 
     for (int i = 0; i < k->nfound; i++)
         free(k->found[i]);
@@ -179,7 +179,7 @@ lookup_free(void *ctx)
 static void
 lookup_work(void *ctx)
 {
-    struct lookup *k = ctx;
+    struct host_lookup *k = ctx;
     struct addrinfo hint = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
     char text[NI_MAXHOST];
 
@@ -201,7 +201,7 @@ lookup_work(void *ctx)
 static void
 lookup_done(void *ctx)
 {
-    struct lookup *k = ctx;
+    struct host_lookup *k = ctx;
     struct db *db = k->db;
 
     if (db->serial == k->serial && db->state == DB_RESOLVING) {
@@ -223,9 +223,9 @@ lookup_done(void *ctx)
 void
 hosts_look_up(struct db *db, int i)
 {
-    struct lookup *k = xcalloc(1, sizeof *k);
+    struct host_lookup *k = xcalloc(1, sizeof *k);
 
-    *k = (struct lookup){.db = db, .serial = db->serial, .index = i};
+    *k = (struct host_lookup){.db = db, .serial = db->serial, .index = i};
     k->name = xstrdup(db->attempt.hosts[i].name);
     db->attempt.lookups++;
     offload_run(db_offload(db), lookup_work, lookup_done, lookup_free, k);

@@ -44,7 +44,7 @@ struct keyword {
 };
 
 /* One address to try; host is kept beside it for TLS and the password file. */
-struct target {
+struct db_target {
     char *host, *hostaddr, *port;
 };
 
@@ -60,7 +60,7 @@ struct attempt {
     struct host *hosts;
     int nhosts;
     int lookups; /* not answered yet */
-    struct target *targets;
+    struct db_target *targets;
     int ntargets;
     int at;             /* target that libpq is busy with, -1 = not known yet */
     int timeout_ms;     /* for each address; of silence only where nobody has set it */

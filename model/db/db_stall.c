@@ -13,7 +13,12 @@
 #include "model/base/log.h"
 #include "model/base/mem.h"
 
-enum { GREETING_BYTES = 400, SLOW_GREETING_US = 500000, LINE_PATIENCE_MS = 60000 };
+enum {
+    GREETING_BYTES = 400,
+    SLOW_GREETING_US = 500000,
+    LINE_PATIENCE_MS = 60000,
+    WORK_BYTES_PER_MS = 1000 /* a busy server parses, packs and writes a large value that fast */
+};
 
 /* --- slow lines --- */
 
@@ -52,14 +57,18 @@ line_ms(const struct db *db, const struct call *c)
 
 /* --- silence --- */
 
-/* How much longer than usual silence is fine: the call's own limit is longer, or the line slow. */
+/* How much longer than usual silence is fine: the call's own limit is longer, the line is slow, or
+ * the server has much to read: after the last byte it is silent until the value is stored. */
 static int
 patience_ms(const struct db *db)
 {
     const struct call *c = db->flight.call;
-    int more = c ? c->what.statement_timeout_ms - db->statement_timeout_ms : 0;
 
-    return (more > 0 ? more : 0) + (c ? line_ms(db, c) : 0);
+    if (!c)
+        return 0;
+    int more = c->what.statement_timeout_ms - db->statement_timeout_ms;
+    int work = (int)(c->size / WORK_BYTES_PER_MS);
+    return (more > 0 ? more : 0) + work + line_ms(db, c);
 }
 
 enum { TICKS = 4, TICK_LEAST_MS = 20 };

@@ -24,18 +24,18 @@ enum {
     MORE_STATEMENTS = 12 /* beside the scripts and migrations */
 };
 
-struct state {
+struct install_state {
     int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
     char functions_md5[33], tables_md5[33];
     char denied[300]; /* why this user may not install; "" = may */
     int version;      /* 0 = nothing installed */
     int protocol;
-    bool remembers;     /* has columns for the next two */
+    bool remembers;     /* its meta table has columns for the next two */
     char made_from[17]; /* install_made_from() of the last installation; "" = not known */
     char catalogs[66];  /* both md5 after it */
 };
 
-struct job {
+struct install_job {
     struct db *db;
     struct loop *loop;
     const struct install_options *o;
@@ -47,7 +47,7 @@ struct job {
     int version; /* that was seen; 0 = nothing is installed */
     int due;     /* migrations */
     bool stops;  /* a dry run that does not try what would lock tables */
-    struct state before, after;
+    struct install_state before, after;
 };
 
 static const char *
@@ -60,7 +60,7 @@ text_of(const char *name)
 }
 
 static void
-say(const struct job *j, struct buf *line)
+say_line(const struct install_job *j, struct buf *line)
 {
     j->say(j->ctx, line->data);
     buf_free(line);
@@ -69,11 +69,11 @@ say(const struct job *j, struct buf *line)
 static void
 on_notice(void *ctx, const char *severity, const char *text)
 {
-    const struct job *j = ctx;
+    const struct install_job *j = ctx;
     struct buf line = {0};
 
     buf_printf(&line, "%s: %s", severity, text);
-    say(j, &line);
+    say_line(j, &line);
 }
 
 /* --- state --- */
@@ -99,7 +99,7 @@ static const struct field state_fields[] = {
 #undef F
 
 static bool
-read_state(struct result *r, struct state *s, struct err *e)
+read_state(struct result *r, struct install_state *s, struct err *e)
 {
     struct rowset set;
 
@@ -109,13 +109,13 @@ read_state(struct result *r, struct state *s, struct err *e)
     bool ok = set.n == 1;
     if (ok) {
         const struct text_row *t = set.rows;
-        *s = (struct state){.has_schema = t->has_schema,
-                            .has_meta = t->has_meta,
-                            .tables = t->tables,
-                            .functions = t->functions,
-                            .has_viewer = t->has_viewer,
-                            .has_worker = t->has_worker,
-                            .has_operator = t->has_operator};
+        *s = (struct install_state){.has_schema = t->has_schema,
+                                    .has_meta = t->has_meta,
+                                    .tables = t->tables,
+                                    .functions = t->functions,
+                                    .has_viewer = t->has_viewer,
+                                    .has_worker = t->has_worker,
+                                    .has_operator = t->has_operator};
         memccpy(s->functions_md5, t->functions_md5, 0, sizeof s->functions_md5 - 1);
         memccpy(s->denied, t->denied, 0, sizeof s->denied - 1);
         memccpy(s->tables_md5, t->tables_md5, 0, sizeof s->tables_md5 - 1);
@@ -125,7 +125,7 @@ read_state(struct result *r, struct state *s, struct err *e)
 }
 
 static void
-read_version(const struct result *r, struct state *s)
+read_version(const struct result *r, struct install_state *s)
 {
     s->version = (int)result_int(r, 0, result_col(r, "version"), 0);
     s->protocol = (int)result_int(r, 0, result_col(r, "protocol"), 0);
@@ -136,7 +136,7 @@ read_version(const struct result *r, struct state *s)
 }
 
 static void
-catalogs_of(const struct state *s, char text[static 66])
+catalogs_of(const struct install_state *s, char text[static 66])
 {
     snprintf(text, 66, "%s %s", s->functions_md5, s->tables_md5);
 }
@@ -150,9 +150,10 @@ names(const struct install_options *o, struct db_param p[static 4])
     p[3] = (struct db_param){.value = o->operator_};
 }
 
-/* Before anything is sent that an old server answers with a message about something else. */
+/* Checks the version of the server first: an old one would answer later statements with a message
+ * about something else. */
 static bool
-server_is_new_enough(const struct job *j)
+server_is_new_enough(const struct install_job *j)
 {
     const struct db_stmt stmt = {.sql = text_of("install_server")};
     struct db_reply reply;
@@ -169,7 +170,7 @@ server_is_new_enough(const struct job *j)
 }
 
 static bool
-state_before(const struct job *j, struct state *s)
+state_before(const struct install_job *j, struct install_state *s)
 {
     struct db_param p[4];
     struct db_reply reply;
@@ -211,7 +212,7 @@ adopt_from(const struct install_options *o)
 }
 
 static struct db_stmt
-adopt_begin(const struct job *j, struct db_param p[static ADOPT_PARAMS])
+adopt_begin(const struct install_job *j, struct db_param p[static ADOPT_PARAMS])
 {
     const char *const values[ADOPT_PARAMS] = {
         adopt_from(j->o), j->o->adopt_zone ? j->o->adopt_zone : "",
@@ -224,7 +225,7 @@ adopt_begin(const struct job *j, struct db_param p[static ADOPT_PARAMS])
 
 /* Takes the rows of adopt_report: found, why not, and the lines, which are said where asked. */
 static bool
-read_report(struct job *j, struct result *r, bool *found, struct buf *refused, bool aloud)
+read_report(struct install_job *j, struct result *r, bool *found, struct buf *refused, bool aloud)
 {
     struct rowset set;
 
@@ -242,9 +243,9 @@ read_report(struct job *j, struct result *r, bool *found, struct buf *refused, b
     return true;
 }
 
-/* What to say of a look: where it is an error, false. */
+/* Judges a look: says what there is to say; false = it is an error. */
 static bool
-judge(struct job *j, bool found, const struct buf *refused)
+judge_tables(struct install_job *j, bool found, const struct buf *refused)
 {
     const char *why = refused->data ? refused->data : "";
 
@@ -263,7 +264,7 @@ judge(struct job *j, bool found, const struct buf *refused)
 }
 
 static bool
-look_for_plain_tables(struct job *j)
+look_for_plain_tables(struct install_job *j)
 {
     struct db_param p[ADOPT_PARAMS];
     const struct db_stmt stmts[] = {
@@ -276,13 +277,13 @@ look_for_plain_tables(struct job *j)
     bool ok = db_do(j->db, j->loop, &call, &reply, j->e) &&
               read_report(j, db_take(&reply, 2), &found, &refused, j->o->dry_run || !j->o->adopt);
     db_reply_done(&reply);
-    ok = ok && judge(j, found, &refused);
+    ok = ok && judge_tables(j, found, &refused);
     buf_free(&refused);
     return ok;
 }
 
 static bool
-may_install(const struct job *j, const struct state *s)
+may_install(const struct install_job *j, const struct install_state *s)
 {
     const char *schema = j->o->schema;
 
@@ -318,7 +319,7 @@ may_install(const struct job *j, const struct state *s)
 /* --- running --- */
 
 /* The statements of one attempt, and the texts that were made for it. */
-struct list {
+struct install_list {
     struct db_stmt *stmts;
     int n;
     const char **names; /* what to call a statement that fails; NULL = nothing */
@@ -329,22 +330,22 @@ struct list {
 };
 
 static void
-add(struct list *l, const char *name, const char *sql)
+add_statement(struct install_list *l, const char *name, const char *sql)
 {
     l->names[l->n] = name;
     l->stmts[l->n++] = (struct db_stmt){.sql = sql};
 }
 
 static void
-add_made(struct list *l, const char *name, char *sql)
+add_made(struct install_list *l, const char *name, char *sql)
 {
     l->made[l->nmade++] = sql;
     if (*sql)
-        add(l, name, sql);
+        add_statement(l, name, sql);
 }
 
 static void
-add_migrations(const struct job *j, struct list *l, bool tables)
+add_migrations(const struct install_job *j, struct install_list *l, bool tables)
 {
     int n;
     const struct sql_text *m = install_migrations(j->o, &n);
@@ -354,7 +355,7 @@ add_migrations(const struct job *j, struct list *l, bool tables)
 }
 
 static void
-add_begin(const struct job *j, struct list *l, int lock_ms)
+add_begin(const struct install_job *j, struct install_list *l, int lock_ms)
 {
     names(j->o, l->begin);
     snprintf(l->wait, sizeof l->wait, "%d", lock_ms);
@@ -368,25 +369,25 @@ add_begin(const struct job *j, struct list *l, int lock_ms)
 
 /* begin, the plain tables aside, the scripts, their jobs, the migrations */
 static void
-add_scripts(const struct job *j, struct list *l)
+add_scripts(const struct install_job *j, struct install_list *l)
 {
     static const char *const aside[] = {"adopt_lock", "adopt_look", "adopt_aside"};
 
     if (!j->fresh)
-        add(l, NULL, text_of("install_check"));
+        add_statement(l, NULL, text_of("install_check"));
     if (j->adopts) {
         l->stmts[l->n++] = adopt_begin(j, l->adopt);
         for (int i = 0; i < 3; i++)
-            add(l, NULL, text_of(aside[i]));
+            add_statement(l, NULL, text_of(aside[i]));
     }
     add_migrations(j, l, false);
     for (int i = 0; i < sql_core_n; i++)
         if (j->fresh)
-            add(l, sql_core[i].name, sql_core[i].text);
+            add_statement(l, sql_core[i].name, sql_core[i].text);
         else
             add_made(l, sql_core[i].name, install_without_tables(sql_core[i].text));
     if (j->adopts)
-        add(l, NULL, text_of("adopt_move"));
+        add_statement(l, NULL, text_of("adopt_move"));
     add_migrations(j, l, true);
     if (j->due > 0) {
         snprintf(l->newest, sizeof l->newest, "%d", install_newest(j->o));
@@ -398,28 +399,28 @@ add_scripts(const struct job *j, struct list *l)
 
 /* Leaves the place of the state; version and report follow it. */
 static int
-list_fill(const struct job *j, struct list *l, int lock_ms)
+list_fill(const struct install_job *j, struct install_list *l, int lock_ms)
 {
     int n;
 
     (void)install_migrations(j->o, &n);
     size_t most = (size_t)sql_core_n + 2 * (size_t)n + MORE_STATEMENTS;
-    *l = (struct list){.stmts = xcalloc(most, sizeof *l->stmts),
-                       .names = xcalloc(most, sizeof *l->names),
-                       .made = xcalloc(most, sizeof *l->made)};
+    *l = (struct install_list){.stmts = xcalloc(most, sizeof *l->stmts),
+                               .names = xcalloc(most, sizeof *l->names),
+                               .made = xcalloc(most, sizeof *l->made)};
     add_begin(j, l, lock_ms);
     add_scripts(j, l);
     int state = l->n;
     l->stmts[l->n++] =
         (struct db_stmt){.sql = text_of("install_state"), .nparams = 4, .params = l->begin};
-    add(l, NULL, text_of("install_version"));
+    add_statement(l, NULL, text_of("install_version"));
     if (j->adopts)
-        add(l, NULL, text_of("adopt_report"));
+        add_statement(l, NULL, text_of("adopt_report"));
     return state;
 }
 
 static void
-list_free(struct list *l)
+list_free(struct install_list *l)
 {
     for (int i = 0; i < l->nmade; i++)
         free(l->made[i]);
@@ -429,7 +430,7 @@ list_free(struct list *l)
 }
 
 static bool
-take_answers(struct job *j, struct db_reply *reply, int state)
+take_answers(struct install_job *j, struct db_reply *reply, int state)
 {
     struct buf refused = {0};
     bool found, ok = read_state(db_take(reply, state), &j->after, j->e);
@@ -442,10 +443,10 @@ take_answers(struct job *j, struct db_reply *reply, int state)
 }
 
 static bool
-run_scripts(struct job *j, int lock_ms)
+run_scripts(struct install_job *j, int lock_ms)
 {
     struct db_reply reply;
-    struct list l;
+    struct install_list l;
     int state = list_fill(j, &l, lock_ms);
     const struct db_call call = {.stmts = l.stmts,
                                  .n = l.n,
@@ -465,10 +466,10 @@ run_scripts(struct job *j, int lock_ms)
     return ok;
 }
 
-/* Keeps what was made of what, so that the next installation sees that there is nothing to do. If
- * that fails the next one does it all again, which does no harm. */
+/* Notes what was installed from what, so that the next installation sees that there is nothing to
+ * do. If this fails, the next one does everything again, which does no harm. */
 static bool
-remember(const struct job *j)
+remember(const struct install_job *j)
 {
     char made_from[17], catalogs[66];
     struct db_reply reply;
@@ -483,7 +484,7 @@ remember(const struct job *j)
 }
 
 static void
-say_role(const struct job *j, const char *role, bool before, bool after)
+say_role(const struct install_job *j, const char *role, bool before, bool after)
 {
     const char *word = before  ? "was there"
                        : after ? j->o->dry_run ? "would be made" : "made"
@@ -492,11 +493,12 @@ say_role(const struct job *j, const char *role, bool before, bool after)
     struct buf line = {0};
 
     buf_printf(&line, "role %s: %s", role, word);
-    say(j, &line);
+    say_line(j, &line);
 }
 
 static void
-report(const struct job *j, const struct state *b, const struct state *a)
+report_changes(const struct install_job *j, const struct install_state *b,
+               const struct install_state *a)
 {
     const char *would = j->o->dry_run ? "would be " : "";
     struct buf line = {0};
@@ -518,16 +520,16 @@ report(const struct job *j, const struct state *b, const struct state *a)
                                      "to date"
                                    : "brought up to date");
     buf_printf(&line, " (%d tables and views, %d functions)", a->tables, a->functions);
-    say(j, &line);
+    say_line(j, &line);
     if (j->o->dry_run)
         j->say(j->ctx, "dry run: nothing was changed");
 }
 
-/* What the last installation made, and nobody has changed since. */
+/* True if the schema is what the last installation made, and nobody has changed it since. */
 static bool
-is_installed(const struct job *j)
+is_installed(const struct install_job *j)
 {
-    const struct state *s = &j->before;
+    const struct install_state *s = &j->before;
     char made_from[17], catalogs[66];
 
     install_made_from(j->o, made_from);
@@ -537,7 +539,7 @@ is_installed(const struct job *j)
 }
 
 static void
-say_migrations(const struct job *j)
+say_migrations(const struct install_job *j)
 {
     int n;
     const struct sql_text *m = install_migrations(j->o, &n);
@@ -546,19 +548,19 @@ say_migrations(const struct job *j)
         struct buf line = {0};
         buf_printf(&line, "migration %s%s", m[i].name,
                    j->o->dry_run ? ": would be run (it is not tried, it may lock tables)" : "");
-        say(j, &line);
+        say_line(j, &line);
     }
 }
 
-/* One attempt: another installer may have been faster, so the look belongs to it. */
+/* One attempt. It begins with a look, because another installer may have been faster. */
 static bool
 attempt(void *ctx, int lock_ms, struct err *e)
 {
-    struct job *j = ctx;
+    struct install_job *j = ctx;
     const struct install_options *o = j->o;
 
     j->e = e;
-    j->before = j->after = (struct state){0};
+    j->before = j->after = (struct install_state){0};
     if (!state_before(j, &j->before))
         return false;
     j->fresh = !j->before.has_meta;
@@ -580,7 +582,7 @@ bool
 install_run(struct db *db, struct loop *l, const struct install_options *o,
             void (*say_fn)(void *ctx, const char *line), void *ctx, struct err *e)
 {
-    struct job j = {.db = db, .loop = l, .o = o, .say = say_fn, .ctx = ctx, .e = e};
+    struct install_job j = {.db = db, .loop = l, .o = o, .say = say_fn, .ctx = ctx, .e = e};
     const struct lock_wait wait = {
         db, l, {o->schema, o->adopt ? adopt_from(o) : NULL},
           attempt, &j
@@ -595,6 +597,6 @@ install_run(struct db *db, struct loop *l, const struct install_options *o,
     if (j.stops)
         say_fn(ctx, "dry run: nothing was changed");
     else
-        report(&j, &j.before, &j.after);
+        report_changes(&j, &j.before, &j.after);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Between the files of install alone: which statements an installation sends. */
+/* For the files of install only: which statements an installation sends. */
 #ifndef MODEL_INSTALL_INSTALL_PARTS_H
 #define MODEL_INSTALL_INSTALL_PARTS_H
 

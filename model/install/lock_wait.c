@@ -20,7 +20,7 @@ static const struct field holder_fields[] = {
     {"is_long", F_BOOL, offsetof(struct holder, is_long), false},
 };
 
-/* Others are in the way, which passes by itself or not. */
+/* Another session was in the way: this may pass. */
 static bool
 is_lock_error(const struct err *e)
 {
@@ -32,8 +32,8 @@ is_lock_error(const struct err *e)
     return false;
 }
 
-/* Who holds locks now, in words; *is_long = one of them has for long. If nobody does any more, *who
- * stays what it was: the best answer to who was in the way. */
+/* Who holds locks now, in words; *is_long = one of them has held it for long. If nobody holds one
+ * now, *who does not change: it names who was in the way. */
 static bool
 ask_holders(const struct lock_wait *w, struct buf *who, bool *is_long, struct err *e)
 {

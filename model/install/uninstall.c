@@ -31,7 +31,7 @@ static const struct field look_fields[] = {
 static const char *const table_words[] = {"table if not exists ", "or replace view ", NULL};
 static const char *const function_words[] = {"function ", NULL};
 
-/* Whether a script of sql/core makes one of that name. */
+/* Whether a script of sql/core makes a table of this name. */
 static bool
 is_ours(const char *name, size_t len, const char *const *words)
 {
@@ -56,7 +56,7 @@ add_strangers(struct buf *b, const char *names, const char *const *words, const 
 }
 
 static bool
-judge(const struct uninstall_options *o, const struct look_row *row, struct err *e)
+judge_look(const struct uninstall_options *o, const struct look_row *row, struct err *e)
 {
     struct buf strangers = {0}, others = {0};
     bool ok = true;
@@ -78,8 +78,8 @@ judge(const struct uninstall_options *o, const struct look_row *row, struct err 
 }
 
 static bool
-take(const struct uninstall_options *o, struct result *r, struct uninstall_look *look,
-     struct err *e)
+take_look(const struct uninstall_options *o, struct result *r, struct uninstall_look *look,
+          struct err *e)
 {
     struct rowset set;
 
@@ -87,7 +87,7 @@ take(const struct uninstall_options *o, struct result *r, struct uninstall_look 
                        sizeof(struct look_row), &set, e))
         return false;
     const struct look_row *row = set.rows;
-    bool ok = set.n == 1 ? judge(o, row, e) : fail(e, ERR_DATA, "the schema can't be read");
+    bool ok = set.n == 1 ? judge_look(o, row, e) : fail(e, ERR_DATA, "the schema can't be read");
     if (ok) {
         look->text = xstrdup(row->text);
         look->alive = *row->alive ? xstrdup(row->alive) : NULL;
@@ -99,7 +99,8 @@ take(const struct uninstall_options *o, struct result *r, struct uninstall_look 
 enum { PARAMS = 6 };
 
 static struct db_stmt
-begin(const struct uninstall_options *o, const char *lock_ms, struct db_param p[static PARAMS])
+begin_statement(const struct uninstall_options *o, const char *lock_ms,
+                struct db_param p[static PARAMS])
 {
     const char *const values[PARAMS] = {
         o->schema, o->viewer, o->worker, o->operator_, o->drop_roles ? "true" : "false", lock_ms};
@@ -115,13 +116,13 @@ uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
 {
     struct db_param p[PARAMS];
     struct db_reply reply;
-    const struct db_stmt stmts[] = {begin(o, "1000", p),
+    const struct db_stmt stmts[] = {begin_statement(o, "1000", p),
                                     {.sql = console_sql("uninstall_may")},
                                     {.sql = console_sql("uninstall_look")}};
     const struct db_call call = {.stmts = stmts, .n = 3, .statement_timeout_ms = DROP_MS};
 
     *look = (struct uninstall_look){0};
-    bool ok = db_do(db, l, &call, &reply, e) && take(o, db_take(&reply, 2), look, e);
+    bool ok = db_do(db, l, &call, &reply, e) && take_look(o, db_take(&reply, 2), look, e);
     db_reply_done(&reply);
     return ok;
 }
@@ -154,7 +155,8 @@ drop(void *ctx, int lock_ms, struct err *e)
     char wait[12];
 
     snprintf(wait, sizeof wait, "%d", lock_ms);
-    const struct db_stmt stmts[] = {begin(d->o, wait, p), {.sql = console_sql("uninstall_drop")}};
+    const struct db_stmt stmts[] = {begin_statement(d->o, wait, p),
+                                    {.sql = console_sql("uninstall_drop")}};
     const struct db_call call = {.stmts = stmts, .n = 2, .statement_timeout_ms = DROP_MS};
     struct db_reply reply;
     bool ok = db_do(d->db, d->loop, &call, &reply, e);

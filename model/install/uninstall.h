@@ -13,8 +13,8 @@
 struct uninstall_options {
     const char *schema;
     const char *viewer, *worker, *operator_; /* role names */
-    bool drop_roles;                         /* the roles go, too, where nothing else needs them */
-    bool force; /* although workers live, or others' views would go with it */
+    bool drop_roles;                         /* drop the roles, too, if nothing else needs them */
+    bool force; /* even if workers live, or views of others would be dropped, too */
 };
 
 struct uninstall_look {
@@ -22,8 +22,9 @@ struct uninstall_look {
     char *alive; /* living nodes and schedulers; NULL = none; the caller frees */
 };
 
-/* Looks at what would go. Refused: nothing is installed there; the schema also holds tables that
- * are not the queue's (they are named); views elsewhere that depend on it, unless force. */
+/* Looks at what would be dropped. Refused if nothing is installed there; if the schema also holds
+ * tables that are not the queue's (they are named); without force also if views elsewhere depend on
+ * it. */
 bool uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
                     struct uninstall_look *look, struct err *e) __attribute__((warn_unused_result));
 

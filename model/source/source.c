@@ -1,6 +1,7 @@
 /*
- * A source: what belongs to one database. Order of the end: the connections first (they answer what
- * is still asked), then what the answers went to.
+ * A source: everything that belongs to one queue system in one database. At the end the connections
+ * are freed first, because they answer the calls that are still out; then the adapter, the store
+ * and the others that these answers went to.
  */
 #include "model/source/source.h"
 
@@ -27,7 +28,7 @@ struct source {
 enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
 
 static char *
-copy(const char *s)
+copy_text(const char *s)
 {
     return s ? xstrdup(s) : NULL;
 }
@@ -48,12 +49,12 @@ connect_as(struct source *s, bool acts)
 }
 
 static const char *
-place(void *ctx)
+name_source(void *ctx)
 {
     return source_name(ctx);
 }
 
-/* The store, with whatever stands before or behind it. */
+/* Makes the store, with the replay that feeds it or the recorder that listens to it. */
 static bool
 make_store(struct source *s, const struct source_options *o, struct err *e)
 {
@@ -66,7 +67,7 @@ make_store(struct source *s, const struct source_options *o, struct err *e)
     s->store = store_new(s->loop, s->watcher, s->adapter, o->schema, s->interval_ms);
     store_trust(s->store, s->trust);
     if (o->record)
-        s->recorder = recorder_new(o->record, s->store, place, s, e);
+        s->recorder = recorder_new(o->record, s->store, name_source, s, e);
     return !o->record || s->recorder;
 }
 
@@ -81,9 +82,9 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
         adapter_trust(a);
     struct source *s = xcalloc(1, sizeof *s);
     s->loop = l;
-    s->conninfo = copy(o->conninfo);
-    s->dbname = copy(o->dbname);
-    s->wish = copy(o->adapter);
+    s->conninfo = copy_text(o->conninfo);
+    s->dbname = copy_text(o->dbname);
+    s->wish = copy_text(o->adapter);
     s->trusts = o->trust_version;
     s->trust = o->trust;
     s->name = xstrdup("");
@@ -116,7 +117,7 @@ source_new_beside(const struct source *first, const char *adapter, const char *s
 }
 
 static void
-wipe(struct source *s)
+wipe_password(struct source *s)
 {
     if (s->password)
         explicit_bzero(s->password, strlen(s->password));
@@ -137,7 +138,7 @@ source_free(struct source *s)
     else
         store_free(s->store);
     adapter_free(s->adapter);
-    wipe(s);
+    wipe_password(s);
     free(s->conninfo);
     free(s->dbname);
     free(s->wish);
@@ -160,7 +161,7 @@ source_attend(struct source *s)
 void
 source_password(struct source *s, const char *password)
 {
-    wipe(s);
+    wipe_password(s);
     s->password = xstrdup(password);
     db_password(s->watcher, password);
     if (s->actor)

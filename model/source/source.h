@@ -34,11 +34,11 @@ struct source *source_new_beside(const struct source *first, const char *adapter
                                  const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 void source_free(struct source *s);
-/* The password that the user typed when db_needs_password(watcher); copied, wiped at the end. */
-/* Somebody types: what is not connected is tried at once (db_attend). */
+/* The user types: a connection that is not open is tried at once (db_attend). */
 void source_attend(struct source *s);
+/* The password that the user typed when db_needs_password(watcher): copied, wiped at the end. */
 void source_password(struct source *s, const char *password);
-/* The user trusts these strangers, there: it is looked at anew. */
+/* The user trusts these owners in this database: the store opens anew. */
 void source_trust(struct source *s, const struct owners *shown);
 struct store *source_store(struct source *s);
 struct db *source_watcher(struct source *s);
@@ -46,7 +46,7 @@ struct adapter *source_adapter(struct source *s);
 /* "host:port/dbname", for JSON's `source` and the header. */
 const char *source_name(struct source *s);        /* valid until the next call */
 bool source_is_read_only(const struct source *s); /* by option or by the role */
-/* Why nothing can be changed here, as a sentence; NULL = something can. */
+/* Why nothing can be changed here, as a sentence; NULL = some acts are possible. */
 const char *source_look_only(const struct source *s);
 /* Why the act can't be done here, as a sentence; NULL = it can. */
 const char *source_why_not(const struct source *s, enum act act);

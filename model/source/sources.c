@@ -1,6 +1,6 @@
 /*
- * Several sources side by side: which there are, how they are called, who is asked. What a source
- * is stands in model/source/source.c; nothing here speaks to a server.
+ * Several sources side by side: which there are, what they are called, which of them ask their
+ * server. model/source/source.c says what a source is; nothing here talks to a server.
  */
 #include "model/source/sources.h"
 
@@ -10,7 +10,7 @@
 
 #include "model/base/mem.h"
 
-struct entry {
+struct source_entry {
     int place;              /* of the connection string */
     struct source *source;  /* NULL = nobody has looked yet */
     char *adapter, *schema; /* of one that was found; NULL = the first of its place */
@@ -18,16 +18,16 @@ struct entry {
     char *name;
 };
 
-struct place {
+struct source_place {
     struct source *first;
     uint64_t seen; /* generation of its store when it was asked what there is */
 };
 
 struct sources {
     struct loop *loop;
-    struct place *places;
+    struct source_place *places;
     int nplaces;
-    struct entry list[SOURCES_MAX];
+    struct source_entry list[SOURCES_MAX];
     int n, too_many, left_out; /* too_many: connection strings */
     int front;
     bool all;
@@ -37,12 +37,12 @@ struct sources {
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static struct entry *
+static struct source_entry *
 add_entry(struct sources *ss, int place)
 {
-    struct entry *x = &ss->list[ss->n++];
+    struct source_entry *x = &ss->list[ss->n++];
 
-    *x = (struct entry){.place = place, .name = xstrdup("")};
+    *x = (struct source_entry){.place = place, .name = xstrdup("")};
     return x;
 }
 
@@ -148,7 +148,7 @@ place_is_alone(const struct sources *ss, int place, bool host)
 
 /* What a source would be if it were opened; NULL = it is open, or nothing is known. */
 static const struct adapter_found *
-strange_of(const struct entry *x)
+strange_of(const struct source_entry *x)
 {
     const struct adapter_found *f;
 
@@ -160,7 +160,7 @@ strange_of(const struct entry *x)
 }
 
 static const char *
-adapter_of(const struct entry *x)
+adapter_of(const struct source_entry *x)
 {
     const struct adapter_found *f = strange_of(x);
 
@@ -170,7 +170,7 @@ adapter_of(const struct entry *x)
 }
 
 static const char *
-schema_of(const struct entry *x)
+schema_of(const struct source_entry *x)
 {
     const char *s = x->source ? adapter_schema(source_adapter(x->source)) : NULL;
     const struct adapter_found *f = strange_of(x);
@@ -183,7 +183,7 @@ schema_of(const struct entry *x)
 static void
 add_name(const struct sources *ss, int i, struct buf *out)
 {
-    const struct entry *x = &ss->list[i];
+    const struct source_entry *x = &ss->list[i];
     int here = 0, same = 0;
 
     bool alone = place_is_alone(ss, x->place, false);
@@ -244,7 +244,7 @@ sources_find(const struct sources *ss, const char *name)
 struct source *
 sources_at(struct sources *ss, int i, struct err *e)
 {
-    struct entry *x = &ss->list[i];
+    struct source_entry *x = &ss->list[i];
 
     if (x->source)
         return x->source;
@@ -254,11 +254,11 @@ sources_at(struct sources *ss, int i, struct err *e)
     return x->source;
 }
 
-static struct entry *
+static struct source_entry *
 find_known(struct sources *ss, int place, const char *adapter, const char *schema)
 {
     for (int i = 0; i < ss->n; i++) {
-        struct entry *x = &ss->list[i];
+        struct source_entry *x = &ss->list[i];
         if (x->place == place && !strcmp(adapter_of(x), adapter) && !strcmp(schema_of(x), schema))
             return x;
     }
@@ -267,7 +267,7 @@ find_known(struct sources *ss, int place, const char *adapter, const char *schem
 
 /* True = that is news. */
 static bool
-note_owners(struct entry *x, const struct owners *o)
+note_owners(struct source_entry *x, const struct owners *o)
 {
     char *now = o->n ? xasprintf("owned by %s", o->names) : NULL;
     bool same = now && x->strange ? !strcmp(now, x->strange) : now == x->strange;
@@ -286,7 +286,7 @@ take_found(struct sources *ss, int place)
     bool more = false;
 
     for (int i = 0; (f = adapter_found(first, i)); i++) {
-        struct entry *x = find_known(ss, place, f->adapter, f->schema);
+        struct source_entry *x = find_known(ss, place, f->adapter, f->schema);
         if (x) {
             more |= note_owners(x, f->owners);
             continue;
@@ -352,7 +352,7 @@ interval_of(const struct sources *ss, int i)
 }
 
 static void
-share(struct sources *ss)
+share_server(struct sources *ss)
 {
     for (int i = 0; i < ss->n; i++) {
         struct source *s = ss->list[i].source;
@@ -375,7 +375,7 @@ sources_show(struct sources *ss, int front, bool all)
             continue; /* its line says so: it stays unseen, or closed */
     ss->front = front;
     ss->all = all;
-    share(ss);
+    share_server(ss);
     for (int i = 0; i < ss->n; i++) {
         if (i == front || !ss->list[i].source)
             continue;
@@ -388,7 +388,7 @@ void
 sources_set_interval(struct sources *ss, int interval_ms)
 {
     ss->interval_ms = interval_ms;
-    share(ss);
+    share_server(ss);
 }
 
 int
@@ -483,7 +483,7 @@ say_state(struct source *s, struct source_line *out)
 void
 sources_line(const struct sources *ss, int i, struct source_line *out)
 {
-    const struct entry *x = &ss->list[i];
+    const struct source_entry *x = &ss->list[i];
     const struct db *db = db_of(ss, x->place);
 
     *out = (struct source_line){.name = x->name,

@@ -27,16 +27,18 @@ int sources_left_out(const struct sources *ss);
 struct source *sources_at(struct sources *ss, int i, struct err *e)
     __attribute__((warn_unused_result));
 struct source *sources_peek(const struct sources *ss, int i); /* NULL = nobody has looked at it */
-/* Tells them apart: "shop", "shop:river", "shop:river.jobs2", "db1/shop". */
+/* A name that no other source has: "shop", "shop:river", "shop:river.jobs2", "db1/shop". */
 const char *sources_name(const struct sources *ss, int i);
 /* By its name, or a beginning that only one has; -1 = none, -2 = several. */
 int sources_find(const struct sources *ss, const char *name);
 
-/* Takes what the databases have told by now: new sources, names. True = something is new. */
+/* Takes what the databases have answered since the last call: new sources, names. True = something
+ * is new. */
 bool sources_update(struct sources *ss);
 uint64_t sources_generation(const struct sources *ss); /* grows when any of them has news */
 
-/* The one on the screen, whose topics the screen chooses; all: the queues of the others too. */
+/* front: the source on the screen, whose topics the screen chooses. all: the queues of the others
+ * are asked too. */
 void sources_show(struct sources *ss, int front, bool all);
 void sources_set_interval(struct sources *ss, int interval_ms);
 int sources_interval(const struct sources *ss);
@@ -49,14 +51,14 @@ void sources_password(struct sources *ss, int i, const char *password);
 enum source_state {
     SOURCE_UNSEEN,     /* nobody has looked at it yet */
     SOURCE_CONNECTING, /* no answer yet, and nothing in the way that is known */
-    SOURCE_LOST,       /* it can't be reached: `why`; what it told before stands */
+    SOURCE_LOST,       /* it can't be reached: `why`; its last answers are kept */
     SOURCE_MISSING,    /* no queue is there: `why` */
     SOURCE_STRANGE,    /* not opened: `why` names its owner */
     SOURCE_LOOK_ONLY,  /* nothing can be done there: `why` */
     SOURCE_OPEN
 };
 
-struct source_line { /* one of them, told in a line; borrowed until the next turn */
+struct source_line { /* one source, as a line of the menu; borrowed until the next turn */
     const char *name, *adapter, *title, *version; /* adapter: "" until it is known */
     const char *schema, *database, *host;
     enum source_state state;

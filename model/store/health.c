@@ -121,7 +121,8 @@ health_is_idle(const struct health_session *s)
     return !strncmp(s->state, "idle in transaction", 19);
 }
 
-/* It goes far back in ids, or is open so long that nothing else matters in a quiet database. */
+/* Whether the session is worth a sentence: it holds back many transaction ids, or its transaction
+ * has been open for long (in a quiet database no ids pass meanwhile). */
 static bool
 is_worth_a_word(const struct health *h, const struct health_session *s)
 {

@@ -31,23 +31,25 @@ int64_t health_held_rows(const struct health *h);
 bool health_is_signalled(const struct health_session *s); /* a process: C and K may be for it */
 enum {
     HEALTH_LONG_MS = 5 * 60 * 1000, /* from then on an open transaction is worth a word */
-    HEALTH_IDLE_MS = 60 * 1000      /* one in which nothing happens */
+    HEALTH_IDLE_MS = 60 * 1000,     /* one in which nothing happens */
+    HEALTH_MANY_DEAD = 1000         /* dead rows below this are no matter */
 };
-int64_t health_known(int64_t n); /* 0 where it is not */
+int64_t health_known(int64_t n); /* n, or 0 if it is unknown */
 int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
 bool health_is_idle(const struct health_session *s); /* in a transaction */
 bool health_waits(const struct health_session *s);   /* for a lock */
 bool health_waits_for(const struct health_session *s, int pid);
-/* Appends "pid 4711, 4712", "a prepared transaction", or "others" where nobody was asked. */
+/* Appends "pid 4711, 4712", "a prepared transaction", or "others" if the server was not asked who
+ * they are. */
 void health_say_blockers(struct buf *out, const struct health_session *s);
 /* A query on one line: every run of white space is one blank. Appends. */
 void health_one_line(struct buf *out, const char *query);
-/* Transaction ids are so old that it is worth a word: 1 a warning, 2 bad. */
+/* How old the oldest transaction ids are: 0 = fine, 1 = a warning, 2 = bad. */
 int health_xid_alarm(const struct health_server *s);
 
 struct advice {
     bool bad;
-    bool calm;      /* as it should be, said because it looks otherwise */
+    bool calm;      /* all is well: it is said because it looks wrong */
     const char *id; /* of the session that it is about, "" = none */
     const char *text;
 };

@@ -9,11 +9,11 @@
 
 #include "model/base/text.h"
 
-enum { MANY_DEAD = 1000, LAG_MS = 30 * 1000, BLOCKED_MS = 10 * 1000 };
+enum { LAG_MS = 30 * 1000, BLOCKED_MS = 10 * 1000 };
 #define MUCH_DEAD 0.20
 #define FULL_PART 0.90
 
-struct list {
+struct advice_list {
     const struct health *h;
     struct arena *mem;
     struct advice *out;
@@ -21,23 +21,23 @@ struct list {
 };
 
 static void
-add(struct list *l, bool bad, const char *id, const char *text)
+add_advice(struct advice_list *l, bool bad, const char *id, const char *text)
 {
     if (l->n < l->max)
         l->out[l->n++] = (struct advice){.bad = bad, .id = id, .text = text};
 }
 
 static void
-add_calm(struct list *l, const char *text)
+add_calm(struct advice_list *l, const char *text)
 {
-    add(l, false, "", text);
+    add_advice(l, false, "", text);
     if (l->n > 0 && l->out[l->n - 1].text == text)
         l->out[l->n - 1].calm = true;
 }
 
 /* "41m", as the lists say it. */
 static const char *
-span(struct list *l, int64_t ms)
+span(struct advice_list *l, int64_t ms)
 {
     static const struct {
         int64_t ms;
@@ -55,7 +55,7 @@ span(struct list *l, int64_t ms)
 }
 
 static const char *
-count(struct list *l, int64_t n)
+count(struct advice_list *l, int64_t n)
 {
     if (n < 1000)
         return arena_printf(l->mem, "%lld", (long long)n);
@@ -67,7 +67,7 @@ count(struct list *l, int64_t n)
 
 /* A name that anybody may have chosen. */
 static const char *
-clean(struct list *l, const char *name)
+clean(struct advice_list *l, const char *name)
 {
     struct buf b = {0};
 
@@ -78,7 +78,7 @@ clean(struct list *l, const char *name)
 }
 
 static const char *
-who(struct list *l, const struct health_session *s)
+who(struct advice_list *l, const struct health_session *s)
 {
     struct buf b = {0};
 
@@ -95,7 +95,7 @@ who(struct list *l, const struct health_session *s)
 }
 
 static const char *
-help_for(struct list *l, const struct health_session *s)
+help_for(struct advice_list *l, const struct health_session *s)
 {
     if (!strcmp(s->kind, "slot"))
         return "start its reader, or drop the slot: a reader that comes later must be made anew";
@@ -114,7 +114,7 @@ help_for(struct list *l, const struct health_session *s)
 }
 
 static const char *
-what_it_does(struct list *l, const struct health_session *s)
+what_it_does(struct advice_list *l, const struct health_session *s)
 {
     int64_t ms = health_open_ms(l->h, s);
 
@@ -127,19 +127,20 @@ what_it_does(struct list *l, const struct health_session *s)
 }
 
 static void
-on_holder(struct list *l)
+on_holder(struct advice_list *l)
 {
     const struct health_session *s = health_holder(l->h);
     int64_t rows = health_held_rows(l->h);
 
     if (!s)
         return;
-    add(l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= MANY_DEAD, s->id,
-        arena_printf(l->mem, "%s %s and holds back vacuum%s: %s", who(l, s), what_it_does(l, s),
-                     rows >= MANY_DEAD
-                         ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
-                         : "",
-                     help_for(l, s)));
+    add_advice(l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s->id,
+               arena_printf(l->mem, "%s %s and holds back vacuum%s: %s", who(l, s),
+                            what_it_does(l, s),
+                            rows >= HEALTH_MANY_DEAD
+                                ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
+                                : "",
+                            help_for(l, s)));
 }
 
 static int64_t
@@ -148,14 +149,14 @@ waits_ms(const struct health *h, const struct health_session *s)
     return s->since_ms == FIELD_NULL || h->now_ms < s->since_ms ? 0 : h->now_ms - s->since_ms;
 }
 
-/* One that others wait for, and that waits for nobody: the cause, and the way out. */
+/* A session that others wait for, and that waits for nobody: the cause, and what ends it. */
 static bool
-on_blocker(struct list *l, const struct health_session *s)
+on_blocker(struct advice_list *l, const struct health_session *s)
 {
     const struct health *h = l->h;
     int64_t most = 0;
     int n = 0;
-    bool more = false; /* some wait of whom nobody was asked */
+    bool more = false; /* the blockers of some waiting sessions were not asked */
 
     for (int i = 0; i < h->nsessions && s->pid > 0; i++) {
         const struct health_session *w = &h->sessions[i];
@@ -167,16 +168,17 @@ on_blocker(struct list *l, const struct health_session *s)
     }
     if (n == 0 || most < BLOCKED_MS)
         return false;
-    add(l, true, s->id,
-        arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s: %s", who(l, s),
-                     what_it_does(l, s), n, more ? " or more" : "", n == 1 && !more ? "s" : "",
-                     span(l, most), help_for(l, s)));
+    add_advice(l, true, s->id,
+               arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s: %s", who(l, s),
+                            what_it_does(l, s), n, more ? " or more" : "",
+                            n == 1 && !more ? "s" : "", span(l, most), help_for(l, s)));
     return true;
 }
 
-/* Whose blocker is not in the list, or waits itself: it has no words of its own. */
+/* A waiting session whose blocker is not in the list, or waits itself: no sentence above names
+ * it. */
 static void
-on_waiter(struct list *l, const struct health_session *s)
+on_waiter(struct advice_list *l, const struct health_session *s)
 {
     const struct health *h = l->h;
     struct buf b = {0};
@@ -187,17 +189,19 @@ on_waiter(struct list *l, const struct health_session *s)
     if (waits_ms(h, s) < BLOCKED_MS || !*s->blocked_by)
         return;
     health_say_blockers(&b, s);
-    add(l, true, s->id,
-        arena_printf(l->mem, "%s waits for a lock since %s, held by %.*s: look at that first",
-                     who(l, s), span(l, waits_ms(h, s)), (int)b.len, b.data));
+    add_advice(l, true, s->id,
+               arena_printf(l->mem,
+                            "%s waits for a lock since %s, held by %.*s: look at that first",
+                            who(l, s), span(l, waits_ms(h, s)), (int)b.len, b.data));
     buf_free(&b);
 }
 
 /* Everybody who may connect may take any advisory lock. */
 static void
-on_place(struct list *l, const struct health_session *s)
+on_place(struct advice_list *l, const struct health_session *s)
 {
-    add(l, false, s->id,
+    add_advice(
+        l, false, s->id,
         arena_printf(l->mem,
                      "%s of user %s holds the lock of a worker that waits, and is none: each push "
                      "sends a NOTIFY in vain, jobs start a little later; end it, or let it call "
@@ -205,9 +209,10 @@ on_place(struct list *l, const struct health_session *s)
                      who(l, s), clean(l, s->user)));
 }
 
-/* Who waits, who is waited for, and who is open for long beside the holder. */
+/* Sessions that wait, sessions that others wait for, and long transactions beside the one that
+ * holds back vacuum. */
 static void
-on_sessions(struct list *l)
+on_sessions(struct advice_list *l)
 {
     const struct health *h = l->h;
     const struct health_session *holder = health_holder(h);
@@ -224,25 +229,26 @@ on_sessions(struct list *l)
         else if (s == holder || !strcmp(s->kind, "autovacuum"))
             continue;
         else if (!strcmp(s->kind, "slot") && !strcmp(s->state, "unread slot"))
-            add(l, false, s->id,
+            add_advice(
+                l, false, s->id,
                 arena_printf(
                     l->mem,
                     "%s is not read by anybody and keeps WAL%s: start its reader, or drop it",
                     who(l, s), s->held == FIELD_NULL ? "" : " and dead rows"));
         else if (!strcmp(s->kind, "slot") && !strcmp(s->state, "lost slot"))
-            add(l, false, s->id,
-                arena_printf(l->mem,
-                             "%s is lost: its WAL is gone, drop it and make its reader anew",
-                             who(l, s)));
+            add_advice(l, false, s->id,
+                       arena_printf(l->mem,
+                                    "%s is lost: its WAL is gone, drop it and make its reader anew",
+                                    who(l, s)));
         else if (health_is_idle(s) && ms >= HEALTH_LONG_MS)
-            add(l, false, s->id,
-                arena_printf(l->mem, "%s is %s for %s: %s", who(l, s), s->state, span(l, ms),
-                             help_for(l, s)));
+            add_advice(l, false, s->id,
+                       arena_printf(l->mem, "%s is %s for %s: %s", who(l, s), s->state, span(l, ms),
+                                    help_for(l, s)));
     }
 }
 
 static void
-on_tables(struct list *l)
+on_tables(struct advice_list *l)
 {
     const struct health *h = l->h;
     const struct health_session *holder = health_holder(h);
@@ -252,19 +258,20 @@ on_tables(struct list *l)
         double part = health_dead_part(t);
         int percent = isnan(part) ? 0 : (int)(part * 100 + 0.5);
         if (t->vacuum_off == 1)
-            add(l, true, "",
-                arena_printf(l->mem,
-                             "%s: autovacuum is switched off for it: alter table ... reset "
-                             "(autovacuum_enabled)",
-                             t->name));
-        if (health_known(t->dead) < MANY_DEAD || isnan(part) || part < MUCH_DEAD)
+            add_advice(l, true, "",
+                       arena_printf(l->mem,
+                                    "%s: autovacuum is switched off for it: alter table ... reset "
+                                    "(autovacuum_enabled)",
+                                    t->name));
+        if (health_known(t->dead) < HEALTH_MANY_DEAD || isnan(part) || part < MUCH_DEAD)
             continue;
         if (holder && health_fill(t) >= 1)
-            add(l, true, holder->id,
-                arena_printf(l->mem, "%s: %d%% dead, %s rows, and vacuum is held back by %s",
-                             t->name, percent, count(l, t->dead), who(l, holder)));
+            add_advice(l, true, holder->id,
+                       arena_printf(l->mem, "%s: %d%% dead, %s rows, and vacuum is held back by %s",
+                                    t->name, percent, count(l, t->dead), who(l, holder)));
         else if (health_fill(t) >= 1)
-            add(l, false, "",
+            add_advice(
+                l, false, "",
                 arena_printf(l->mem,
                              "%s: %d%% dead and past its mark of %s: autovacuum is due, or %d of "
                              "%d workers are not enough",
@@ -280,7 +287,7 @@ on_tables(struct list *l)
 }
 
 static void
-on_server(struct list *l)
+on_server(struct advice_list *l)
 {
     const struct health_server *s = l->h->server;
 
@@ -288,42 +295,45 @@ on_server(struct list *l)
         return;
     int alarm = health_xid_alarm(s);
     if (alarm)
-        add(l, alarm == 2, "",
-            arena_printf(l->mem,
-                         "database %s: oldest transaction id %s back, vacuums to prevent "
-                         "wraparound do not finish: end what holds vacuum back, never those "
-                         "vacuums; then vacuum (freeze) its oldest tables",
-                         s->xid_database, count(l, s->xid_age)));
+        add_advice(l, alarm == 2, "",
+                   arena_printf(l->mem,
+                                "database %s: oldest transaction id %s back, vacuums to prevent "
+                                "wraparound do not finish: end what holds vacuum back, never those "
+                                "vacuums; then vacuum (freeze) its oldest tables",
+                                s->xid_database, count(l, s->xid_age)));
     if (s->autovacuum == 0)
-        add(l, true, "",
-            "autovacuum is switched off on this server: dead rows stay. alter system set "
-            "autovacuum = on, then reload");
+        add_advice(l, true, "",
+                   "autovacuum is switched off on this server: dead rows stay. alter system set "
+                   "autovacuum = on, then reload");
     if (s->max_connections > 0 && s->connections >= FULL_PART * s->max_connections)
-        add(l, true, "",
+        add_advice(
+            l, true, "",
             arena_printf(
                 l->mem,
                 "%d of %d connections are taken: a pooler, or fewer workers, before nobody gets in",
                 s->connections, s->max_connections));
     if (s->standby == 1)
-        add(l, false, "",
+        add_advice(
+            l, false, "",
             "this is a standby: rows and vacuums are counted on the primary only, look there");
     if (s->lag_ms != FIELD_NULL && s->lag_ms >= LAG_MS)
-        add(l, false, "",
-            arena_printf(
-                l->mem,
-                s->standby == 1
-                    ? "this standby is %s behind: what you see is that old"
-                    : "a standby is %s behind: its disk, its network, or a long query there",
-                span(l, s->lag_ms)));
+        add_advice(l, false, "",
+                   arena_printf(
+                       l->mem,
+                       s->standby == 1
+                           ? "this standby is %s behind: what you see is that old"
+                           : "a standby is %s behind: its disk, its network, or a long query there",
+                       span(l, s->lag_ms)));
 }
 
 static void
-on_rights(struct list *l)
+on_rights(struct advice_list *l)
 {
     const struct health_server *s = l->h->server;
 
     if (s && s->sees_all == 0 && s->hidden > 0)
-        add(l, false, "",
+        add_advice(
+            l, false, "",
             arena_printf(l->mem,
                          "user %s can't see what other users' sessions do (%d hidden now): grant "
                          "pg_monitor to it would show them",
@@ -334,7 +344,7 @@ int
 health_advice(const struct health *h, struct arena *mem, struct advice *out, int max)
 {
     struct advice all[64];
-    struct list l = {h, mem, all, 0, 64};
+    struct advice_list l = {h, mem, all, 0, 64};
     int n = 0;
 
     on_holder(&l);

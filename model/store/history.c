@@ -19,7 +19,7 @@ struct track { /* one queue */
     char *queue;
     int64_t step;                  /* number of the newest step: at_ms / step_ms */
     int64_t first_step;            /* of the oldest value in the ring */
-    int64_t moved_step;            /* in which a counter was last another one than before */
+    int64_t moved_step;            /* the last step in which a counter changed */
     int64_t (*last)[SERIES_COUNT]; /* [step % steps]: the newest value in that step */
     int64_t *at_ms;                /* [step % steps]: when that was; 0 = nothing seen in it */
     struct sample recent[RECENT];  /* newest at (nrecent - 1) % RECENT */
@@ -83,9 +83,9 @@ history_step_ms(const struct history *h)
     return h->step_ms;
 }
 
-/* Where the queue stands, or would be put in. */
+/* The place of the queue in the sorted list, or the place where it would be put. */
 static int
-place(const struct history *h, const char *queue, bool *found)
+find_place(const struct history *h, const char *queue, bool *found)
 {
     int low = 0, high = h->n;
 
@@ -111,9 +111,9 @@ is_full(const struct history *h)
     return h->most && h->n >= h->most;
 }
 
-/* Takes away what has not been seen for a whole ring; where all rings are taken, also those of
- * queues that have stood still so long. Looks once a step: ten thousand queues that are new at once
- * would else look at each other. */
+/* Frees the rings of queues that were not seen for a whole ring. If all rings are taken, it also
+ * frees those of queues whose counters have not moved for that long. It looks once a step:
+ * otherwise each of ten thousand new queues would look at all the others. */
 static void
 forget_old(struct history *h, int64_t step)
 {
@@ -146,7 +146,7 @@ track_add(struct history *h, const char *queue, int64_t step)
         h->cap = h->cap ? h->cap * 2 : 16;
         h->tracks = xreallocarray(h->tracks, (size_t)h->cap, sizeof *h->tracks);
     }
-    int at = place(h, queue, &found);
+    int at = find_place(h, queue, &found);
     struct track *t = xcalloc(1, sizeof *t);
     memmove(h->tracks + at + 1, h->tracks + at, (size_t)(h->n - at) * sizeof *h->tracks);
     h->tracks[at] = t;
@@ -219,7 +219,7 @@ bool
 history_add(struct history *h, const char *queue, const struct sample *s)
 {
     bool found;
-    int at = place(h, queue, &found);
+    int at = find_place(h, queue, &found);
     struct track *t = found ? h->tracks[at] : track_add(h, queue, s->at_ms / h->step_ms);
 
     if (t)
@@ -231,7 +231,7 @@ bool
 history_go_on(struct history *h, const char *queue, const struct sample *s)
 {
     bool found;
-    int at = place(h, queue, &found);
+    int at = find_place(h, queue, &found);
 
     if (found)
         add_sample(h, h->tracks[at], s);
@@ -239,10 +239,10 @@ history_go_on(struct history *h, const char *queue, const struct sample *s)
 }
 
 static const struct track *
-find(const struct history *h, const char *queue)
+find_track(const struct history *h, const char *queue)
 {
     bool found;
-    int at = place(h, queue, &found);
+    int at = find_place(h, queue, &found);
 
     return found ? h->tracks[at] : NULL;
 }
@@ -258,7 +258,7 @@ rate(int64_t from, int64_t to, int64_t ms)
 double
 history_now(const struct history *h, const char *queue, enum series what, int window_ms)
 {
-    const struct track *t = find(h, queue);
+    const struct track *t = find_track(h, queue);
     const struct sample *now = t ? newest(t) : NULL, *from = NULL;
 
     if (!now || now->value[what] == FIELD_NULL)
@@ -274,6 +274,26 @@ history_now(const struct history *h, const char *queue, enum series what, int wi
     return from ? rate(from->value[what], now->value[what], now->at_ms - from->at_ms) : (double)NAN;
 }
 
+double
+history_mean(const struct history *h, const char *queue, enum series what, int window_ms,
+             int least_ms)
+{
+    const struct track *t = find_track(h, queue);
+    const struct sample *now = t ? newest(t) : NULL;
+
+    if (!now)
+        return (double)NAN;
+    int64_t since = now->at_ms - window_ms, step = since / h->step_ms;
+    step = step < t->first_step ? t->first_step : step;
+    for (; step <= t->step; step++) {
+        int64_t at = t->at_ms[step % h->steps], ms = now->at_ms - at;
+        if (at && at >= since && ms > 0)
+            return ms < least_ms ? (double)NAN
+                                 : rate(t->last[step % h->steps][what], now->value[what], ms);
+    }
+    return least_ms > 0 ? (double)NAN : history_now(h, queue, what, window_ms);
+}
+
 /* The newest seen step before `step`, or -1. */
 static int64_t
 seen_before(const struct history *h, const struct track *t, int64_t step)
@@ -284,7 +304,7 @@ seen_before(const struct history *h, const struct track *t, int64_t step)
     return -1;
 }
 
-/* One step: between the last value before it and its own; a step that was slept through shares the
+/* The rate of one step: from the last value before it to its own. A step without a value gets the
  * rate of the gap that it lies in. */
 static double
 step_value(const struct history *h, const struct track *t, enum series what, int64_t step)
@@ -311,7 +331,7 @@ void
 history_read(const struct history *h, const char *queue, enum series what, int64_t now_ms,
              double *out, int n)
 {
-    const struct track *t = find(h, queue);
+    const struct track *t = find_track(h, queue);
     int64_t now = now_ms / h->step_ms;
 
     for (int i = 0; i < n; i++)

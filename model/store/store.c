@@ -3,7 +3,6 @@
  */
 #include "model/store/store.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,47 +18,39 @@ store_touch(struct store *s)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-/* The header shows how the connection does. One that broke between two refreshes costs no answer,
- * so nobody would hear of it: what is at the other end of the next one is asked all the same. */
+/* The header shows the state of the connection. A connection that breaks between two refreshes
+ * loses no answer, so no call fails. What the next connection leads to must be asked all the
+ * same. */
 static void
 db_changed(void *ctx)
 {
     struct store *s = ctx;
 
-    if (s->open && db_state(s->db) != DB_READY && db_state(s->db) != DB_BUSY)
+    if (s->source.open && db_state(s->db) != DB_READY && db_state(s->db) != DB_BUSY)
         store_look_anew(s);
     store_touch(s);
 }
 
 static struct store *
-make(struct loop *l, struct db *watcher, struct adapter *a, const char *schema, int interval_ms)
+make_store(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
+           int interval_ms)
 {
     struct store *s = xcalloc(1, sizeof *s);
 
     s->loop = l;
     s->db = watcher;
     s->adapter = a;
-    s->schema = schema ? xstrdup(schema) : NULL;
+    s->source.schema = schema ? xstrdup(schema) : NULL;
     s->clock_stands = getenv("QUEUETOP_NOW") != NULL;
     s->alive = true;
-    s->version = xstrdup("");
-    s->history = store_new_history();
-    budget_init(&s->budget, clock_ms());
-    s->totals = (struct queue_row){.queue = "",
-                                   .paused_by = "",
-                                   .pause_reason = "",
-                                   .info = "",
-                                   .oldest_ms = FIELD_NULL,
-                                   .kept_completed = FIELD_NULL,
-                                   .kept_cancelled = FIELD_NULL,
-                                   .pushed_per_s = (double)NAN,
-                                   .done_per_s = (double)NAN,
-                                   .failed_per_s = (double)NAN};
+    s->source.version = xstrdup("");
+    budget_init(&s->pace.budget, clock_ms());
+    store_init_queues(s);
     store_set_interval(s, interval_ms);
     store_init_jobs(s);
     store_init_health(s);
     for (int t = 0; t < TOPIC_COUNT; t++) {
-        s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS;
+        s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS && t != TOPIC_STEPS;
         if (!adapter_has(a, topic_kinds[t].sections[0]))
             s->slots[t].info.unavailable = "this queue system does not tell";
     }
@@ -70,22 +61,22 @@ struct store *
 store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
           int interval_ms)
 {
-    struct store *s = make(l, watcher, a, schema, interval_ms);
+    struct store *s = make_store(l, watcher, a, schema, interval_ms);
 
     db_on_state(watcher, db_changed, s);
     store_begin_open(s);
     return s;
 }
 
-/* Dead from the start: it plans nothing, and looks like one that is connected. */
+/* It plans no question (alive is false), and looks like a store that is connected. */
 struct store *
 store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
                 void *ctx)
 {
-    struct store *s = make(l, db, a, NULL, 1000);
+    struct store *s = make_store(l, db, a, NULL, 1000);
 
     s->alive = s->clock_stands = false;
-    s->open = true;
+    s->source.open = true;
     s->still = (struct still){.on = true, .asked = asked, .ctx = ctx};
     return s;
 }
@@ -96,19 +87,19 @@ store_free(struct store *s)
     if (!s)
         return;
     s->alive = s->still.on = false;
-    if (s->timer)
-        loop_cancel(s->loop, s->timer);
+    if (s->pace.timer)
+        loop_cancel(s->loop, s->pace.timer);
     for (int t = 0; t < TOPIC_COUNT; t++) {
         topic_kinds[t].clear(s);
         params_done(&s->slots[t].params);
     }
     store_done_jobs(s);
     store_done_health(s);
-    rowset_free(&s->server);
-    rowset_free(&s->role);
-    history_free(s->history);
-    free(s->version);
-    free(s->schema);
+    rowset_free(&s->source.server);
+    rowset_free(&s->source.role);
+    store_done_queues(s);
+    free(s->source.version);
+    free(s->source.schema);
     free(s);
 }
 
@@ -121,13 +112,13 @@ store_generation(const struct store *s)
 double
 store_load(const struct store *s)
 {
-    return s->clock_stands ? 0 : budget_load(&s->budget, clock_ms());
+    return s->clock_stands ? 0 : budget_load(&s->pace.budget, clock_ms());
 }
 
 bool
 store_is_slowed(const struct store *s)
 {
-    return s->budget.slowed;
+    return s->pace.budget.slowed;
 }
 
 /* --- what screens say ------------------------------------------------------------------------ */
@@ -135,7 +126,7 @@ store_is_slowed(const struct store *s)
 void
 store_want(struct store *s, enum topic t, bool wanted)
 {
-    struct slot *slot = &s->slots[t];
+    struct topic_slot *slot = &s->slots[t];
 
     if (slot->info.wanted == wanted)
         return;
@@ -149,7 +140,7 @@ void
 store_refresh(struct store *s, enum topic t)
 {
     s->slots[t].again = true;
-    if (!s->open && !s->opening)
+    if (!s->source.open && !s->source.asking)
         store_begin_open(s);
     store_plan(s);
 }
@@ -165,7 +156,7 @@ store_refresh_all(struct store *s)
 void
 store_choose(struct store *s, enum topic t)
 {
-    struct slot *slot = &s->slots[t];
+    struct topic_slot *slot = &s->slots[t];
 
     slot->serial++;
     slot->chosen = true;
@@ -197,49 +188,49 @@ store_age_ms(const struct store *s, enum topic t)
 bool
 store_is_stale(const struct store *s, enum topic t)
 {
-    const struct slot *slot = &s->slots[t];
+    const struct topic_slot *slot = &s->slots[t];
     int64_t age = store_age_ms(s, t), plan = slot->info.next_ms - slot->info.taken_ms;
 
     if (slot->info.err.kind != ERR_NONE)
         return true;
-    if (age < 0 || s->frozen)
+    if (age < 0 || s->pace.frozen)
         return false;
     int64_t usual = store_wait_ms(s, slot, t);
     if (slot->info.next_ms && plan > usual)
         usual = plan;
-    return age > 2 * usual + 500 && !(s->budget.slowed && !slot->info.asking);
+    return age > 2 * usual + 500 && !(s->pace.budget.slowed && !slot->info.asking);
 }
 
 void
 store_set_interval(struct store *s, int interval_ms)
 {
-    s->interval_ms = interval_ms < 100 ? 100 : interval_ms > 3600000 ? 3600000 : interval_ms;
+    s->pace.interval_ms = interval_ms < 100 ? 100 : interval_ms > 3600000 ? 3600000 : interval_ms;
     for (int t = 0; t < TOPIC_COUNT; t++) {
-        struct slot *slot = &s->slots[t];
+        struct topic_slot *slot = &s->slots[t];
         if (slot->info.next_ms && slot->info.taken_ms)
             slot->info.next_ms = slot->info.taken_ms + store_wait_ms(s, slot, (enum topic)t);
     }
-    if (s->history)
-        store_plan(s);
+    store_plan(s);
 }
 
 void
 store_set_share(struct store *s, double share)
 {
-    (void)budget_wait_ms(&s->budget, clock_ms()); /* up to now by the old one */
-    s->budget.share = share;
+    (void)budget_wait_ms(&s->pace.budget, clock_ms()); /* the time up to now counts by the old
+                                                          share */
+    s->pace.budget.share = share;
 }
 
 int
 store_interval(const struct store *s)
 {
-    return s->interval_ms;
+    return s->pace.interval_ms;
 }
 
 void
 store_freeze(struct store *s, bool frozen)
 {
-    s->frozen = frozen;
+    s->pace.frozen = frozen;
     store_touch(s);
     store_plan(s);
 }
@@ -247,5 +238,5 @@ store_freeze(struct store *s, bool frozen)
 bool
 store_is_frozen(const struct store *s)
 {
-    return s->frozen;
+    return s->pace.frozen;
 }

@@ -23,6 +23,8 @@ enum topic {
     TOPIC_FINAL, /* finished jobs that are kept; joined to the queues, asked as long as these are */
     TOPIC_LIFE,  /* whether a worker and a scheduler are alive */
     TOPIC_TIMES, /* how long jobs of each queue waited and ran; joined to the queues */
+    TOPIC_STEPS, /* what happened in one queue in each step of time, by store_ask_steps */
+    TOPIC_PACE,  /* what came in and went out in five minutes; joined to the queues */
     TOPIC_JOBS,  /* the window of the jobs list, by store_ask_jobs */
     TOPIC_JOB,   /* one job and its attempts, by store_ask_job */
     TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
@@ -106,9 +108,28 @@ const struct queue_row *store_queue(const struct store *s, const char *queue); /
 /* Grows whenever the rows are others: their numbers mean other queues from then on. */
 uint64_t store_queues_serial(const struct store *s);
 size_t store_queues_bytes(const struct store *s); /* what is kept of them, without the history */
+/* What a row tells of five minutes: nothing, or what the queue system has kept. For who reads rows
+ * without a store. */
+void store_forget_pace(struct queue_row *q);
+void store_set_pace(struct queue_row *q, const struct pace_row *p);
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
 const struct life_row *store_life(const struct store *s);    /* NULL = not known */
 const struct history *store_history(const struct store *s);
+
+/* The charts of one queue: STEPS_SHOWN steps of time and the one that is not over. The first answer
+ * holds all of them, the next ones the last two. Nothing is asked anew where it is the same. */
+enum { STEPS_SHOWN = 60, TIME_BUCKETS = 64 };
+struct step {
+    int64_t at_ms;  /* when it begins */
+    double seconds; /* of it that are known */
+    int64_t pushed, completed, fails, retried, lost;
+    int64_t backlog;                             /* ready and running at its end */
+    int waits[TIME_BUCKETS], runs[TIME_BUCKETS]; /* [n]: from store_bucket_ms(n) on */
+};
+void store_ask_steps(struct store *s, const char *queue, int64_t step_ms);
+/* By time; a step that is not there is not known. NULL = another queue or size was asked for. */
+const struct step *store_steps(const struct store *s, const char *queue, int64_t step_ms, int *n);
+double store_bucket_ms(int bucket); /* where it begins; 0, 1, 1.4, 2, ... */
 
 /* The jobs that match, newest or next first. A new filter empties the window. */
 void store_ask_jobs(struct store *s, const struct filter *f);

@@ -1,11 +1,13 @@
 /*
- * What is asked when. Each topic has a slot with its own schedule; one timer of the loop stands at
- * the nearest of them. Topics that are due together go in one pipeline: one transaction, one round
- * trip. A query costs what the server says it took (sql/console/spent.sql closes each call). What a
- * person asked for (a screen opened, a page turned) never waits for the budget.
+ * When each question is asked. Each topic has a slot with its own schedule; one timer of the loop
+ * is set to the next one that is due. Topics that are due together are asked in one pipeline: one
+ * transaction, one round trip. A query costs the time that the server reports
+ * (sql/console/spent.sql is the last statement of each call). What the user asks for (a screen
+ * opened, a page turned) never waits for the budget.
  *
- * A failed statement fails the pipeline: its topic is told and asked alone from then on, the others
- * are asked again at once. A slow pipeline is taken apart too, until its topics are quick again.
+ * If a statement fails, the whole pipeline fails. Its topic gets the error and is asked alone from
+ * then on; the other topics are asked again at once. A slow pipeline is taken apart in the same
+ * way, until its topics are quick again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +23,22 @@ enum {
     FAILED_COST_US = 5000, /* waiting for a lock costs the server nothing */
     SLOW_US = 200000,
     QUICK_US = 100000,
-    HEALTH_TIMEOUT_MS = 1000, /* the server's own views; somebody's lock may be in the way */
-    COSTLY_WAIT_MS = 60000,   /* between two times that a costly section is asked */
+    HEALTH_TIMEOUT_MS = 1000, /* views of the catalog: another session's lock may block them */
+    COSTLY_WAIT_MS = 60000,   /* between two questions of a costly section */
     COSTLY_TIMEOUT_MS = 3000,
-    OWNERS_MS = 30000,
     STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
 };
 
-struct part { /* of a pipeline: one topic */
+struct pipeline_part { /* of a pipeline: one topic */
     enum topic topic;
     int serial;
     int at, n;       /* its statements */
     int64_t work_us; /* of the whole pipeline, once it is answered */
 };
 
-struct ask { /* a pipeline under way */
+struct pipeline { /* a pipeline under way */
     struct store *store;
-    struct part parts[TOPIC_COUNT];
+    struct pipeline_part parts[TOPIC_COUNT];
     int n;
 };
 
@@ -73,10 +74,10 @@ own_timeout_ms(const struct store *s, enum topic t)
 }
 
 int64_t
-store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
+store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
 {
     int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
-    int64_t wait = (int64_t)s->interval_ms * (pace ? pace : topic_kinds[t].pace);
+    int64_t wait = (int64_t)s->pace.interval_ms * (pace ? pace : topic_kinds[t].pace);
     int64_t cost = slot->work_us * COST_FACTOR / 1000;
 
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
@@ -89,26 +90,8 @@ store_wait_ms(const struct store *s, const struct slot *slot, enum topic t)
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
-/* A standby was promoted under us, or a pooler has changed its mind: all that the connection is for
- * is asked again, as what may be done here hangs on it. */
-static bool
-has_turned(const struct store *s, const struct spent_row *row)
-{
-    const struct server_row *server = store_server(s);
-
-    return s->open && server && row->in_recovery >= 0 && server->in_recovery != row->in_recovery;
-}
-
-void
-store_look_anew(struct store *s)
-{
-    s->turned = false;
-    s->open = false;
-    s->open_at_ms = clock_ms();
-    store_plan(s);
-}
-
-/* The server's own word for what a call cost; the client's where there is none. */
+/* What a call cost in microseconds: as the server reports, or as measured here if it reports
+ * nothing. */
 static int64_t
 read_spent(struct store *s, struct db_reply *reply)
 {
@@ -123,14 +106,14 @@ read_spent(struct store *s, struct db_reply *reply)
         const struct spent_row *row = rows.rows;
         us = row->spent_us;
         store_set_clock(s, row->now_ms);
-        s->turned |= has_turned(s, row);
+        store_note_recovery(s, row->in_recovery);
     }
     rowset_free(&rows);
     return us;
 }
 
 static void
-part_failed(struct store *s, struct slot *slot, const struct err *e, int64_t us)
+part_failed(struct store *s, struct topic_slot *slot, const struct err *e, int64_t us)
 {
     slot->info.err = *e;
     if (err_is_outdated(e) && !strcmp(adapter_name(s->adapter), "native"))
@@ -141,7 +124,7 @@ part_failed(struct store *s, struct slot *slot, const struct err *e, int64_t us)
 }
 
 static struct db_reply
-reply_of(const struct part *p, const struct db_reply *reply)
+reply_of(const struct pipeline_part *p, const struct db_reply *reply)
 {
     struct db_reply own = *reply;
 
@@ -152,9 +135,10 @@ reply_of(const struct part *p, const struct db_reply *reply)
 }
 
 static void
-part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t us, int64_t now)
+part_came(struct store *s, const struct pipeline_part *p, struct db_reply *reply, int64_t us,
+          int64_t now)
 {
-    struct slot *slot = &s->slots[p->topic];
+    struct topic_slot *slot = &s->slots[p->topic];
     struct db_reply own = reply_of(p, reply);
     struct err e = {0};
 
@@ -170,18 +154,18 @@ part_came(struct store *s, const struct part *p, struct db_reply *reply, int64_t
 }
 
 static bool
-is_culprit(const struct ask *ask, const struct part *p, const struct db_reply *reply)
+is_culprit(const struct pipeline *ask, const struct pipeline_part *p, const struct db_reply *reply)
 {
     return ask->n == 1 || reply->failed_at < 0 || reply->err.kind == ERR_CONN ||
            (reply->failed_at >= p->at && reply->failed_at < p->at + p->n);
 }
 
 static void
-part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply, int64_t us,
-            int64_t now)
+part_answer(const struct pipeline *ask, const struct pipeline_part *p, struct db_reply *reply,
+            int64_t us, int64_t now)
 {
     struct store *s = ask->store;
-    struct slot *slot = &s->slots[p->topic];
+    struct topic_slot *slot = &s->slots[p->topic];
     struct db_reply own = reply_of(p, reply);
 
     slot->info.asking = false;
@@ -205,7 +189,7 @@ part_answer(const struct ask *ask, const struct part *p, struct db_reply *reply,
 
 /* Which statements these are: topics, what each is asked for, and how many statements it has. */
 static uint64_t
-hash_of(const struct ask *ask)
+hash_of(const struct pipeline *ask)
 {
     uint64_t hash = 14695981039346656037u;
 
@@ -218,27 +202,26 @@ hash_of(const struct ask *ask)
     return hash;
 }
 
-/* What an answer costs in the server's work; the next question keeps its distance from that. */
+/* Pays for an answer from the budget. The wait before the next question of its topics follows from
+ * this cost. */
 static void
-pay(struct ask *ask, const struct db_reply *reply, int64_t us, int64_t now)
+pay(struct pipeline *ask, const struct db_reply *reply, int64_t us, int64_t now)
 {
     struct store *s = ask->store;
 
     if (reply->err.kind != ERR_NONE) {
-        budget_spend(&s->budget, now, us > FAILED_COST_US ? FAILED_COST_US : us);
+        budget_spend(&s->pace.budget, now, us > FAILED_COST_US ? FAILED_COST_US : us);
         return;
     }
-    int64_t work = budget_charge(&s->budget, now, hash_of(ask), us);
+    int64_t work = budget_charge(&s->pace.budget, now, hash_of(ask), us);
     for (int i = 0; i < ask->n; i++)
         ask->parts[i].work_us = work;
 }
 
-static void store_lost(struct store *s, const struct err *e);
-
 static void
 answer(void *ctx, struct db_reply *reply)
 {
-    struct ask *ask = ctx;
+    struct pipeline *ask = ctx;
     struct store *s = ask->store;
     int64_t now = clock_ms(), us = read_spent(s, reply);
 
@@ -249,7 +232,7 @@ answer(void *ctx, struct db_reply *reply)
     store_tap_done(s);
     if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
         store_lost(s, &reply->err);
-    else if (s->turned || reply->is_guarded)
+    else if (s->source.turned || reply->is_guarded)
         store_look_anew(s);
     store_touch(s);
     store_plan(s);
@@ -258,17 +241,19 @@ answer(void *ctx, struct db_reply *reply)
 /* --- the question -------------------------------------------------------------------------- */
 
 static void
-add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
+add_topic(struct store *s, struct pipeline *ask, struct statements *st, enum topic t)
 {
     const struct topic_kind *kind = &topic_kinds[t];
-    struct slot *slot = &s->slots[t];
-    struct part *p = &ask->parts[ask->n++];
+    struct topic_slot *slot = &s->slots[t];
+    struct pipeline_part *p = &ask->parts[ask->n++];
 
-    *p = (struct part){.topic = t, .serial = slot->serial, .at = st->n};
+    *p = (struct pipeline_part){.topic = t, .serial = slot->serial, .at = st->n};
+    if (t == TOPIC_STEPS)
+        store_aim_steps(s);
     for (int i = 0; i < kind->nsections; i++) {
         enum section_id sec =
             t == TOPIC_JOBS ? store_jobs_section(s) : store_groups_section(s, kind->sections[i]);
-        if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->seeded))
+        if (!adapter_has(s->adapter, sec) || (sec == SEC_RATES && s->queues.seeded))
             continue;
         st->list[st->n] = adapter_bind(s->adapter, sec, &slot->params, st->storage[st->n]);
         st->n++;
@@ -279,24 +264,12 @@ add_topic(struct store *s, struct ask *ask, struct statements *st, enum topic t)
     slot->info.next_ms = 0;
 }
 
-/* Now and then who owns all that is read is looked at in full (model/adapter/trust.h). */
-static bool
-looks_hard(struct store *s)
-{
-    int64_t now = clock_ms();
-
-    if (now - s->owners_ms < OWNERS_MS)
-        return false;
-    s->owners_ms = now;
-    return true;
-}
-
 /* The topics of a set, in one pipeline. */
 static void
 ask_topics(struct store *s, const bool *set)
 {
     struct statements *st = xmalloc(sizeof *st);
-    struct ask *ask = xcalloc(1, sizeof *ask);
+    struct pipeline *ask = xcalloc(1, sizeof *ask);
 
     ask->store = s;
     st->n = 0;
@@ -306,7 +279,7 @@ ask_topics(struct store *s, const bool *set)
     st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
     struct db_call call = {.stmts = st->list, .n = st->n};
     adapter_settings(s->adapter, false, &call);
-    call.looks_hard = looks_hard(s);
+    call.looks_hard = store_owners_due(s);
     call.statement_timeout_ms = own_timeout_ms(s, ask->parts[0].topic);
     db_ask(s->db, &call, -1, answer, ask);
     free(st);
@@ -318,7 +291,7 @@ ask_topics(struct store *s, const bool *set)
 static int64_t
 due_ms(const struct store *s, enum topic t, int64_t wait_until)
 {
-    const struct slot *slot = &s->slots[t];
+    const struct topic_slot *slot = &s->slots[t];
 
     bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0 ||
                      (t == TOPIC_FINAL && s->slots[TOPIC_QUEUES].info.wanted);
@@ -327,7 +300,7 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
         return -1;
     if (slot->again || !slot->info.has_data)
         return slot->again ? 0 : slot->info.next_ms;
-    if (s->frozen)
+    if (s->pace.frozen)
         return -1;
     return slot->info.next_ms > wait_until ? slot->info.next_ms : wait_until;
 }
@@ -335,31 +308,32 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
 void
 store_plan(struct store *s)
 {
-    int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->budget, now);
+    int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->pace.budget, now);
 
     if (s->still.on && s->still.asked)
         s->still.asked(s->still.ctx);
     if (!s->alive)
         return;
-    s->budget.slowed = false;
-    if (!s->open && s->open_at_ms)
-        next = s->open_at_ms;
-    for (int t = 0; s->open && t < TOPIC_COUNT; t++) {
+    s->pace.budget.slowed = false;
+    if (!s->source.open && s->source.at_ms)
+        next = s->source.at_ms;
+    for (int t = 0; s->source.open && t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
         if (due < 0)
             continue;
-        s->budget.slowed |= wait > 0 && due == now + wait;
+        s->pace.budget.slowed |= wait > 0 && due == now + wait;
         if (next < 0 || due < next)
             next = due;
     }
-    if (s->timer)
-        loop_cancel(s->loop, s->timer);
-    s->timer = next < 0 ? 0 : loop_at(s->loop, next, run_due, s);
+    if (s->pace.timer)
+        loop_cancel(s->loop, s->pace.timer);
+    s->pace.timer = next < 0 ? 0 : loop_at(s->loop, next, run_due, s);
 }
 
 enum turn { TOGETHER, ALONE, LAST, TURNS };
 
-/* What goes in one pipeline comes first, what nobody waits for last: it may take its time. */
+/* Topics that share a pipeline are asked first; slow topics that nobody waits for are asked
+ * last. */
 static enum turn
 turn_of(const struct store *s, enum topic t)
 {
@@ -368,7 +342,7 @@ turn_of(const struct store *s, enum topic t)
     return s->slots[t].alone || own_timeout_ms(s, t) > 0 ? ALONE : TOGETHER;
 }
 
-/* Due now, or so soon that it may as well go along. */
+/* Asks all topics that are due now, or so soon that the same round trip can serve them. */
 static void
 ask_due(struct store *s, int64_t now, int64_t wait)
 {
@@ -377,7 +351,7 @@ ask_due(struct store *s, int64_t now, int64_t wait)
     for (int t = 0; t < TOPIC_COUNT; t++) {
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
         enum turn turn = turn_of(s, (enum topic)t);
-        if (due < 0 || due > now + (turn == TOGETHER ? s->interval_ms / 4 : 0))
+        if (due < 0 || due > now + (turn == TOGETHER ? s->pace.interval_ms / 4 : 0))
             continue;
         sets[turn][t] = true;
         any |= turn == TOGETHER;
@@ -399,26 +373,10 @@ run_due(void *ctx)
     struct store *s = ctx;
     int64_t now = clock_ms();
 
-    s->timer = 0;
-    if (!s->open && s->open_at_ms && s->open_at_ms <= now)
+    s->pace.timer = 0;
+    if (!s->source.open && s->source.at_ms && s->source.at_ms <= now)
         store_begin_open(s);
-    if (s->open)
-        ask_due(s, now, budget_wait_ms(&s->budget, now));
+    if (s->source.open)
+        ask_due(s, now, budget_wait_ms(&s->pace.budget, now));
     store_plan(s);
-}
-
-/* The connection broke. */
-static void
-store_lost(struct store *s, const struct err *e)
-{
-    bool was_open = s->open;
-
-    s->open = false;
-    s->error = *e;
-    store_tap(s, "server", NULL, 0, e);
-    store_tap_done(s);
-    if (was_open && s->alive) {
-        s->open_at_ms = clock_ms();
-        store_plan(s);
-    }
 }

@@ -34,7 +34,7 @@ budget_init(struct budget *b, int64_t now)
 }
 
 static void
-fill(struct budget *b, int64_t now)
+fill_budget(struct budget *b, int64_t now)
 {
     b->balance_us += (double)(now - b->at_ms) * 1000.0 * b->of_time * b->share;
     if (b->balance_us > BALANCE_MOST_US)
@@ -48,7 +48,7 @@ budget_spend(struct budget *b, int64_t now, int64_t us)
     int64_t second = now / 1000;
     int i = (int)(second % SPENT_SLOTS);
 
-    fill(b, now);
+    fill_budget(b, now);
     b->balance_us -= (double)us;
     if (b->balance_us < BALANCE_LEAST_US)
         b->balance_us = BALANCE_LEAST_US;
@@ -99,7 +99,7 @@ budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_u
 int64_t
 budget_wait_ms(struct budget *b, int64_t now)
 {
-    fill(b, now);
+    fill_budget(b, now);
     return b->balance_us >= 0 ? 0
                               : (int64_t)(-b->balance_us / (1000.0 * b->of_time * b->share)) + 1;
 }

@@ -1,7 +1,8 @@
 /*
- * Database health: two topics of the console's own SQL. Sessions and vacuums change fast; tables
- * are asked less often, and apart, because somebody's lock may be in their way. Rates are made from
- * the difference of two answers; dead rows are kept for the graph, as long as they are asked.
+ * Database health: two topics that the console's own SQL reads, not the adapter's. Sessions and
+ * vacuums change fast. Tables are asked less often and in a call of their own, as another session's
+ * lock may block them. Rates are made from the difference of two answers. Dead rows are kept for
+ * the graph as long as the topic is asked.
  */
 #include <math.h>
 
@@ -22,18 +23,27 @@ store_done_health(struct store *s)
     history_free(s->health.dead);
 }
 
+void
+store_reset_health(struct store *s)
+{
+    store_done_health(s);
+    s->health.was_ms = 0;
+    store_init_health(s);
+}
+
 static double
 part_of(int64_t hit, int64_t read)
 {
     return hit + read > 0 ? (double)hit / (double)(hit + read) : (double)NAN;
 }
 
-/* Over the time since the last answer; where too little was read then, over all time. */
+/* The share of cache hits since the last answer. If fewer than FEW_BLOCKS were read since then, it
+ * is the share of all time. */
 static void
 make_rates(struct store *s, const struct health_server *now)
 {
     struct health_state *h = &s->health;
-    int64_t ms = s->server_ms - h->was_ms, hit = now->blks_hit - h->was.blks_hit,
+    int64_t ms = s->source.server_ms - h->was_ms, hit = now->blks_hit - h->was.blks_hit,
             read = now->blks_read - h->was.blks_read, wal = now->wal_bytes - h->was.wal_bytes;
 
     h->cache_hit = h->was_ms && hit >= 0 && read >= 0 && hit + read >= FEW_BLOCKS
@@ -44,7 +54,7 @@ make_rates(struct store *s, const struct health_server *now)
         h->wal_per_s = (double)wal * 1000.0 / (double)ms;
     h->was = *now;
     h->was.login = h->was.xid_database = "";
-    h->was_ms = s->server_ms;
+    h->was_ms = s->source.server_ms;
 }
 
 bool
@@ -90,7 +100,7 @@ store_take_tables(struct store *s, struct db_reply *reply, struct err *e)
     const struct health_table *t = rows.rows;
     for (int i = 0; i < rows.n && i < NAMES_KEPT; i++) {
         struct sample one = {
-            s->server_ms, {FIELD_NULL, FIELD_NULL, FIELD_NULL, t[i].dead, FIELD_NULL}
+            s->source.server_ms, {FIELD_NULL, FIELD_NULL, FIELD_NULL, t[i].dead, FIELD_NULL}
         };
         history_add(s->health.dead, t[i].name, &one);
     }

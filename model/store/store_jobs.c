@@ -42,11 +42,11 @@ looked_before(const struct jobs_window *w)
     return sum;
 }
 
-/* What the topic's next query will ask. */
+/* Sets the parameters of the topic's next query. */
 static void
 set_params(struct store *s)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
     struct params *p = &s->slots[TOPIC_JOBS].params;
 
     params_done(p);
@@ -73,30 +73,38 @@ back_to_top(struct jobs_window *w)
 void
 store_init_jobs(struct store *s)
 {
-    s->window.filter.text = xstrdup("");
-    back_to_top(&s->window);
+    s->jobs.window.filter.text = xstrdup("");
+    back_to_top(&s->jobs.window);
     set_params(s);
 }
 
 void
 store_done_jobs(struct store *s)
 {
-    back_to_top(&s->window);
-    free(s->window.starts);
-    filter_done(&s->window.filter);
+    back_to_top(&s->jobs.window);
+    free(s->jobs.window.starts);
+    filter_done(&s->jobs.window.filter);
 }
 
 void
 store_clear_jobs(struct store *s)
 {
-    rowset_free(&s->jobs);
-    free(s->window.resume);
-    s->window.resume = NULL;
-    s->window.n = 0;
-    s->window.at_end = false;
+    rowset_free(&s->jobs.rows);
+    free(s->jobs.window.resume);
+    s->jobs.window.resume = NULL;
+    s->jobs.window.n = 0;
+    s->jobs.window.at_end = false;
 }
 
-/* The window starts behind this cursor from now on. */
+void
+store_close_window(struct store *s)
+{
+    free(s->jobs.window.resume);
+    s->jobs.window.resume = NULL;
+    s->jobs.window.at_end = true;
+}
+
+/* From now on the window starts behind this cursor. */
 static void
 push_start(struct jobs_window *w, const char *cursor, int64_t rows, int64_t looked)
 {
@@ -116,11 +124,12 @@ ask_again(struct store *s)
     store_refresh(s, TOPIC_JOBS);
 }
 
-/* Where the window starts that was looked for from below. No row: the order can't be read so. */
+/* Takes the start of the window that a search from the end has found. No row: this order can't be
+ * read backwards. */
 static void
 take_start(struct store *s, struct result *r)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
     bool can = result_rows(r) > 0;
 
     if (can) {
@@ -137,7 +146,7 @@ take_start(struct store *s, struct result *r)
 bool
 store_take_jobs(struct store *s, struct db_reply *reply, struct err *e)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
     struct rowset rows;
 
     if (w->find && result_cols(reply->results[0]) == 1) {
@@ -147,7 +156,7 @@ store_take_jobs(struct store *s, struct db_reply *reply, struct err *e)
     if (!record_decode(&record_job, db_take(reply, 0), &rows, e))
         return false;
     store_clear_jobs(s);
-    s->jobs = rows;
+    s->jobs.rows = rows;
     w->n = rows.n;
     const struct job_row *last = rows.n ? (const struct job_row *)rows.rows + rows.n - 1 : NULL;
     if (last && !*last->id) {
@@ -161,20 +170,21 @@ store_take_jobs(struct store *s, struct db_reply *reply, struct err *e)
 enum section_id
 store_jobs_section(const struct store *s)
 {
-    return s->window.find ? SEC_JOBS_BACK : SEC_JOBS;
+    return s->jobs.window.find ? SEC_JOBS_BACK : SEC_JOBS;
 }
 
 int
 store_jobs_timeout_ms(const struct store *s)
 {
-    return filter_reads_payloads(&s->window.filter) ? PAYLOADS_TIMEOUT_MS : 0;
+    return filter_reads_payloads(&s->jobs.window.filter) ? PAYLOADS_TIMEOUT_MS : 0;
 }
 
-/* What took too long is asked again, for a part of it. */
+/* After a failed question: the search for the last page is given up. A query that ran into its time
+ * limit is asked again over fewer rows. */
 void
 store_jobs_failed(struct store *s, const struct err *e)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
 
     if (w->find) {
         w->find = FIND_NOTHING;
@@ -195,8 +205,8 @@ may_look_on(const struct jobs_window *w)
 static bool
 move_down(struct store *s)
 {
-    struct jobs_window *w = &s->window;
-    const struct job_row *rows = s->jobs.rows;
+    struct jobs_window *w = &s->jobs.window;
+    const struct job_row *rows = s->jobs.rows.rows;
 
     if (w->at_end || (w->resume && !may_look_on(w)))
         return false;
@@ -214,7 +224,7 @@ move_down(struct store *s)
 static bool
 move_up(struct store *s)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
 
     if (w->depth == 0)
         return false;
@@ -230,7 +240,7 @@ move_up(struct store *s)
 static bool
 is_busy(const struct store *s)
 {
-    const struct slot *slot = &s->slots[TOPIC_JOBS];
+    const struct topic_slot *slot = &s->slots[TOPIC_JOBS];
 
     return slot->info.asking || slot->again || !slot->info.has_data;
 }
@@ -245,10 +255,10 @@ store_more_jobs(struct store *s, int direction)
 void
 store_look_on(struct store *s)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
 
     if (!s->slots[TOPIC_JOBS].info.has_data || !w->resume || may_look_on(w))
-        return; /* while a refresh is under way it is only noted: who draws goes on asking */
+        return; /* a refresh is under way: the list asks again at the next frame */
     w->look_to = looked_before(w) + w->scan + w->scan_most;
     store_more_jobs(s, 1);
 }
@@ -256,16 +266,16 @@ store_look_on(struct store *s)
 void
 store_top_jobs(struct store *s)
 {
-    if (s->window.depth == 0)
+    if (s->jobs.window.depth == 0)
         return;
-    back_to_top(&s->window);
+    back_to_top(&s->jobs.window);
     ask_again(s);
 }
 
 bool
 store_end_jobs(struct store *s)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
 
     if (s->still.on || !adapter_has(s->adapter, SEC_JOBS_BACK) || w->resume)
         return false;
@@ -282,7 +292,7 @@ store_end_jobs(struct store *s)
 void
 store_ask_jobs(struct store *s, const struct filter *f)
 {
-    struct jobs_window *w = &s->window;
+    struct jobs_window *w = &s->jobs.window;
 
     filter_done(&w->filter);
     filter_copy(&w->filter, f);
@@ -294,20 +304,20 @@ store_ask_jobs(struct store *s, const struct filter *f)
 const struct filter *
 store_jobs_filter(const struct store *s)
 {
-    return &s->window.filter;
+    return &s->jobs.window.filter;
 }
 
 const struct job_row *
 store_jobs(const struct store *s, int *n)
 {
-    *n = s->window.n;
-    return s->jobs.rows;
+    *n = s->jobs.window.n;
+    return s->jobs.rows.rows;
 }
 
 struct jobs_place
 store_jobs_place(const struct store *s)
 {
-    const struct jobs_window *w = &s->window;
+    const struct jobs_window *w = &s->jobs.window;
     bool has = s->slots[TOPIC_JOBS].info.has_data;
     struct jobs_place place = {.at_top = w->depth == 0,
                                .at_end = w->at_end && has,

@@ -1,7 +1,8 @@
 /*
- * Which queue is there: asked at the start and after each new connection, because a failover or a
- * restore may have changed it. First every candidate's detect and the server's facts in one round
- * trip, then, with the adapter chosen and bound to its schema, version and role.
+ * Which queue is in the database: asked at the start and after each new connection, because a
+ * failover or a restore may have changed it. The first round trip runs the detection of every
+ * adapter and reads the facts of the server. The second one reads version and role of the adapter
+ * that was chosen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
-enum { MISSING_WAIT_MS = 3000 };
+enum { MISSING_WAIT_MS = 3000, OWNERS_MS = 30000 };
 
 void
 store_set_clock(struct store *s, int64_t server_ms)
 {
-    s->server_ms = server_ms;
-    s->server_at_ms = clock_ms();
+    s->source.server_ms = server_ms;
+    s->source.server_at_ms = clock_ms();
 }
 
 int64_t
@@ -27,36 +28,37 @@ store_now_ms(const struct store *s)
         return s->still.now_ms;
     if (s->clock_stands)
         return clock_wall_ms();
-    return s->server_ms ? s->server_ms + clock_ms() - s->server_at_ms : 0;
+    return s->source.server_ms ? s->source.server_ms + clock_ms() - s->source.server_at_ms : 0;
 }
 
 static void
 try_later(struct store *s, enum store_state state, const struct err *e)
 {
-    s->opening = false;
-    s->state = state;
-    s->error = *e;
-    s->open_at_ms = e->kind == ERR_AUTH ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
+    s->source.asking = false;
+    s->source.state = state;
+    s->source.error = *e;
+    s->source.at_ms =
+        e->kind == ERR_AUTH ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
     store_touch(s);
     store_plan(s);
 }
 
-/* Another system, or another schema: what is known of the old one is void. */
+/* If the adapter or the schema is another one, the snapshots of the old one are void. */
 static void
 begin_anew(struct store *s)
 {
     int serial = adapter_serial(s->adapter);
 
-    if (s->adapter_serial && s->adapter_serial != serial)
+    if (s->source.adapter_serial && s->source.adapter_serial != serial)
         store_feed_reset(s);
-    s->adapter_serial = serial;
+    s->source.adapter_serial = serial;
     for (int t = 0; t < TOPIC_COUNT; t++) {
         bool has = adapter_has(s->adapter, topic_kinds[t].sections[0]);
         s->slots[t].info.unavailable = has ? NULL : adapter_silence(s->adapter);
     }
 }
 
-/* The role, seen in the light of the version. */
+/* Takes the role and tells the adapter version and role, on which its abilities depend. */
 static bool
 take_role(struct store *s, struct db_reply *reply, int at, struct err *e)
 {
@@ -64,9 +66,9 @@ take_role(struct store *s, struct db_reply *reply, int at, struct err *e)
 
     if (!record_decode(&record_role, db_take(reply, at), &role, e))
         return false;
-    adapter_judge(s->adapter, s->version, role.n ? role.rows : NULL);
-    rowset_free(&s->role);
-    s->role = role;
+    adapter_judge(s->adapter, s->source.version, role.n ? role.rows : NULL);
+    rowset_free(&s->source.role);
+    s->source.role = role;
     return true;
 }
 
@@ -84,21 +86,21 @@ opened(void *ctx, struct db_reply *reply)
         store_tap(s, "role", &reply->results[at], 1, NULL);
     store_tap_done(s);
     if (ok) {
-        free(s->version);
-        s->version = xstrdup(
+        free(s->source.version);
+        s->source.version = xstrdup(
             at && result_rows(reply->results[0]) > 0 ? result_text(reply->results[0], 0, 0) : "");
         ok = take_role(s, reply, at, &e);
     }
     if (!ok) {
-        try_later(s, s->state, &e);
+        try_later(s, s->source.state, &e);
         return;
     }
     begin_anew(s);
-    s->opening = false;
-    s->open = true;
-    s->open_at_ms = 0;
-    s->state = STORE_OPEN;
-    s->error = (struct err){0};
+    s->source.asking = false;
+    s->source.open = true;
+    s->source.at_ms = 0;
+    s->source.state = STORE_OPEN;
+    s->source.error = (struct err){0};
     for (int t = 0; t < TOPIC_COUNT; t++)
         s->slots[t].again = s->slots[t].info.wanted;
     store_touch(s);
@@ -124,7 +126,7 @@ ask_version(struct store *s)
     db_ask(s->db, &call, -1, opened, s);
 }
 
-/* For recordings: which system the answers that follow are from. */
+/* Records which system the answers that follow come from. */
 static void
 tell_adapter(struct store *s)
 {
@@ -142,7 +144,8 @@ tell_adapter(struct store *s)
 static void ask_detects(struct store *s, bool again);
 static void ask_owners(struct store *s);
 
-/* If a file of the user's own can't look for its tables, the others are opened all the same. */
+/* If the detection of one of the user's own adapter files fails, that file is left out and the
+ * others are tried. */
 static bool
 leave_out(struct store *s, const struct db_reply *reply)
 {
@@ -155,14 +158,15 @@ leave_out(struct store *s, const struct db_reply *reply)
     return true;
 }
 
-/* A server without libxml can't say which one it is: then it is asked for the rest only. */
+/* A server without libxml can't report its identity. Then the other facts are asked without the
+ * identity. */
 static bool
 without_identity(struct store *s, const struct db_reply *reply)
 {
-    if (reply->failed_at != reply->n - 1 || s->nameless ||
+    if (reply->failed_at != reply->n - 1 || s->source.nameless ||
         strcmp(reply->err.sqlstate, "0A000") != 0)
         return false;
-    s->nameless = true;
+    s->source.nameless = true;
     ask_detects(s, false);
     return true;
 }
@@ -176,17 +180,17 @@ note_move(struct store *s, const struct server_row *is)
 
     if (was && *was->identity && *is->identity && strcmp(was->identity, is->identity) != 0) {
         adapter_moved(s->adapter);
-        s->moves++;
+        s->source.moves++;
     }
 }
 
-/* owners: answers, in the order of what was found. */
+/* owners: one answer for each schema that was found, in that order. */
 static void
-choose(struct store *s, struct result **owners)
+choose_adapter(struct store *s, struct result **owners)
 {
     const struct server_row *is = store_server(s);
     char *server = trust_server(is->identity, db_host(s->db), db_name(s->db));
-    struct adapter_wish wish = {s->schema, db_name(s->db), server, s->trust};
+    struct adapter_wish wish = {s->source.schema, db_name(s->db), server, s->source.trust};
     struct err e = {0};
 
     bool ok = adapter_choose(s->adapter, owners, &wish, &e);
@@ -195,7 +199,7 @@ choose(struct store *s, struct result **owners)
         try_later(s, e.kind == ERR_DENIED ? STORE_STRANGE : STORE_MISSING, &e);
         return;
     }
-    s->owners_ms = clock_ms();
+    s->source.owners_ms = clock_ms();
     tell_adapter(s);
     ask_version(s);
 }
@@ -206,12 +210,12 @@ owners_came(void *ctx, struct db_reply *reply)
     struct store *s = ctx;
 
     if (reply->err.kind == ERR_NONE)
-        choose(s, reply->results);
+        choose_adapter(s, reply->results);
     else
-        try_later(s, s->state, &reply->err);
+        try_later(s, s->source.state, &reply->err);
 }
 
-/* Nothing of what was found is touched before it is known whose it is. */
+/* Reads who owns what was found. Nothing in a schema is used before its owner is known. */
 static void
 ask_owners(struct store *s)
 {
@@ -234,29 +238,29 @@ detected(void *ctx, struct db_reply *reply)
 
     if (e.kind != ERR_NONE) {
         if (!leave_out(s, reply) && !without_identity(s, reply))
-            try_later(s, s->state, &e);
+            try_later(s, s->source.state, &e);
         return;
     }
     store_tap(s, "server", &reply->results[last], 1, NULL);
     if (!record_decode(&record_server, db_take(reply, last), &server, &e) || server.n != 1) {
         rowset_free(&server);
-        try_later(s, s->state, &e);
+        try_later(s, s->source.state, &e);
         return;
     }
     note_move(s, server.rows);
-    rowset_free(&s->server);
-    s->server = server;
+    rowset_free(&s->source.server);
+    s->source.server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
-    if (adapter_take(s->adapter, reply->results, s->schema) > 0)
+    if (adapter_take(s->adapter, reply->results, s->source.schema) > 0)
         ask_owners(s);
     else
-        choose(s, NULL);
+        choose_adapter(s, NULL);
 }
 
 static void
 ask_detects(struct store *s, bool again)
 {
-    const struct db_param named = {.value = s->nameless ? "f" : "t"};
+    const struct db_param named = {.value = s->source.nameless ? "f" : "t"};
     struct db_stmt stmts[ADAPTERS_MAX + 1];
     int n = adapter_detects(s->adapter, again, stmts);
 
@@ -267,12 +271,123 @@ ask_detects(struct store *s, bool again)
 void
 store_begin_open(struct store *s)
 {
-    if (s->opening)
+    if (s->source.asking)
         return;
-    s->opening = true;
-    s->open_at_ms = 0;
+    s->source.asking = true;
+    s->source.at_ms = 0;
     ask_detects(s, true);
 }
+
+/* --- what makes it ask again ------------------------------------------------------------------- */
+
+/* The server was promoted, or a pooler gave us another server: its in_recovery differs from what is
+ * known. What may be done depends on this, so the store opens anew. */
+static bool
+has_turned(const struct store *s, int in_recovery)
+{
+    const struct server_row *server = store_server(s);
+
+    return s->source.open && server && in_recovery >= 0 && server->in_recovery != in_recovery;
+}
+
+void
+store_note_recovery(struct store *s, int in_recovery)
+{
+    s->source.turned |= has_turned(s, in_recovery);
+}
+
+void
+store_look_anew(struct store *s)
+{
+    s->source.turned = false;
+    s->source.open = false;
+    s->source.at_ms = clock_ms();
+    store_plan(s);
+}
+
+/* True each OWNERS_MS: then the next pipeline checks the owners of everything that it reads
+ * (model/adapter/trust.h). */
+bool
+store_owners_due(struct store *s)
+{
+    int64_t now = clock_ms();
+
+    if (now - s->source.owners_ms < OWNERS_MS)
+        return false;
+    s->source.owners_ms = now;
+    return true;
+}
+
+void
+store_lost(struct store *s, const struct err *e)
+{
+    bool was_open = s->source.open;
+
+    s->source.open = false;
+    s->source.error = *e;
+    store_tap(s, "server", NULL, 0, e);
+    store_tap_done(s);
+    if (was_open && s->alive) {
+        s->source.at_ms = clock_ms();
+        store_plan(s);
+    }
+}
+
+void
+store_clear_error(struct store *s)
+{
+    s->source.error = (struct err){0};
+}
+
+/* --- from a recording -------------------------------------------------------------------------- */
+
+/* Takes the adapter that the recording was made with. */
+static void
+feed_adapter(struct store *s, const struct result *r)
+{
+    const char *name = result_text(r, 0, result_col(r, "adapter"));
+    const char *schema = result_text(r, 0, result_col(r, "schema"));
+
+    if (adapter_become_named(s->adapter, name) && adapter_use(s->adapter, schema, &s->source.error))
+        for (int t = 0; t < TOPIC_COUNT; t++)
+            s->slots[t].info.unavailable = adapter_has(s->adapter, topic_kinds[t].sections[0])
+                                               ? NULL
+                                               : adapter_silence(s->adapter);
+    else if (s->source.error.kind == ERR_NONE)
+        fail(&s->source.error, ERR_DATA, "recorded with adapter %s, which is not here", name);
+}
+
+void
+store_feed_source(struct store *s, struct store_answer *a)
+{
+    struct db_reply reply = {.results = a->tables, .n = a->n};
+    struct rowset rows;
+    struct err e = {0};
+
+    s->source.state = STORE_OPEN;
+    s->source.error = a->err ? *a->err : (struct err){0};
+    if (a->n < 1 || !a->tables[0])
+        return;
+    if (!strcmp(a->name, "adapter")) {
+        feed_adapter(s, a->tables[0]);
+        return;
+    }
+    if (!strcmp(a->name, "version")) {
+        free(s->source.version);
+        s->source.version = xstrdup(result_text(a->tables[0], 0, 0));
+        return;
+    }
+    bool server = !strcmp(a->name, "server");
+    if (!record_decode(server ? &record_server : &record_role, db_take(&reply, 0), &rows, &e)) {
+        s->source.error = e;
+        return;
+    }
+    struct rowset *to = server ? &s->source.server : &s->source.role;
+    rowset_free(to);
+    *to = rows;
+}
+
+/* --- what is known of it ----------------------------------------------------------------------- */
 
 const char *
 store_warning(const struct store *s, int i)
@@ -288,7 +403,7 @@ store_warning(const struct store *s, int i)
 void
 store_trust(struct store *s, const struct trust *t)
 {
-    s->trust = t;
+    s->source.trust = t;
 }
 
 const struct owners *
@@ -296,7 +411,7 @@ store_strangers(const struct store *s)
 {
     const struct adapter_found *f;
 
-    for (int i = 0; s->state == STORE_STRANGE && (f = adapter_found(s->adapter, i)); i++)
+    for (int i = 0; s->source.state == STORE_STRANGE && (f = adapter_found(s->adapter, i)); i++)
         if (f->chosen)
             return f->owners;
     return NULL;
@@ -312,40 +427,41 @@ store_look_again(struct store *s)
 enum store_state
 store_state(const struct store *s)
 {
-    return s->state;
+    return s->source.state;
 }
 
-/* Reports a broken connection at once, not only when the call that waits for it gives up. */
+/* While nothing is open, the error of the connection itself is reported: a call that waits for the
+ * connection would report it much later. */
 const struct err *
 store_error(const struct store *s)
 {
     const struct err *e = db_last_error(s->db);
 
-    return s->open || e->kind == ERR_NONE ? &s->error : e;
+    return s->source.open || e->kind == ERR_NONE ? &s->source.error : e;
 }
 
 const struct server_row *
 store_server(const struct store *s)
 {
-    return s->server.n ? s->server.rows : NULL;
+    return s->source.server.n ? s->source.server.rows : NULL;
 }
 
 int
 store_moves(const struct store *s)
 {
-    return s->moves;
+    return s->source.moves;
 }
 
 const struct role_row *
 store_role(const struct store *s)
 {
-    return s->role.n ? s->role.rows : NULL;
+    return s->source.role.n ? s->source.role.rows : NULL;
 }
 
 const char *
 store_version(const struct store *s)
 {
-    return s->version;
+    return s->source.version;
 }
 
 const struct db *

@@ -1,7 +1,7 @@
-/* The inside of the store, for its own files only: store.c (what is asked when), store_open.c
- * (which queue is there), store_take.c, store_queues.c (answers -> snapshots), store_jobs.c (the
- * window of the jobs list), store_schedules.c, store_health.c, store_tap.c and store_feed.c
- * (recordings). */
+/* The inside of the store, for its own files only: store.c (the life of a store, what screens say),
+ * store_ask.c (what is asked when), store_open.c (which queue is there), store_take.c,
+ * store_queues.c, store_jobs.c, store_schedules.c, store_health.c (answers -> snapshots),
+ * store_tap.c and store_feed.c (recordings). */
 #ifndef MODEL_STORE_STORE_PARTS_H
 #define MODEL_STORE_STORE_PARTS_H
 
@@ -22,7 +22,7 @@ struct topic_kind { /* a row of the table in store_take.c */
 };
 extern const struct topic_kind topic_kinds[TOPIC_COUNT];
 
-struct slot {
+struct topic_slot {
     struct topic_info info;
     struct params params; /* of what is asked for */
     bool chosen;          /* there is something to ask for */
@@ -72,16 +72,21 @@ struct jobs_window {
     bool at_end;
 };
 
-struct tap { /* a recorder listens */
-    store_tap_fn *fn;
-    void *ctx;
-};
-
 struct still { /* nobody is asked: a recording feeds us */
     bool on;
     int64_t now_ms;
     void (*asked)(void *ctx);
     void *ctx;
+};
+
+enum { STEPS_KEPT = 62 };
+
+struct steps_topic { /* store_steps.c */
+    struct step list[STEPS_KEPT];
+    int n;
+    int64_t step_ms;
+    int64_t from_ms; /* of the question under way */
+    bool goes_on;    /* the steps before that are known */
 };
 
 struct health_state {
@@ -92,53 +97,92 @@ struct health_state {
     double cache_hit, wal_per_s;
 };
 
+/* --- the parts of a store, each changed only by the file that its comment names --------------------- */
+
+struct source_facts {          /* store_open.c: which queue is there, at which server */
+    char *schema;              /* asked for; NULL = find one */
+    const struct trust *trust; /* whom the user trusts */
+    enum store_state state;
+    bool open;          /* detection is done on this connection */
+    bool asking;        /* detection is under way */
+    int64_t at_ms;      /* next try of the detection; 0 = not planned */
+    bool turned;        /* the server has become a standby, or is none any more */
+    bool nameless;      /* the server can't say which one it is */
+    int moves;          /* how often the server was another one after a break */
+    int adapter_serial; /* of what the answers are; 0 = none yet */
+    int64_t owners_ms;  /* when who owns all this was last looked at in full */
+    struct err error;
+    int64_t server_ms, server_at_ms; /* the server's clock, and our monotonic clock then */
+    struct rowset server, role;
+    char *version;
+};
+
+struct pace { /* store_ask.c: when the next question is due; what the user sets of it, store.c */
+    int interval_ms;
+    bool frozen;
+    int timer; /* 0 = none */
+    struct budget budget;
+};
+
+struct queues_topic {                   /* store_queues.c */
+    struct rowset finals, times, paces; /* that came before any queue did */
+    bool finals_known;
+    struct queue_row *rows; /* by name; their texts are in names */
+    struct arena *names;
+    int n;
+    uint64_t serial;
+    int64_t at_ms; /* by the server's clock; 0 = never */
+    struct queue_row totals;
+    struct history *history;
+    bool seeded; /* the points of the past have come: they are asked once */
+};
+
+struct jobs_topic { /* store_jobs.c */
+    struct rowset rows;
+    struct jobs_window window;
+};
+
+struct job_topic { /* store_take.c */
+    struct rowset detail, attempts;
+};
+
+struct groups_topic { /* store_take.c */
+    struct rowset rows, times;
+};
+
+struct schedules_topic { /* store_schedules.c */
+    struct rowset rows, runs, next;
+};
+
+struct tap { /* store_tap.c: a recorder listens; what is asked while no screen shows it */
+    store_tap_fn *fn;
+    void *ctx;
+    bool watched;
+};
+
 struct store {
     struct loop *loop;
     struct db *db;
     struct adapter *adapter;
-    char *schema; /* asked for; NULL = find one */
-    const struct trust *trust;
-    int64_t owners_ms; /* when who owns all this was last looked at in full */
-    int interval_ms;
-    bool frozen;
-    bool clock_stands; /* QUEUETOP_NOW: ages don't tick */
-    uint64_t generation;
-    enum store_state state;
-    bool open; /* detection is done on this connection */
-    bool opening;
-    bool turned;        /* the server has become a standby, or is none any more */
-    bool alive;         /* false inside store_free: nothing is asked any more */
-    bool nameless;      /* the server can't say which one it is */
-    int moves;          /* how often the server was another one after a break */
-    int adapter_serial; /* of what the answers are; 0 = none yet */
-    int64_t open_at_ms; /* next try of the detection; 0 = not planned */
-    struct err error;
-    int timer; /* 0 = none */
-    struct budget budget;
-    int64_t server_ms, server_at_ms; /* the server's clock, and our monotonic clock then */
+    bool alive;          /* false inside store_free: nothing is asked any more */
+    bool clock_stands;   /* QUEUETOP_NOW: ages don't tick */
+    uint64_t generation; /* store_touch */
 
-    struct rowset server, role;
-    char *version;
-    struct slot slots[TOPIC_COUNT];
-
-    struct rowset finals, times; /* that came before any queue did */
-    bool finals_known;
-    struct queue_row *merged; /* by name; their texts stand in names */
-    struct arena *names;
-    int nmerged;
-    uint64_t merged_serial;
-    int64_t merged_ms; /* by the server's clock; 0 = never */
-    struct queue_row totals;
-    struct history *history;
-    bool seeded;
-    struct jobs_window window;
-    struct health_state health;
+    struct topic_slot
+        slots[TOPIC_COUNT]; /* store_ask.c, store.c, and store_feed.c of a recording */
+    struct source_facts source;
+    struct pace pace;
     struct tap tap;
-    bool watched;
-    struct still still;
-    struct rowset life, jobs, job, attempts, groups, fail_times, nodes, leases, audit, schedules,
-        runs;
-    struct rowset next_runs;
+    struct still still; /* store_feed.c */
+
+    struct queues_topic queues;
+    struct jobs_topic jobs;
+    struct job_topic job;
+    struct groups_topic groups;
+    struct schedules_topic schedules;
+    struct steps_topic steps;                 /* store_steps.c */
+    struct health_state health;               /* store_health.c */
+    struct rowset life, nodes, leases, audit; /* store_take.c */
 };
 
 void budget_init(struct budget *b, int64_t now);
@@ -161,24 +205,45 @@ void store_tap(struct store *s, const char *name, struct result **tables, int n,
                const struct err *err);
 void store_tap_done(struct store *s);
 /* Between two refreshes of a topic: max(interval, 5 x query time), more after an error. */
-int64_t store_wait_ms(const struct store *s, const struct slot *slot, enum topic t);
+int64_t store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t);
 void store_touch(struct store *s); /* something changed: generation */
 void store_plan(struct store *s);  /* sets the timer for what is due next */
 void store_begin_open(struct store *s);
 void store_look_anew(struct store *s); /* what the connection leads to is asked again */
+void store_lost(struct store *s, const struct err *e); /* the connection broke */
+/* The server says whether it is a standby: if that is news, all is asked again after this answer.
+ */
+void store_note_recovery(struct store *s, int in_recovery);
+bool store_owners_due(struct store *s); /* who owns all that is read is looked at in full again */
+void store_clear_error(struct store *s);
+/* An answer of a recording about the source itself: "server", "adapter", "version", "role". */
+void store_feed_source(struct store *s, struct store_answer *a);
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
 
 /* One section into one snapshot. */
 bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
                     struct err *e);
-struct history *store_new_history(void);
+void store_init_queues(struct store *s);
+void store_done_queues(struct store *s);
+void store_skip_seed(struct store *s);    /* the points of the past are not asked (again) */
+void store_reset_queues(struct store *s); /* another source, or another time of a recording */
 bool store_take_queues(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_queues(struct store *s);
 bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_times(struct store *s);
+struct queue_row *store_find_queue(const struct store *s, const char *queue); /* or NULL */
+/* What stands in a row of five minutes: that of the last answer, what was seen here. */
+void store_carry_pace(struct queue_row *q, const struct queue_row *was);
+void store_see_pace(const struct store *s, struct queue_row *q);
+void store_join_pace(struct store *s);
+bool store_take_pace(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_pace(struct store *s);
 bool store_take_finals(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_finals(struct store *s);
+void store_aim_steps(struct store *s); /* from which step on the next question is */
+bool store_take_steps(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_steps(struct store *s);
 bool store_take_jobs(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_jobs(struct store *s);
 /* The section that the next question is, and its own time limit (0 = the usual one). */
@@ -195,12 +260,10 @@ bool store_take_tables(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_tables(struct store *s);
 void store_init_health(struct store *s);
 void store_done_health(struct store *s);
+void store_reset_health(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
-/* The section that the next question is, and its own time limit (0 = the usual one). */
-enum section_id store_jobs_section(const struct store *s);
+void store_close_window(struct store *s); /* of a recording: nothing follows what was recorded */
 enum section_id store_groups_section(const struct store *s, enum section_id sec);
-int store_jobs_timeout_ms(const struct store *s);
-void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
 
 #endif

@@ -16,7 +16,7 @@
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
-enum { RATE_WINDOW_MS = 5000, DRAIN_WINDOW_MS = 60000 };
+enum { RATE_WINDOW_MS = 60000 };
 
 static int
 by_queue(const void *a, const void *b)
@@ -25,7 +25,7 @@ by_queue(const void *a, const void *b)
 }
 
 static int64_t
-plus(int64_t sum, int64_t value)
+add_known(int64_t sum, int64_t value)
 {
     return value == FIELD_NULL ? sum : sum + value;
 }
@@ -33,23 +33,23 @@ plus(int64_t sum, int64_t value)
 static void
 add_to_totals(struct queue_row *sum, const struct queue_row *q)
 {
-    sum->scheduled = plus(sum->scheduled, q->scheduled);
-    sum->ready = plus(sum->ready, q->ready);
-    sum->retry = plus(sum->retry, q->retry);
-    sum->running = plus(sum->running, q->running);
-    sum->failed = plus(sum->failed, q->failed);
-    sum->pushed = plus(sum->pushed, q->pushed);
-    sum->completed = plus(sum->completed, q->completed);
-    sum->fails = plus(sum->fails, q->fails);
-    sum->retried = plus(sum->retried, q->retried);
-    sum->run_ms = plus(sum->run_ms, q->run_ms);
+    sum->scheduled = add_known(sum->scheduled, q->scheduled);
+    sum->ready = add_known(sum->ready, q->ready);
+    sum->retry = add_known(sum->retry, q->retry);
+    sum->running = add_known(sum->running, q->running);
+    sum->failed = add_known(sum->failed, q->failed);
+    sum->pushed = add_known(sum->pushed, q->pushed);
+    sum->completed = add_known(sum->completed, q->completed);
+    sum->fails = add_known(sum->fails, q->fails);
+    sum->retried = add_known(sum->retried, q->retried);
+    sum->run_ms = add_known(sum->run_ms, q->run_ms);
     sum->approx |= q->approx;
-    if (q->paused != 1 && q->oldest_ms != FIELD_NULL && /* what waits on purpose is not late */
+    if (q->paused != 1 && q->oldest_ms != FIELD_NULL && /* jobs of a paused queue are not late */
         (sum->oldest_ms == FIELD_NULL || q->oldest_ms < sum->oldest_ms))
         sum->oldest_ms = q->oldest_ms;
 }
 
-/* Between two answers; a counter that runs backwards was counted anew. */
+/* The rate between two answers. A counter that ran backwards was recounted: no rate. */
 static double
 rate_since(int64_t was, int64_t is, int64_t ms)
 {
@@ -61,26 +61,24 @@ rate_since(int64_t was, int64_t is, int64_t ms)
 static void
 rates_of_answers(const struct store *s, struct queue_row *q, const struct queue_row *was)
 {
-    int64_t ms = s->merged_ms ? s->server_ms - s->merged_ms : 0;
+    int64_t ms = s->queues.at_ms ? s->source.server_ms - s->queues.at_ms : 0;
 
-    if (s->merged_ms && ms <= 0) /* the same moment again */
+    if (s->queues.at_ms && ms <= 0) /* the same answer again: no time has passed */
         return;
     q->pushed_per_s = rate_since(was->pushed, q->pushed, ms);
     q->done_per_s = rate_since(was->completed, q->completed, ms);
     q->failed_per_s = rate_since(was->fails, q->fails, ms);
-    q->drain_per_s = q->done_per_s - q->pushed_per_s;
 }
 
 static void
 rates_of_history(const struct store *s, struct queue_row *q)
 {
-    const struct history *h = s->history;
+    const struct history *h = s->queues.history;
 
-    q->pushed_per_s = history_now(h, q->queue, SERIES_PUSHED, RATE_WINDOW_MS);
-    q->done_per_s = history_now(h, q->queue, SERIES_DONE, RATE_WINDOW_MS);
-    q->failed_per_s = history_now(h, q->queue, SERIES_FAILED, RATE_WINDOW_MS);
-    q->drain_per_s = history_now(h, q->queue, SERIES_DONE, DRAIN_WINDOW_MS) -
-                     history_now(h, q->queue, SERIES_PUSHED, DRAIN_WINDOW_MS);
+    q->pushed_per_s = history_mean(h, q->queue, SERIES_PUSHED, RATE_WINDOW_MS, 0);
+    q->done_per_s = history_mean(h, q->queue, SERIES_DONE, RATE_WINDOW_MS, 0);
+    q->failed_per_s = history_mean(h, q->queue, SERIES_FAILED, RATE_WINDOW_MS, 0);
+    store_see_pace(s, q);
 }
 
 static struct sample
@@ -89,9 +87,10 @@ sample_of(const struct store *s, const struct queue_row *q)
     int64_t oldest = FIELD_NULL;
 
     if (q->oldest_ms != FIELD_NULL)
-        oldest = s->server_ms > q->oldest_ms ? s->server_ms - q->oldest_ms : 0;
+        oldest = s->source.server_ms > q->oldest_ms ? s->source.server_ms - q->oldest_ms : 0;
     return (struct sample){
-        s->server_ms, {q->pushed, q->completed, q->fails, plus(q->ready, q->running), oldest}
+        s->source.server_ms,
+        {q->pushed, q->completed, q->fails, add_known(q->ready, q->running), oldest}
     };
 }
 
@@ -101,20 +100,21 @@ note_rates(struct store *s, struct queue_row *q, const struct queue_row *was)
 {
     struct sample now = sample_of(s, q);
 
-    if (s->nmerged <= QUEUE_TRACES) {
-        q->traced = history_add(s->history, q->queue, &now);
+    if (s->queues.n <= QUEUE_TRACES) {
+        q->traced = history_add(s->queues.history, q->queue, &now);
         rates_of_history(s, q);
         return;
     }
     bool moved = was && (was->pushed != q->pushed || was->completed != q->completed ||
                          was->fails != q->fails);
     if (moved)
-        q->traced = history_add(s->history, q->queue, &now);
+        q->traced = history_add(s->queues.history, q->queue, &now);
     else if (q->traced)
-        q->traced = history_go_on(s->history, q->queue, &now);
-    q->pushed_per_s = q->done_per_s = q->failed_per_s = q->drain_per_s = (double)NAN;
+        q->traced = history_go_on(s->queues.history, q->queue, &now);
+    q->pushed_per_s = q->done_per_s = q->failed_per_s = (double)NAN;
     if (was)
         rates_of_answers(s, q, was);
+    store_see_pace(s, q);
 }
 
 #define F(f) offsetof(struct queue_row, f)
@@ -122,7 +122,7 @@ static const size_t live[] = {F(scheduled), F(ready), F(retry), F(running), F(fa
 enum { LIVE = sizeof live / sizeof *live, ALL_LIVE = (1 << LIVE) - 1 };
 
 static int64_t *
-number(struct queue_row *q, int i)
+number_at(struct queue_row *q, int i)
 {
     return (int64_t *)(void *)((char *)q + live[i]);
 }
@@ -133,7 +133,8 @@ set_live(struct queue_row *q, const struct queue_row *count, unsigned told)
     struct queue_row from = count ? *count : *q;
 
     for (int i = 0; i < LIVE; i++)
-        *number(q, i) = told & 1U << i ? plus(0, count ? *number(&from, i) : 0) : FIELD_NULL;
+        *number_at(q, i) =
+            told & 1U << i ? add_known(0, count ? *number_at(&from, i) : 0) : FIELD_NULL;
 }
 
 /* The counts of a queue beside its settings; either may be missing. */
@@ -150,6 +151,7 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
 
     q.oldest_ms = q.blocked = q.kept_completed = q.kept_cancelled = FIELD_NULL;
     q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = q.failed_hour = FIELD_NULL;
+    store_forget_pace(&q);
     set_live(&q, count, told);
     if (!count)
         return q;
@@ -169,41 +171,41 @@ static void
 add_hour(struct queue_row *sum, const struct queue_row *q)
 {
     if (q->failed_hour != FIELD_NULL)
-        sum->failed_hour = plus(q->failed_hour, plus(0, sum->failed_hour));
+        sum->failed_hour = add_known(q->failed_hour, add_known(0, sum->failed_hour));
 }
 
 static void
 add_finals(struct queue_row *sum, const struct queue_row *q)
 {
     if (q->kept_completed != FIELD_NULL)
-        sum->kept_completed = plus(q->kept_completed, plus(0, sum->kept_completed));
+        sum->kept_completed = add_known(q->kept_completed, add_known(0, sum->kept_completed));
     if (q->kept_cancelled != FIELD_NULL)
-        sum->kept_cancelled = plus(q->kept_cancelled, plus(0, sum->kept_cancelled));
+        sum->kept_cancelled = add_known(q->kept_cancelled, add_known(0, sum->kept_cancelled));
     sum->kept_approx |= q->kept_approx;
 }
 
-/* All together: of many queues, too, the steps of these are kept. */
+/* The history of all queues together is kept even if there are too many queues for one each. */
 static void
 note_totals(struct store *s)
 {
-    struct sample now = sample_of(s, &s->totals);
+    struct sample now = sample_of(s, &s->queues.totals);
 
-    (void)history_add(s->history, "", &now);
-    rates_of_history(s, &s->totals);
+    (void)history_add(s->queues.history, "", &now);
+    rates_of_history(s, &s->queues.totals);
 }
 
-/* Sums of what no queue tells: so no rates of theirs either. */
+/* Totals that no queue reports are unknown, and their rates too. */
 static void
 forget_untold(struct store *s)
 {
     static const size_t ever[] = {F(pushed), F(completed), F(fails), F(retried), F(run_ms)};
 
-    for (size_t i = 0; i < sizeof ever / sizeof *ever && s->nmerged > 0; i++) {
+    for (size_t i = 0; i < sizeof ever / sizeof *ever && s->queues.n > 0; i++) {
         bool told = false;
-        for (int k = 0; k < s->nmerged && !told; k++)
-            told = *(int64_t *)(void *)((char *)&s->merged[k] + ever[i]) != FIELD_NULL;
+        for (int k = 0; k < s->queues.n && !told; k++)
+            told = *(int64_t *)(void *)((char *)&s->queues.rows[k] + ever[i]) != FIELD_NULL;
         if (!told)
-            *(int64_t *)(void *)((char *)&s->totals + ever[i]) = FIELD_NULL;
+            *(int64_t *)(void *)((char *)&s->queues.totals + ever[i]) = FIELD_NULL;
     }
 }
 
@@ -223,7 +225,7 @@ struct both { /* halves of one queue: rows, -1 = not in that half */
     bool was_there; /* in the last answer */
 };
 
-struct answer {
+struct queues_answer {
     struct half config, counts;
     unsigned told;
     struct both *queues; /* by name */
@@ -259,8 +261,8 @@ sort_half(struct half *h)
         qsort_r(h->order, (size_t)h->n, sizeof *h->order, by_name, h);
 }
 
-/* Every value is looked at before one is believed. told: the live numbers that this system tells at
- * all, as bits: what no queue has a number for is unknown and not 0. */
+/* Checks every row before any is taken. told: a bit for each live number that at least one queue
+ * reports; a number that no queue reports is unknown, not 0. */
 static bool
 check_half(struct half *h, unsigned *told, struct err *e)
 {
@@ -274,14 +276,14 @@ check_half(struct half *h, unsigned *told, struct err *e)
         if (!rows_read(h->res, i, &h->fields, &q, e))
             return false;
         for (int k = 0; k < LIVE; k++)
-            *told |= (*number(&q, k) != FIELD_NULL) ? 1U << k : 0;
+            *told |= (*number_at(&q, k) != FIELD_NULL) ? 1U << k : 0;
     }
     sort_half(h);
     return true;
 }
 
 static void
-pair_halves(struct answer *a)
+pair_halves(struct queues_answer *a)
 {
     const struct half *x = &a->config, *y = &a->counts;
     int i = 0, k = 0;
@@ -297,7 +299,7 @@ pair_halves(struct answer *a)
 }
 
 static void
-answer_done(struct answer *a)
+answer_done(struct queues_answer *a)
 {
     result_free(a->config.res);
     result_free(a->counts.res);
@@ -307,7 +309,7 @@ answer_done(struct answer *a)
 }
 
 static const char *
-name_of(const struct answer *a, const struct both *b)
+name_of(const struct queues_answer *a, const struct both *b)
 {
     return b->config >= 0 ? result_text(a->config.res, b->config, a->config.name)
                           : result_text(a->counts.res, b->count, a->counts.name);
@@ -315,12 +317,12 @@ name_of(const struct answer *a, const struct both *b)
 
 /* Rows of queues that are gone go; the others move to their new places, in the same memory. */
 static void
-make_places(struct store *s, struct answer *a)
+make_places(struct store *s, struct queues_answer *a)
 {
-    struct queue_row *rows = s->merged;
+    struct queue_row *rows = s->queues.rows;
     int kept = 0, at = 0;
 
-    for (int i = 0; i < s->nmerged && at < a->n; i++) {
+    for (int i = 0; i < s->queues.n && at < a->n; i++) {
         int order = -1;
         while (at < a->n && (order = strcmp(name_of(a, &a->queues[at]), rows[i].queue)) < 0)
             at++;
@@ -329,8 +331,8 @@ make_places(struct store *s, struct answer *a)
         a->queues[at++].was_there = true;
         rows[kept++] = rows[i];
     }
-    s->merged = rows = xreallocarray(rows, (size_t)a->n + 1, sizeof *rows);
-    s->nmerged = a->n;
+    s->queues.rows = rows = xreallocarray(rows, (size_t)a->n + 1, sizeof *rows);
+    s->queues.n = a->n;
     for (int i = a->n - 1; i >= 0; i--) {
         if (a->queues[i].was_there)
             rows[i] = rows[--kept];
@@ -339,7 +341,7 @@ make_places(struct store *s, struct answer *a)
     }
 }
 
-/* In the pool; the last row's text is often this row's too. */
+/* Copies the text to the pool, unless the row before has the same text. */
 static const char *
 keep_text(struct arena *pool, const char *text, const char **last)
 {
@@ -363,12 +365,12 @@ keep_texts(struct arena *pool, struct queue_row *q, struct texts *last)
     q->info = keep_text(pool, q->info, &last->info);
 }
 
-/* What comes with other answers stays as it is. */
+/* Fields that other answers fill keep their values. */
 static void
 carry_over(const struct store *s, struct queue_row *q, const struct queue_row *was)
 {
     if (!was) {
-        q->kept_completed = q->kept_cancelled = s->finals_known ? 0 : FIELD_NULL;
+        q->kept_completed = q->kept_cancelled = s->queues.finals_known ? 0 : FIELD_NULL;
         return;
     }
     q->kept_completed = was->kept_completed;
@@ -382,7 +384,7 @@ carry_over(const struct store *s, struct queue_row *q, const struct queue_row *w
     q->pushed_per_s = was->pushed_per_s;
     q->done_per_s = was->done_per_s;
     q->failed_per_s = was->failed_per_s;
-    q->drain_per_s = was->drain_per_s;
+    store_carry_pace(q, was);
     q->traced = was->traced;
 }
 
@@ -396,42 +398,43 @@ read_row(const struct half *h, int row, struct queue_row *q)
 }
 
 static void
-write_row(struct store *s, const struct answer *a, int i, struct arena *pool, struct texts *last)
+write_row(struct store *s, const struct queues_answer *a, int i, struct arena *pool,
+          struct texts *last)
 {
     const struct both *b = &a->queues[i];
-    struct queue_row config = {0}, count = {0}, was = s->merged[i];
+    struct queue_row config = {0}, count = {0}, was = s->queues.rows[i];
     struct queue_row q = join(read_row(&a->config, b->config, &config),
                               read_row(&a->counts, b->count, &count), a->told);
 
     carry_over(s, &q, b->was_there ? &was : NULL);
     keep_texts(pool, &q, last);
     note_rates(s, &q, b->was_there ? &was : NULL);
-    add_to_totals(&s->totals, &q);
-    add_finals(&s->totals, &q);
-    add_hour(&s->totals, &q);
-    s->merged[i] = q;
+    add_to_totals(&s->queues.totals, &q);
+    add_finals(&s->queues.totals, &q);
+    add_hour(&s->queues.totals, &q);
+    s->queues.rows[i] = q;
 }
 
 static void
-merge(struct store *s, struct answer *a)
+merge(struct store *s, struct queues_answer *a)
 {
     struct arena *pool = arena_new();
     struct texts last = {NULL, NULL, NULL};
 
     make_places(s, a);
-    s->totals = join(NULL, NULL, ALL_LIVE);
-    s->totals.queue = "";
+    s->queues.totals = join(NULL, NULL, ALL_LIVE);
+    s->queues.totals.queue = "";
     for (int i = 0; i < a->n; i++)
         write_row(s, a, i, pool, &last);
-    arena_free(s->names);
-    s->names = pool;
+    arena_free(s->queues.names);
+    s->queues.names = pool;
     for (int i = 0; i < LIVE; i++)
         if (!(a->told & 1U << i))
-            *number(&s->totals, i) = FIELD_NULL;
+            *number_at(&s->queues.totals, i) = FIELD_NULL;
     forget_untold(s);
     note_totals(s);
-    s->merged_ms = s->server_ms;
-    s->merged_serial++;
+    s->queues.at_ms = s->source.server_ms;
+    s->queues.serial++;
 }
 
 static int
@@ -440,6 +443,14 @@ by_time(const void *a, const void *b)
     const struct rate_row *x = a, *y = b;
 
     return x->at_ms < y->at_ms ? -1 : x->at_ms > y->at_ms;
+}
+
+static int64_t
+waited_ms(const struct rate_row *r)
+{
+    if (r->oldest_ms == FIELD_NULL)
+        return FIELD_NULL;
+    return r->at_ms > r->oldest_ms ? r->at_ms - r->oldest_ms : 0;
 }
 
 /* The kept points of the counters: the first sparkline. Sums of one moment make the totals; of many
@@ -456,114 +467,121 @@ seed(struct store *s, struct rowset *rates, bool many)
         qsort(rates->rows, (size_t)rates->n, rates->size, by_time);
     for (int i = 0; i < rates->n; i++) {
         struct sample one = {
-            r[i].at_ms, {r[i].pushed, r[i].completed, r[i].fails, FIELD_NULL, FIELD_NULL}
+            r[i].at_ms, {r[i].pushed, r[i].completed, r[i].fails, r[i].ready, waited_ms(&r[i])}
         };
         if (!many)
-            (void)history_add(s->history, r[i].queue, &one);
-        sum.value[SERIES_PUSHED] = plus(sum.value[SERIES_PUSHED], r[i].pushed);
-        sum.value[SERIES_DONE] = plus(sum.value[SERIES_DONE], r[i].completed);
-        sum.value[SERIES_FAILED] = plus(sum.value[SERIES_FAILED], r[i].fails);
+            (void)history_add(s->queues.history, r[i].queue, &one);
+        sum.value[SERIES_PUSHED] = add_known(sum.value[SERIES_PUSHED], r[i].pushed);
+        sum.value[SERIES_DONE] = add_known(sum.value[SERIES_DONE], r[i].completed);
+        sum.value[SERIES_FAILED] = add_known(sum.value[SERIES_FAILED], r[i].fails);
+        if (r[i].ready != FIELD_NULL)
+            sum.value[SERIES_BACKLOG] =
+                add_known(r[i].ready, add_known(0, sum.value[SERIES_BACKLOG]));
+        if (one.value[SERIES_OLDEST] > sum.value[SERIES_OLDEST]) /* unknown is least */
+            sum.value[SERIES_OLDEST] = one.value[SERIES_OLDEST];
         if (i + 1 < rates->n && r[i + 1].at_ms == r[i].at_ms)
             continue;
         sum.at_ms = r[i].at_ms;
-        (void)history_add(s->history, "", &sum);
+        (void)history_add(s->queues.history, "", &sum);
         sum = (struct sample){
             0, {0, 0, 0, FIELD_NULL, FIELD_NULL}
         };
     }
-    s->seeded = true;
+    s->queues.seeded = true;
 }
 
 /* --- answers that are joined to it ------------------------------------------------------------ */
 
-static struct queue_row *
-find(const struct store *s, const char *queue)
+struct queue_row *
+store_find_queue(const struct store *s, const char *queue)
 {
     struct queue_row key = {.queue = queue};
 
-    return s->nmerged ? bsearch(&key, s->merged, (size_t)s->nmerged, sizeof key, by_queue) : NULL;
+    return s->queues.n ? bsearch(&key, s->queues.rows, (size_t)s->queues.n, sizeof key, by_queue)
+                       : NULL;
 }
 
 static void
 forget_times(struct store *s)
 {
-    for (int i = 0; i < s->nmerged; i++) {
-        struct queue_row *q = &s->merged[i];
+    for (int i = 0; i < s->queues.n; i++) {
+        struct queue_row *q = &s->queues.rows[i];
         q->wait_p50_ms = q->wait_p99_ms = q->run_p50_ms = q->run_p99_ms = FIELD_NULL;
         q->failed_hour = FIELD_NULL;
     }
-    s->totals.failed_hour = FIELD_NULL;
+    s->queues.totals.failed_hour = FIELD_NULL;
 }
 
-/* Waits in s->times until there are queues to join it to. */
+/* Waits in s->queues.times until there are queues to join it to. */
 static void
 join_times(struct store *s)
 {
-    const struct time_row *t = s->times.rows;
+    const struct time_row *t = s->queues.times.rows;
 
-    if (!s->times.res || s->nmerged == 0)
+    if (!s->queues.times.res || s->queues.n == 0)
         return;
     forget_times(s);
-    for (int i = 0; i < s->nmerged; i++)
-        s->merged[i].failed_hour = 0;
-    s->totals.failed_hour = 0;
-    for (int i = 0; i < s->times.n; i++) {
-        struct queue_row *q = find(s, t[i].queue);
+    for (int i = 0; i < s->queues.n; i++)
+        s->queues.rows[i].failed_hour = 0;
+    s->queues.totals.failed_hour = 0;
+    for (int i = 0; i < s->queues.times.n; i++) {
+        struct queue_row *q = store_find_queue(s, t[i].queue);
         if (!q)
             continue;
         q->wait_p50_ms = t[i].wait_p50_ms;
         q->wait_p99_ms = t[i].wait_p99_ms;
         q->run_p50_ms = t[i].run_p50_ms;
         q->run_p99_ms = t[i].run_p99_ms;
-        q->failed_hour = plus(0, t[i].failed);
-        s->totals.failed_hour += q->failed_hour;
+        q->failed_hour = add_known(0, t[i].failed);
+        s->queues.totals.failed_hour += q->failed_hour;
     }
-    s->merged_serial++;
-    rowset_free(&s->times);
+    s->queues.serial++;
+    rowset_free(&s->queues.times);
 }
 
 static void
 set_finals(struct store *s, int64_t kept)
 {
-    for (int i = 0; i < s->nmerged; i++) {
-        struct queue_row *q = &s->merged[i];
+    for (int i = 0; i < s->queues.n; i++) {
+        struct queue_row *q = &s->queues.rows[i];
         q->kept_completed = q->kept_cancelled = kept;
         q->kept_approx = 0;
     }
-    s->totals.kept_completed = s->totals.kept_cancelled = FIELD_NULL;
-    s->totals.kept_approx = 0;
+    s->queues.totals.kept_completed = s->queues.totals.kept_cancelled = FIELD_NULL;
+    s->queues.totals.kept_approx = 0;
 }
 
-/* Kept jobs change slowly and cost much: they come rarely, and stand beside the live numbers. */
+/* The numbers of finished jobs change slowly and are costly to count: this answer comes rarely and
+ * is joined to the rows. */
 static void
 join_finals(struct store *s)
 {
-    const struct queue_row *f = s->finals.rows;
+    const struct queue_row *f = s->queues.finals.rows;
 
-    if (!s->finals.res || s->nmerged == 0)
+    if (!s->queues.finals.res || s->queues.n == 0)
         return;
     set_finals(s, 0);
-    s->finals_known = true;
-    for (int i = 0; i < s->finals.n; i++) {
-        struct queue_row *q = find(s, f[i].queue);
+    s->queues.finals_known = true;
+    for (int i = 0; i < s->queues.finals.n; i++) {
+        struct queue_row *q = store_find_queue(s, f[i].queue);
         if (!q)
             continue;
         q->kept_completed = f[i].kept_completed;
         q->kept_cancelled = f[i].kept_cancelled;
         q->kept_approx = f[i].kept_approx == 1;
     }
-    for (int i = 0; i < s->nmerged; i++)
-        add_finals(&s->totals, &s->merged[i]);
-    s->merged_serial++;
-    rowset_free(&s->finals);
+    for (int i = 0; i < s->queues.n; i++)
+        add_finals(&s->queues.totals, &s->queues.rows[i]);
+    s->queues.serial++;
+    rowset_free(&s->queues.finals);
 }
 
 bool
 store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
 {
     struct rowset rates = {0};
-    struct answer a = {.config.res = db_take(reply, 0), .counts.res = db_take(reply, 1)};
-    bool with_rates = !s->seeded && adapter_has(s->adapter, SEC_RATES);
+    struct queues_answer a = {.config.res = db_take(reply, 0), .counts.res = db_take(reply, 1)};
+    bool with_rates = !s->queues.seeded && adapter_has(s->adapter, SEC_RATES);
     unsigned ignored = 0;
 
     a.config.fields = record_fields(&record_queue, a.config.columns);
@@ -580,6 +598,7 @@ store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
         merge(s, &a);
         join_times(s);
         join_finals(s);
+        store_join_pace(s);
     }
     answer_done(&a);
     return ok;
@@ -588,7 +607,7 @@ store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
 bool
 store_take_times(struct store *s, struct db_reply *reply, struct err *e)
 {
-    if (!store_take_one(reply, 0, &record_time, &s->times, e))
+    if (!store_take_one(reply, 0, &record_time, &s->queues.times, e))
         return false;
     join_times(s);
     return true;
@@ -597,7 +616,7 @@ store_take_times(struct store *s, struct db_reply *reply, struct err *e)
 bool
 store_take_finals(struct store *s, struct db_reply *reply, struct err *e)
 {
-    if (!store_take_one(reply, 0, &record_final, &s->finals, e))
+    if (!store_take_one(reply, 0, &record_final, &s->queues.finals, e))
         return false;
     join_finals(s);
     return true;
@@ -606,64 +625,64 @@ store_take_finals(struct store *s, struct db_reply *reply, struct err *e)
 void
 store_clear_finals(struct store *s)
 {
-    rowset_free(&s->finals);
-    s->finals_known = false;
+    rowset_free(&s->queues.finals);
+    s->queues.finals_known = false;
     set_finals(s, FIELD_NULL);
 }
 
 void
 store_clear_times(struct store *s)
 {
-    rowset_free(&s->times);
+    rowset_free(&s->queues.times);
     forget_times(s);
 }
 
 void
 store_clear_queues(struct store *s)
 {
-    free(s->merged);
-    arena_free(s->names);
-    s->merged = NULL;
-    s->names = NULL;
-    s->nmerged = 0;
-    s->merged_ms = 0;
-    s->merged_serial++;
-    s->finals_known = false;
+    free(s->queues.rows);
+    arena_free(s->queues.names);
+    s->queues.rows = NULL;
+    s->queues.names = NULL;
+    s->queues.n = 0;
+    s->queues.at_ms = 0;
+    s->queues.serial++;
+    s->queues.finals_known = false;
 }
 
 uint64_t
 store_queues_serial(const struct store *s)
 {
-    return s->merged_serial;
+    return s->queues.serial;
 }
 
 size_t
 store_queues_bytes(const struct store *s)
 {
-    return (size_t)s->nmerged * sizeof *s->merged + arena_size(s->names);
+    return (size_t)s->queues.n * sizeof *s->queues.rows + arena_size(s->queues.names);
 }
 
 const struct queue_row *
 store_queues(const struct store *s, int *n)
 {
-    *n = s->nmerged;
-    return s->merged;
+    *n = s->queues.n;
+    return s->queues.rows;
 }
 
 const struct queue_row *
 store_queue(const struct store *s, const char *queue)
 {
-    return find(s, queue);
+    return store_find_queue(s, queue);
 }
 
 const struct queue_row *
 store_totals(const struct store *s)
 {
-    return &s->totals;
+    return &s->queues.totals;
 }
 
-struct history *
-store_new_history(void)
+static struct history *
+make_history(void)
 {
     struct history *h = history_new(10000, 61);
 
@@ -671,8 +690,44 @@ store_new_history(void)
     return h;
 }
 
+void
+store_init_queues(struct store *s)
+{
+    s->queues.history = make_history();
+    s->queues.totals = (struct queue_row){.queue = "",
+                                          .paused_by = "",
+                                          .pause_reason = "",
+                                          .info = "",
+                                          .oldest_ms = FIELD_NULL,
+                                          .kept_completed = FIELD_NULL,
+                                          .kept_cancelled = FIELD_NULL,
+                                          .pushed_per_s = (double)NAN,
+                                          .done_per_s = (double)NAN,
+                                          .failed_per_s = (double)NAN};
+}
+
+void
+store_done_queues(struct store *s)
+{
+    history_free(s->queues.history);
+}
+
+void
+store_reset_queues(struct store *s)
+{
+    history_free(s->queues.history);
+    s->queues.history = make_history();
+    s->queues.seeded = false;
+}
+
+void
+store_skip_seed(struct store *s)
+{
+    s->queues.seeded = true;
+}
+
 const struct history *
 store_history(const struct store *s)
 {
-    return s->history;
+    return s->queues.history;
 }

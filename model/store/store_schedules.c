@@ -1,6 +1,6 @@
 /*
- * The schedules, and the runs of the one that is looked at: its last ones and its next ones, in one
- * topic, because both change when it runs.
+ * The schedules, and the runs of the selected one. Its last and its next runs are one topic,
+ * because both change when it runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { LAST_RUNS = 30, NEXT_RUNS = 10 };
 
 static void
-replace(struct rowset *old, const struct rowset *with)
+replace_rows(struct rowset *old, const struct rowset *with)
 {
     rowset_free(old);
     *old = *with;
@@ -25,29 +25,29 @@ store_take_schedules(struct store *s, struct db_reply *reply, struct err *e)
 
     if (!record_decode(&record_schedule, db_take(reply, 0), &rows, e))
         return false;
-    replace(&s->schedules, &rows);
+    replace_rows(&s->schedules.rows, &rows);
     return true;
 }
 
 void
 store_clear_schedules(struct store *s)
 {
-    rowset_free(&s->schedules);
+    rowset_free(&s->schedules.rows);
 }
 
 const struct schedule_row *
 store_schedules(const struct store *s, int *n)
 {
-    *n = s->schedules.n;
-    return s->schedules.rows;
+    *n = s->schedules.rows.n;
+    return s->schedules.rows.rows;
 }
 
 const struct schedule_row *
 store_schedule(const struct store *s, const char *name)
 {
-    const struct schedule_row *rows = s->schedules.rows;
+    const struct schedule_row *rows = s->schedules.rows.rows;
 
-    for (int i = 0; i < s->schedules.n; i++)
+    for (int i = 0; i < s->schedules.rows.n; i++)
         if (!strcmp(rows[i].name, name))
             return &rows[i];
     return NULL;
@@ -65,16 +65,16 @@ store_take_runs(struct store *s, struct db_reply *reply, struct err *e)
         rowset_free(&runs);
         return false;
     }
-    replace(&s->runs, &runs);
-    replace(&s->next_runs, &next);
+    replace_rows(&s->schedules.runs, &runs);
+    replace_rows(&s->schedules.next, &next);
     return true;
 }
 
 void
 store_clear_runs(struct store *s)
 {
-    rowset_free(&s->runs);
-    rowset_free(&s->next_runs);
+    rowset_free(&s->schedules.runs);
+    rowset_free(&s->schedules.next);
 }
 
 void
@@ -99,13 +99,13 @@ store_ask_runs(struct store *s, const struct schedule_row *of)
 const struct run_row *
 store_runs(const struct store *s, int *n)
 {
-    *n = s->runs.n;
-    return s->runs.rows;
+    *n = s->schedules.runs.n;
+    return s->schedules.runs.rows;
 }
 
 const struct run_row *
 store_next_runs(const struct store *s, int *n)
 {
-    *n = s->next_runs.n;
-    return s->next_runs.rows;
+    *n = s->schedules.next.n;
+    return s->schedules.next.rows;
 }

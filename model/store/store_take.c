@@ -9,7 +9,7 @@
 #include "model/store/store_parts.h"
 
 static void
-replace(struct rowset *old, struct rowset *with)
+replace_rows(struct rowset *old, struct rowset *with)
 {
     rowset_free(old);
     *old = *with;
@@ -24,7 +24,7 @@ store_take_one(struct db_reply *reply, int i, const struct record *rec, struct r
 
     if (!record_decode(rec, db_take(reply, i), &rows, e))
         return false;
-    replace(out, &rows);
+    replace_rows(out, &rows);
     return true;
 }
 
@@ -42,16 +42,16 @@ take_job(struct store *s, struct db_reply *reply, struct err *e)
         rowset_free(&job);
         return false;
     }
-    replace(&s->job, &job);
-    replace(&s->attempts, &attempts);
+    replace_rows(&s->job.detail, &job);
+    replace_rows(&s->job.attempts, &attempts);
     return true;
 }
 
 static void
 clear_job(struct store *s)
 {
-    rowset_free(&s->job);
-    rowset_free(&s->attempts);
+    rowset_free(&s->job.detail);
+    rowset_free(&s->job.attempts);
 }
 
 void
@@ -64,14 +64,14 @@ store_ask_job(struct store *s, const char *id)
 const struct job_detail *
 store_job(const struct store *s)
 {
-    return s->job.n ? s->job.rows : NULL;
+    return s->job.detail.n ? s->job.detail.rows : NULL;
 }
 
 const struct attempt_row *
 store_attempts(const struct store *s, int *n)
 {
-    *n = s->attempts.n;
-    return s->attempts.rows;
+    *n = s->job.attempts.n;
+    return s->job.attempts.rows;
 }
 
 /* --- the plain ones --------------------------------------------------------------------------- */
@@ -83,19 +83,19 @@ take_groups(struct store *s, struct db_reply *reply, struct err *e)
 
     if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
         return false;
-    if (!store_take_one(reply, 0, &record_group, &s->groups, e)) {
+    if (!store_take_one(reply, 0, &record_group, &s->groups.rows, e)) {
         rowset_free(&times);
         return false;
     }
-    replace(&s->fail_times, &times);
+    replace_rows(&s->groups.times, &times);
     return true;
 }
 
 static void
 clear_groups(struct store *s)
 {
-    rowset_free(&s->groups);
-    rowset_free(&s->fail_times);
+    rowset_free(&s->groups.rows);
+    rowset_free(&s->groups.times);
 }
 
 void
@@ -117,10 +117,10 @@ store_groups_section(const struct store *s, enum section_id sec)
 int64_t
 store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms)
 {
-    const struct fail_time_row *t = s->fail_times.rows;
+    const struct fail_time_row *t = s->groups.times.rows;
     int64_t n = 0;
 
-    for (int i = 0; i < s->fail_times.n; i++)
+    for (int i = 0; i < s->groups.times.n; i++)
         if (t[i].at_ms == at_ms && !strcmp(t[i].error_key, g->error_key) &&
             !strcmp(t[i].queue, g->queue))
             n += t[i].n;
@@ -130,8 +130,8 @@ store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms)
 const struct group_row *
 store_groups(const struct store *s, int *n)
 {
-    *n = s->groups.n;
-    return s->groups.rows;
+    *n = s->groups.rows.n;
+    return s->groups.rows.rows;
 }
 
 static bool
@@ -236,6 +236,8 @@ const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     [TOPIC_FINAL] = {"final", {SEC_COUNTS_FINAL}, 1, 60, store_take_finals, store_clear_finals},
     [TOPIC_LIFE] = {"life", {SEC_LIFE}, 1, 3, take_life, clear_life},
     [TOPIC_TIMES] = {"times", {SEC_TIMES}, 1, 15, store_take_times, store_clear_times},
+    [TOPIC_STEPS] = {"steps", {SEC_STEPS}, 1, 10, store_take_steps, store_clear_steps},
+    [TOPIC_PACE] = {"pace", {SEC_PACE}, 1, 10, store_take_pace, store_clear_pace},
     [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, store_take_jobs, store_clear_jobs},
     [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
     [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, take_groups, clear_groups},

@@ -1,32 +1,33 @@
 /*
  * The tap: what a recorder gets from a store. While there is a recorder, the topics that show the
- * whole system are asked also when no screen shows them, at a pace that keeps both the budget and
- * the file small.
+ * whole system are asked even if no screen shows them, at a pace that keeps the budget and the file
+ * small.
  */
 #include "model/base/clock.h"
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
 static const int paces[TOPIC_COUNT] = {
-    [TOPIC_QUEUES] = 1,  [TOPIC_FINAL] = 60, [TOPIC_NODES] = 5,      [TOPIC_GROUPS] = 10,
-    [TOPIC_JOBS] = 60,   [TOPIC_AUDIT] = 60, [TOPIC_SCHEDULES] = 30, [TOPIC_LIFE] = 15,
-    [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60};
+    [TOPIC_QUEUES] = 1,  [TOPIC_FINAL] = 60,  [TOPIC_NODES] = 5,      [TOPIC_GROUPS] = 10,
+    [TOPIC_JOBS] = 60,   [TOPIC_AUDIT] = 60,  [TOPIC_SCHEDULES] = 30, [TOPIC_LIFE] = 15,
+    [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60, [TOPIC_PACE] = 30};
 
 void
 store_record(struct store *s, store_tap_fn *fn, void *ctx)
 {
-    s->tap = (struct tap){fn, ctx};
+    s->tap.fn = fn;
+    s->tap.ctx = ctx;
     store_plan(s);
 }
 
 static const int watch_paces[TOPIC_COUNT] = {
-    [TOPIC_QUEUES] = 5, [TOPIC_NODES] = 5,      [TOPIC_LIFE] = 5,
+    [TOPIC_QUEUES] = 5, [TOPIC_NODES] = 5,      [TOPIC_LIFE] = 5,   [TOPIC_PACE] = 30,
     [TOPIC_TIMES] = 60, [TOPIC_SCHEDULES] = 30, [TOPIC_HEALTH] = 15};
 
 void
 store_watch(struct store *s, bool on)
 {
-    s->watched = on;
+    s->tap.watched = on;
     store_plan(s);
 }
 
@@ -34,7 +35,7 @@ int
 store_tap_pace(const struct store *s, enum topic t)
 {
     int tap = s->tap.fn || s->still.on ? paces[t] : 0;
-    int watch = s->watched && !s->still.on ? watch_paces[t] : 0;
+    int watch = s->tap.watched && !s->still.on ? watch_paces[t] : 0;
 
     return !tap || (watch && watch < tap) ? watch : tap;
 }
@@ -42,12 +43,13 @@ store_tap_pace(const struct store *s, enum topic t)
 void
 store_key(const struct store *s, enum topic t, struct buf *out)
 {
-    static const enum param names[] = {PARAM_IDS, PARAM_QUEUE, PARAM_NODE, PARAM_SCHEDULE};
+    static const enum param names[] = {PARAM_IDS, PARAM_QUEUE, PARAM_NODE, PARAM_SCHEDULE,
+                                       PARAM_BY};
     const struct params *p = &s->slots[t].params;
 
     buf_str(out, "");
     if (t == TOPIC_JOBS) { /* the position of the window is not part of the question */
-        buf_str(out, s->window.filter.text);
+        buf_str(out, s->jobs.window.filter.text);
         return;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -59,7 +61,7 @@ store_key(const struct store *s, enum topic t, struct buf *out)
 }
 
 static void
-tell(struct store *s, const struct store_answer *a)
+tell_tap(struct store *s, const struct store_answer *a)
 {
     if (s->tap.fn)
         s->tap.fn(s->tap.ctx, a);
@@ -70,18 +72,18 @@ store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64
 {
     struct buf key = {0};
     struct store_answer a = {.name = topic_kinds[t].name,
-                             .at_ms = s->server_ms,
+                             .at_ms = s->source.server_ms,
                              .took_us = us,
                              .err = &own->err,
                              .tables = own->results,
                              .n = own->err.kind == ERR_NONE ? own->n : 0};
 
     bool no_rows = t == TOPIC_JOBS && a.n > 0 && result_col(a.tables[0], "id") < 0;
-    if (!s->tap.fn || no_rows) /* a search for where the list ends */
+    if (!s->tap.fn || no_rows) /* an answer that only finds the start of the last page */
         return;
     store_key(s, t, &key);
     a.key = key.data;
-    tell(s, &a);
+    tell_tap(s, &a);
     buf_free(&key);
 }
 
@@ -96,11 +98,11 @@ store_tap(struct store *s, const char *name, struct result **tables, int n, cons
                              .tables = tables,
                              .n = n};
 
-    tell(s, &a);
+    tell_tap(s, &a);
 }
 
 void
 store_tap_done(struct store *s)
 {
-    tell(s, NULL);
+    tell_tap(s, NULL);
 }

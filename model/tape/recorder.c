@@ -56,7 +56,7 @@ drop_past(struct recorder *r)
 }
 
 static void
-flush(struct recorder *r)
+flush_piece(struct recorder *r)
 {
     bool begins = !r->begun || r->piece_ms - r->frame_ms >= FRAME_MS || r->piece_ms < r->frame_ms ||
                   r->frame_len >= FRAME_BYTES;
@@ -86,7 +86,7 @@ heard(void *ctx, const struct store_answer *a)
         return;
     if (!a) {
         if (r->piece.len > 0)
-            flush(r);
+            flush_piece(r);
         return;
     }
     if (!r->placed && a->n > 0)

@@ -75,7 +75,7 @@ feed_both(struct replay *r, struct tape_part *p)
 
 /* all: also what the store got before: it may have forgotten it, or asks for something else */
 static void
-feed(struct replay *r, bool all)
+feed_store(struct replay *r, bool all)
 {
     r->feeding = true;
     store_feed_clock(r->store, r->now_ms);
@@ -114,7 +114,8 @@ read_piece(struct replay *r, int piece)
     }
     if (tape_state_unpack(&r->state, raw, &why))
         return true;
-    fail(&r->err, ERR_DATA, "snapshot %d of the recording is damaged: %s", piece + 1, why);
+    fail(&r->err, ERR_DATA, "snapshot %d of the recording is damaged at byte %lld: %s", piece + 1,
+         (long long)tape_offset(r->tape, piece), why);
     return false;
 }
 
@@ -122,7 +123,7 @@ static int
 next_frame(const struct replay *r, int piece)
 {
     for (piece++; piece < tape_pieces(r->tape); piece++)
-        if (tape_frame(r->tape, piece) == piece)
+        if (tape_begins(r->tape, piece))
             break;
     return piece;
 }
@@ -133,7 +134,7 @@ go_on(struct replay *r, int to)
 {
     for (int i = r->at + 1; i <= to;) {
         if (read_piece(r, i)) {
-            if (tape_frame(r->tape, i) == i)
+            if (tape_begins(r->tape, i))
                 r->err = (struct err){0};
             feed_sample(r);
             r->at = i++;
@@ -147,7 +148,7 @@ go_on(struct replay *r, int to)
 }
 
 static void
-show(struct replay *r, int64_t ms)
+show_time(struct replay *r, int64_t ms)
 {
     int to = tape_find(r->tape, ms);
 
@@ -163,7 +164,7 @@ show(struct replay *r, int64_t ms)
         r->at = tape_frame(r->tape, tape_find(r->tape, ms - PAST_MS)) - 1;
     }
     go_on(r, to);
-    feed(r, false);
+    feed_store(r, false);
 }
 
 /* The first pieces tell of the server only; the recording starts with the first snapshot. */
@@ -173,19 +174,19 @@ find_start(struct replay *r)
     int most = tape_pieces(r->tape) - 1 < HEAD_PIECES ? tape_pieces(r->tape) - 1 : HEAD_PIECES;
 
     for (int i = 0; i <= most; i++) {
-        show(r, tape_at_ms(r->tape, i));
+        show_time(r, tape_at_ms(r->tape, i));
         if (tape_state_part(&r->state, "queues")) {
             r->first = i;
             return;
         }
     }
-    show(r, tape_at_ms(r->tape, 0));
+    show_time(r, tape_at_ms(r->tape, 0));
 }
 
 static void on_turn(void *ctx);
 
 static void
-wake(struct replay *r, int64_t in_ms)
+wake_in(struct replay *r, int64_t in_ms)
 {
     if (r->timer)
         loop_cancel(r->loop, r->timer);
@@ -200,16 +201,16 @@ on_turn(void *ctx)
     int64_t now = clock_ms(), end = tape_at_ms(r->tape, tape_pieces(r->tape) - 1);
 
     r->timer = 0;
-    feed(r, true);
+    feed_store(r, true);
     if (!r->playing)
         return;
     int64_t to = r->now_ms + (int64_t)((double)(now - r->turned_ms) * speeds[r->speed]);
     r->turned_ms = now;
     if (to >= end)
         r->playing = false;
-    show(r, to < end ? to : end);
+    show_time(r, to < end ? to : end);
     if (r->playing)
-        wake(r, TURN_MS);
+        wake_in(r, TURN_MS);
 }
 
 static void
@@ -218,7 +219,7 @@ asked(void *ctx)
     struct replay *r = ctx;
 
     if (!r->feeding && r->store)
-        wake(r, 0);
+        wake_in(r, 0);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -294,11 +295,11 @@ replay_play(struct replay *r, bool on)
     struct replay_state s = replay_state(r);
 
     if (on && r->now_ms >= s.end_ms)
-        show(r, s.start_ms);
+        show_time(r, s.start_ms);
     r->playing = on;
     r->turned_ms = clock_ms();
     if (on)
-        wake(r, TURN_MS);
+        wake_in(r, TURN_MS);
 }
 
 void
@@ -314,7 +315,7 @@ replay_seek(struct replay *r, int64_t ms)
 {
     struct replay_state s = replay_state(r);
 
-    show(r, ms < s.start_ms ? s.start_ms : ms > s.end_ms ? s.end_ms : ms);
+    show_time(r, ms < s.start_ms ? s.start_ms : ms > s.end_ms ? s.end_ms : ms);
     r->turned_ms = clock_ms();
 }
 

@@ -100,6 +100,18 @@ tape_frame(const struct tape *t, int piece)
     return piece;
 }
 
+bool
+tape_begins(const struct tape *t, int piece)
+{
+    return piece == 0 || t->index.pieces[piece].begins;
+}
+
+int64_t
+tape_offset(const struct tape *t, int piece)
+{
+    return t->index.pieces[piece].offset;
+}
+
 int
 tape_find(const struct tape *t, int64_t at_ms)
 {

@@ -43,7 +43,9 @@ struct tape *tape_open(const char *file, struct err *e) __attribute__((warn_unus
 void tape_close(struct tape *t);
 int tape_pieces(const struct tape *t); /* at least 1 */
 int64_t tape_at_ms(const struct tape *t, int piece);
-int tape_frame(const struct tape *t, int piece); /* the piece that its frame begins with */
+int tape_frame(const struct tape *t, int piece);      /* the piece that its frame begins with */
+bool tape_begins(const struct tape *t, int piece);    /* it is the first of its frame */
+int64_t tape_offset(const struct tape *t, int piece); /* where it stands in the file */
 /* The last piece at or before a time; 0 when all are later. */
 int tape_find(const struct tape *t, int64_t at_ms);
 /* Where the file stops being a recording; 0 = it is whole. *lost = bytes from there on. */

@@ -215,13 +215,15 @@ get_part(struct tape_state *s, struct tape_bytes *in)
 }
 
 static size_t
-text_held(const struct tape_state *s)
+bytes_held(const struct tape_state *s)
 {
     size_t sum = 0;
 
     for (int i = 0; i < s->n; i++)
-        for (int j = 0; j < s->parts[i].n; j++)
-            sum += s->parts[i].tables[j].text.len;
+        for (int j = 0; j < s->parts[i].n; j++) {
+            const struct tape_table *t = &s->parts[i].tables[j];
+            sum += t->text.len + (size_t)t->cols * (size_t)t->rows * sizeof *t->cells;
+        }
     return sum;
 }
 
@@ -233,7 +235,7 @@ tape_state_unpack(struct tape_state *s, const struct buf *raw, const char **why)
     *why = NULL;
     while (!*why && in.at < in.len) {
         *why = get_part(s, &in);
-        if (!*why && text_held(s) > STATE_TEXT_MAX)
+        if (!*why && bytes_held(s) > STATE_BYTES_MAX)
             *why = "more than it may hold";
     }
     return !*why;

@@ -8,7 +8,8 @@
 #include "model/store/store.h"
 #include "model/tape/tape_table.h"
 
-enum { STATE_PARTS = 24, STATE_TEXT_MAX = 64 << 20 };
+/* Texts and cells of all tables: a cell without a text takes memory, too. */
+enum { STATE_PARTS = 24, STATE_BYTES_MAX = 128 << 20 };
 
 struct tape_part {
     char *name, *key; /* the question, and what it was about ("" = nothing in particular) */

@@ -1,7 +1,7 @@
 /*
- * Each call is one statement, sent bare: a transaction of its own in one round trip. Names are
- * qualified by the schema, put in once by model/sections. Lists travel as binary arrays. Answers of
- * the server are matched to what was asked by seq (or lease), never by position.
+ * Each call is one statement without BEGIN and COMMIT: a transaction of its own in one round trip.
+ * model/adapter/sections puts the schema into the names once. Lists are sent as binary arrays. An
+ * answer is matched to its question by seq (or lease), never by position.
  */
 #include "model/worker/queue.h"
 
@@ -36,6 +36,7 @@ static const char *const files[SQL_N] = {
     [SQL_WAKE] = "wake",
     [SQL_KEEP_BOOKS] = "keep_books",
     [SQL_IS_NEW] = "is_new",
+    [SQL_FOLD] = "fold_beside",
 };
 
 static char *
@@ -232,7 +233,7 @@ queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *
 }
 
 struct step_row {
-    int active, cut, promoted, stolen, wait_ms, look_ms, waits, late;
+    int active, cut, promoted, stolen, wait_ms, look_ms, waits, late, fold;
 };
 
 #define F(field) offsetof(struct step_row, field)
@@ -246,6 +247,7 @@ static const struct field step_fields[] = {
     {"look_ms",  F_INT, F(look_ms),  false},
     {"waits",    F_INT, F(waits),    false},
     {"late",     F_INT, F(late),     false},
+    {"fold",     F_INT, F(fold),     false},
 };
 #undef F
 
@@ -269,7 +271,8 @@ step_reply(void *ctx, struct db_reply *reply)
                                    .wait_ms = row->wait_ms,
                                    .look_ms = row->look_ms,
                                    .waits = row->waits == 1,
-                                   .late = row->late == 1};
+                                   .late = row->late == 1,
+                                   .fold = row->fold == 1};
     }
     call->q->in_doubt = reply->in_doubt;
     call->step_fn(call->ctx, &e, &step);
@@ -322,6 +325,12 @@ void
 queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx)
 {
     node_ask(q, SQL_KEEP_BOOKS, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_fold(struct queue *q, queue_node_fn *fn, void *ctx)
+{
+    node_ask(q, SQL_FOLD, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
 }
 
 void

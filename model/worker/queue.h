@@ -191,6 +191,7 @@ struct queue_step { /* what a scheduling step did */
     int look_ms; /* until queue_is_new; not before the next step where it is not less than wait_ms
                   */
     bool late;   /* who waits for a push has left one alone */
+    bool fold;   /* queue_fold is due */
     bool waits;  /* until a NOTIFY (db_on_notify) at most */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
@@ -210,6 +211,8 @@ void queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx);
 void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */
 void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
+/* Folds the counters, beside the steps. text: "1" = they were folded, "0" */
+void queue_fold(struct queue *q, queue_node_fn *fn, void *ctx);
 /* Minutes and checks of the counters, which may take seconds. text: ms until the next call. */
 void queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx);
 

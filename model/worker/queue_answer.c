@@ -1,6 +1,7 @@
 /*
- * The calls that answer for jobs: complete, fail, extend, give_back. Each keeps the tokens that it
- * named; what the server says nothing about counts as lost, because then it stands nowhere.
+ * The calls that answer for jobs: complete, fail, extend, give_back. Each call keeps the tokens
+ * that it sent. A token that is missing in the answer counts as lost, because the server has no
+ * lease for it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,7 +141,7 @@ answer_new(struct queue *q, int n, queue_answer_fn *fn, void *ctx)
     return call;
 }
 
-/* Sends, with the node and the tokens as the first four parameters of those n. */
+/* Sends the statement; the node and the tokens are the first four of its n parameters. */
 static void
 answer_send(struct answer_call *call, enum queue_sql sql, const char *node, struct db_param *params,
             int n)

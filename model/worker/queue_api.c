@@ -39,7 +39,7 @@ queuetop_job(const char *queue, const char *payload)
     return (struct queuetop_push){.queue = queue, .payload = payload, .priority = 5};
 }
 
-/* The same that the server would refuse is refused before anything is sent. */
+/* Rejects what the server would reject, before anything is sent. */
 static bool
 check(const struct queuetop_push *job, size_t len, struct err *e)
 {

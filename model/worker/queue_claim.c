@@ -1,7 +1,7 @@
 /*
  * Claiming, in its three forms: claim, claim_or_wait (an idle worker), complete_and_claim (a busy
- * one). One decoder: rows with an outcome speak of what was answered for, rows without a lease say
- * how to wait, the others are jobs.
+ * one). All answers have one decoder: a row with an outcome is about a job that was answered for, a
+ * row without a lease says how to wait, any other row is a job.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -24,6 +24,7 @@ enum queue_sql { /* `files` in queue.c names the file of each */
                  SQL_WAKE,
                  SQL_KEEP_BOOKS,
                  SQL_IS_NEW,
+                 SQL_FOLD,
                  SQL_N
 };
 

@@ -1,6 +1,6 @@
 /*
- * Push: all jobs of a call in one statement, kept until the answer came, so that a lost answer is
- * asked for again by itself: the ids make it one push.
+ * Push: all jobs of a call in one statement. The statement is kept until its answer has come, so
+ * that it can be sent again after a lost answer; the same ids make both one push.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -177,7 +177,8 @@ push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
         if (row->n < 1 || row->n > call->n)
             continue;
         snprintf(jobs[row->n - 1].id, sizeof jobs->id, "%s", row->id);
-        /* sent again, and there under an id that only we know: the first push had arrived */
+        /* it was sent again, and the job is there under an id that only we know: the first push had
+         * arrived */
         const struct queue_pushed *own = &call->ids[row->n - 1];
         bool is_ours = call->resends > 0 && own->is_new && !strcmp(own->id, row->id);
         jobs[row->n - 1].is_new = row->pushed == 1 || is_ours;
@@ -211,7 +212,8 @@ push_reply(void *ctx, struct db_reply *reply)
 
     call->q->in_doubt = reply->in_doubt;
     if (e.kind == ERR_CONN && !strcmp(e.sqlstate, "25006") && !call->moved) {
-        call->moved = true; /* nothing was done: the next connection may lead to another server */
+        call->moved = true; /* this server did nothing; the next connection may lead to another
+                               one */
         push_send(call);
         return;
     }

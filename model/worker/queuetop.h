@@ -63,7 +63,7 @@ struct queuetop_task { /* what the callback is given; valid until it returns */
 };
 enum queuetop_outcome {
     QUEUETOP_DONE,
-    QUEUETOP_FAILED, /* again later, by the queue's back-off, while tries are left */
+    QUEUETOP_FAILED, /* tried again later, by the queue's back-off, if tries are left */
     QUEUETOP_FINAL,  /* failed, and no more tries */
     QUEUETOP_LATER   /* not finished yet: queuetop_finish follows */
 };
@@ -72,7 +72,8 @@ typedef enum queuetop_outcome queuetop_fn(void *ctx, const struct queuetop_task 
 /* In the callback, or before queuetop_finish: copied. */
 void queuetop_result(struct queuetop_run *run, const void *bytes, size_t len);
 void queuetop_problem(struct queuetop_run *run, const char *error, const char *trace);
-/* The work is no longer wanted: cancelled by an operator, over its time, or its lease is lost. */
+/* True if the work is no longer wanted: an operator cancelled it, its time is over, or its lease is
+ * lost. */
 bool queuetop_unwanted(const struct queuetop_run *run);
 /* Answers for a job whose callback returned QUEUETOP_LATER; from the thread of the worker. */
 void queuetop_finish(struct queuetop_run *run, enum queuetop_outcome outcome);
@@ -101,7 +102,8 @@ struct queuetop_options {
 /* All that o names is copied, but for ctx. NULL: *e says why. */
 struct queuetop_worker *queuetop_worker_new(const struct queuetop_options *o,
                                             struct queuetop_error *e);
-/* Works until it is drained, idle, stopped or told by a signal (true), or can't (false). */
+/* Works until it is drained, idle or stopped, or a signal ends it (true). False: it can't go on, *e
+ * says why. */
 bool queuetop_worker_run(struct queuetop_worker *w, struct queuetop_error *e);
 /* Finishes what runs, then ends. From any thread, and from a signal handler. */
 void queuetop_worker_stop(struct queuetop_worker *w);

@@ -1,9 +1,9 @@
 /*
  * The loop of the scheduler: ask for a step, wait as long as the answer says, ask again. All rules
  * are in SQL (schedule_or_wait()): it waits for a NOTIFY, or it checks from time to time whether
- * anything is new, which costs little. The active scheduler also calls keep_books(), on a second
- * connection, so no step ever waits for it. If that fails, the error is logged and it is tried
- * again.
+ * anything is new, which costs little. The active scheduler also calls fold_beside() when a step
+ * says that it is time to, and keep_books(), both on a second connection, so no step ever waits for
+ * them. If one fails, the error is logged and it is tried again.
  *
  * A step that was cancelled because the server was silent for too long has done nothing. The next
  * step would do the same, so it gets twice the time. Otherwise 50,000 new queues on a busy server
@@ -29,9 +29,9 @@ enum {
     BOOKS_WAIT_MS = 5000,
     PATIENCE_MS = 6000, /* of the step after one that was cancelled */
     PATIENCE_MOST_MS = 96000,
-    NEWS_MS = 50, /* told twice to come back sooner: something goes on; once, a clock is due */
-    LOOK_MS = 50, /* where who waits does not react */
-    DISTRUST_MS = 60000 /* so long */
+    NEWS_MS = 50,       /* a shorter wait, twice in a row: there is work; once: a clock is due */
+    LOOK_MS = 50,       /* how often to look if a waiting worker does not react */
+    DISTRUST_MS = 60000 /* and for how long */
 };
 
 struct scheduler {
@@ -56,6 +56,7 @@ struct scheduler {
     bool is_woken;       /* one came while a step was out */
     bool is_active, has_ended;
     bool is_keeping; /* keep_books is out */
+    bool is_folding; /* fold_beside is out */
     struct err fatal;
     struct err said; /* last complaint */
     struct err said_books;
@@ -75,7 +76,7 @@ again_in(struct scheduler *s, int64_t ms)
 static void
 complain(struct scheduler *s, const struct err *e)
 {
-    if (e->kind == ERR_CONN || !strcmp(s->said.text, e->text)) /* db says that itself */
+    if (e->kind == ERR_CONN || !strcmp(s->said.text, e->text)) /* db logs this itself */
         return;
     s->said = *e;
     log_line(LOG_WARN, "%s; trying again", e->text);
@@ -115,6 +116,27 @@ keep_books(void *ctx)
     queue_keep_books(s->books, on_books, s);
 }
 
+static void
+on_fold(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+
+    (void)text;
+    s->is_folding = false;
+    if (e->kind != ERR_NONE)
+        log_line(LOG_DEBUG, "folding the counters: %s; a step does it", e->text);
+}
+
+static void
+fold_beside(struct scheduler *s)
+{
+    if (s->is_folding || s->is_keeping) /* a step does it if that takes long */
+        return;
+    s->is_folding = true;
+    queue_wait(s->books, BOOKS_WAIT_MS);
+    queue_fold(s->books, on_fold, s);
+}
+
 /* --- the steps --- */
 
 static int
@@ -125,7 +147,7 @@ longer(int patience_ms)
     return patience_ms < PATIENCE_MOST_MS ? 2 * patience_ms : PATIENCE_MOST_MS;
 }
 
-/* Not at once the usual one: the next step may have as much to do. */
+/* The patience does not go back to the usual one at once: the next step may have as much to do. */
 static int
 shorter(int patience_ms)
 {
@@ -147,7 +169,7 @@ on_error(struct scheduler *s, const struct err *e)
     if (e->kind == ERR_TIMEOUT)
         s->patience_ms = longer(s->patience_ms);
     if (e->kind == ERR_AUTH || e->kind == ERR_DENIED)
-        db_retry_now(s->db); /* it let us in before: perhaps the password is being changed */
+        db_retry_now(s->db); /* this login worked before: perhaps the password is being changed */
     again_in(s, RETRY_MS);
 }
 
@@ -159,13 +181,13 @@ on_woken(void *ctx, const struct err *e, const char *text)
         log_line(LOG_DEBUG, "wake: %s", e->text);
 }
 
-/* The lock says that a worker waits to be woken by a push, and yet we found something that was
- * pushed. So that worker hangs, or a stranger has taken the lock. */
+/* The lock says that a worker waits for pushes, but this step found a job that was pushed. So that
+ * worker hangs, or a stranger holds the lock. */
 static void
 watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
 {
     if (step->late && step->cut > 0) {
-        if (s->doubt_ms > 0 && now < s->doubt_ms + DISTRUST_MS) { /* once may be chance */
+        if (s->doubt_ms > 0 && now < s->doubt_ms + DISTRUST_MS) { /* a single time may be chance */
             log_line(LOG_WARN,
                      "who waits for a push does not work it (a worker that stands still, or a "
                      "session that is none and holds its lock: see Database in the console); "
@@ -256,6 +278,8 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
     s->steps++;
     if (s->is_active && s->books_timer == 0)
         keep_books(s);
+    if (step->fold)
+        fold_beside(s);
     if (step->cut || step->promoted || step->stolen)
         log_line(LOG_DEBUG, "cut %d, promoted %d, stolen %d", step->cut, step->promoted,
                  step->stolen);
@@ -301,12 +325,12 @@ end(void *ctx)
 static void
 on_stop(void *ctx, const struct err *e, const char *text)
 {
-    (void)e; /* then it ends by itself, in three seconds */
+    (void)e; /* if this fails, the lease of the scheduler ends by itself in three seconds */
     (void)text;
     end(ctx);
 }
 
-/* The first signal hands over, the second just ends. */
+/* The first signal lets another scheduler take over, then ends; the second ends at once. */
 static void
 on_signal(void *ctx, int signo)
 {
@@ -340,7 +364,8 @@ scheduler_new(struct loop *l, struct db *db, struct db *books, const char *schem
     s->db = db;
     s->queue = queue;
     s->books_db = books;
-    s->books = queue_new(books, schema, e); /* the same texts: it can't fail */
+    s->books = queue_new(books, schema, e); /* the texts are those of the first queue: it can't
+                                               fail */
     s->holder = holder ? xstrdup(holder) : worker_make_name();
     return s;
 }

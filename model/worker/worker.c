@@ -1,7 +1,7 @@
 /*
- * What the worker does next. worker_pump looks at everything and starts what is due; it runs after
- * every answer, signal and timer, so there is no other order of events to keep in mind. At most one
- * call of each kind is out: register or beat, claim, extend, one for each kind of answer.
+ * Decides what the worker does next. worker_pump looks at everything and starts what is due. It
+ * runs after every answer, signal and timer, so no other order of events matters. At most one call
+ * of each kind is out: register or beat, claim, extend, and one for each kind of answer.
  */
 #include "model/worker/worker.h"
 
@@ -20,7 +20,7 @@
 
 enum {
     ASK_MS = 100,
-    LEAVE_MS = 10000 /* after the second signal, whatever is still out */
+    LEAVE_MS = 10000 /* after the second signal, even if calls are still out */
 };
 
 /* --- the end --- */
@@ -79,13 +79,26 @@ ask_backlog(struct worker *w, int64_t now)
     queue_backlog(w->queue, w->o.queues, w->o.nqueues, on_backlog, w);
 }
 
-/* --drain has an end: without a server it is the first failure. Otherwise a worker waits for one.
- */
+/* With --drain the first failure to connect ends the worker. Without it a worker waits for the
+ * server for ever. */
 static void
 check_server(struct worker *w)
 {
     if (w->o.drain && !w->is_registered && w->fatal.kind == ERR_NONE && db_tries(w->db) > 0)
         w->fatal = *db_last_error(w->db);
+}
+
+/* A claim that is made when the time is over, and comes back empty, shows that there is nothing to
+ * do: on a busy server earlier claims may not have been answered in that time. Without a server, or
+ * told to take no jobs, no claim is made: then the time alone counts. */
+static bool
+is_idle(const struct worker *w, int64_t now)
+{
+    bool may_ask = w->is_registered && !w->is_paused;
+
+    if (w->o.max_idle_ms <= 0 || (may_ask && !w->was_idle))
+        return false;
+    return (may_ask ? w->claim_sent_ms : now) - w->idle_since_ms >= w->o.max_idle_ms;
 }
 
 static void
@@ -98,7 +111,7 @@ check_end(struct worker *w, int64_t now)
         stop_claiming(w, "error");
     if (w->o.drain && w->is_empty && !is_busy)
         stop_claiming(w, "nothing is ready");
-    if (w->o.max_idle_ms > 0 && !is_busy && now - w->idle_since_ms >= w->o.max_idle_ms) {
+    if (!is_busy && is_idle(w, now)) {
         if (!w->is_registered && w->fatal.kind == ERR_NONE && db_last_error(w->db)->kind)
             w->fatal = *db_last_error(w->db);
         stop_claiming(w, "idle");
@@ -144,7 +157,7 @@ set_timer(struct worker *w, int64_t now)
     int64_t due = earlier(earlier(jobs_due_ms(w), answers_due_ms(w)), node_due_ms(w, now));
 
     due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
-    if (w->o.max_idle_ms > 0 && w->running == 0)
+    if (w->o.max_idle_ms > 0 && w->running == 0 && !may_claim(w))
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
     if (w->o.drain && w->was_idle && !w->is_asking)
         due = earlier(due, w->ask_at_ms);
@@ -169,7 +182,8 @@ worker_pump(struct worker *w)
     node_tidy(w, now);
     jobs_keep(w);
     held_start(w, now);
-    if (w->was_short) /* to be woken again soon counts more than one call for both */
+    if (w->was_short) /* claim before the answers: waiting for a wake-up soon is worth a call of
+                         its own */
         claims_make(w, now);
     answers_send(w);
     claims_make(w, now);

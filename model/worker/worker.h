@@ -23,7 +23,7 @@ struct worker_options { /* all borrowed for the worker's life */
     queuetop_fn *fn;   /* a function */
     void *fn_ctx;
     int threads;         /* that run it; 0 = the loop does, and it must not block */
-    int ahead;           /* so many short jobs are claimed ahead (functions only) */
+    int ahead;           /* how many short jobs are claimed ahead (functions only) */
     bool no_signals;     /* the caller's business; worker_end ends it */
     int jobs;            /* commands at a time */
     int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or the default */
@@ -52,7 +52,7 @@ bool worker_run(struct worker *w, struct err *e) __attribute__((warn_unused_resu
 bool worker_is_clean(const struct worker *w);
 const struct worker_counts *worker_counts(const struct worker *w);
 const char *worker_node(const struct worker *w);
-/* As a first signal does. */
+/* Ends the worker as the first signal does. */
 void worker_end(struct worker *w, const char *why);
 /* After the db is freed. Kills what still runs. */
 void worker_free(struct worker *w);

@@ -1,9 +1,9 @@
 /*
- * Answers on their way to the server. Each kind has an outbox and at most one call out; what comes
- * meanwhile goes with the next call. Nothing leaves an outbox before the server has answered for
- * it. A connection that broke puts what was out in doubt: it is sent again, and "gone" or "lost"
- * then means that it had arrived, perhaps. A call that the server refuses for what is in it is
- * taken apart, so that one bad job can't hold up the others.
+ * Answers on their way to the server. Each kind has an outbox and at most one call out; answers
+ * that come meanwhile go with the next call. An answer leaves the outbox when the server has
+ * answered for it. If the connection breaks, the answers that were out are in doubt: they are sent
+ * again, and "gone" or "lost" then means that they had perhaps arrived. If the server rejects the
+ * content of a call, the call is taken apart, so that one bad job can't hold up the others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +150,8 @@ is_content(const struct err *e)
            !strncmp(e->sqlstate, "23", 2) || !strncmp(e->sqlstate, "54", 2);
 }
 
-/* One answer alone is refused: its texts go, then the job fails, then we can only say so. */
+/* The server rejects one single answer: it is sent without its texts, then as a failure of the job,
+ * then only a log line is left. */
 static void
 take_apart(struct outbox *box, enum answer_kind kind, const struct err *e)
 {
@@ -231,9 +232,9 @@ on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
     worker_pump(box->w);
 }
 
-/* Answers and the next jobs in one. An error may come from the claim, which makes the scheduler's
- * step where no scheduler lives: the same answers go again without a claim before any of them is
- * blamed or waits. */
+/* Answers and the claim of the next jobs in one call. An error may come from the claim, which also
+ * does the scheduler's step if no scheduler lives. So the same answers go again without a claim
+ * before any of them is blamed or waits. */
 static void
 on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
         const struct queue_job *jobs, int njobs)
@@ -247,7 +248,7 @@ on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
     } else
         answers_done(box, e, a, n);
     if (e->kind != ERR_NONE && is_content(e))
-        box->w->is_claiming = false; /* if it was the claim, the next one says so */
+        box->w->is_claiming = false; /* if the claim caused the error, the next claim reports it */
     else
         claim_done(box->w, e, jobs, njobs, NULL);
     worker_pump(box->w);
@@ -324,7 +325,7 @@ send_give_back(struct outbox *box, int n)
     queue_give_back(box->w->queue, box->w->node, tokens, n, on_answer, box);
 }
 
-/* Where jobs are short, answers wait for the claim that is out: they go with the next one. */
+/* If jobs are short, answers wait while a claim is out, and go with the next claim. */
 static bool
 may_wait(const struct worker *w, int kind)
 {

@@ -1,7 +1,7 @@
 /*
- * A function a job, in the loop or in threads. A thread touches nothing but the run it was given,
- * takes it from one list and puts it on the other; the eventfd tells the loop. What a function left
- * becomes an answer in call_end, always in the loop.
+ * Calls a function for each job, in the loop or in threads. A thread touches only the run that it
+ * was given: it takes the run from one list and puts it on the other, and an eventfd wakes the
+ * loop. call_end makes the answer, always in the loop.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -17,8 +17,8 @@ enum {
     POLL_MAX_MS = 100,
     RETRY_MS = 250,
     CLAIM_RETRY_MS = 1000,
-    ANSWERS_MAX = 5000, /* undelivered: no more claims */
-    AHEAD_US = 50000    /* what is claimed ahead begins within that time, or so we think */
+    ANSWERS_MAX = 5000, /* with more undelivered answers nothing is claimed */
+    AHEAD_US = 50000    /* jobs claimed ahead should begin within this time */
 };
 
 /* How many jobs may come. Short jobs are claimed ahead: those of one answer run while the next is
@@ -68,7 +68,7 @@ on_ahead(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
     worker_pump(w);
 }
 
-/* The next jobs are asked for before these are worked. */
+/* The next jobs are claimed before these are worked. */
 static void
 claim_ahead(struct worker *w)
 {
@@ -87,7 +87,7 @@ claim_failed(struct worker *w, const struct err *e)
 {
     if (queue_in_doubt(w->queue))
         w->untidy = 2;
-    if (err_is_outdated(e) && w->counts.started == 0) /* no waiting mends it */
+    if (err_is_outdated(e) && w->counts.started == 0) /* waiting does not help */
         w->fatal = *e;
     w->claim_at_ms = clock_ms() + RETRY_MS;
     if (e->kind != ERR_CONN)
@@ -108,11 +108,12 @@ poll_later(struct worker *w, int least_ms, int most_ms)
 
 /* Nothing there: when to look again. */
 static void
-pace_idle(struct worker *w, const struct queue_sleep *sleep)
+pace_claims(struct worker *w, const struct queue_sleep *sleep)
 {
     int64_t now = clock_ms();
 
-    w->was_idle = true;
+    if (sleep) /* -1: a push is under way, slot 0 is free, and perhaps we had it last */
+        w->is_first = sleep->slot == 0 || (w->is_first && sleep->slot == -1);
     if (!sleep || w->is_woken) { /* it came with answers: now in earnest */
         w->claim_at_ms = now;
         return;
@@ -128,11 +129,24 @@ pace_idle(struct worker *w, const struct queue_sleep *sleep)
         w->claim_at_ms = now + sleep->wait_ms;
         return;
     }
-    if (sleep->slot == -1) /* a push is under way; one that stays open must not cost a core */
+    if (sleep->slot == -1) /* a push is under way; if its transaction stays open, asking again at
+                              once would cost a core */
         poll_later(w, sleep->wait_ms, POLL_MAX_MS / 2);
     else
         poll_later(w, POLL_MIN_MS, sleep->wait_ms < POLL_MAX_MS ? sleep->wait_ms : POLL_MAX_MS);
     w->claim_at_ms = now + w->idle_wait_ms;
+}
+
+static void
+pace_idle(struct worker *w, const struct queue_sleep *sleep)
+{
+    if (!w->was_idle)
+        w->idle_since_ms = clock_ms();
+    w->was_idle = true;
+    pace_claims(w, sleep);
+    int64_t over_ms = w->idle_since_ms + w->o.max_idle_ms;
+    if (w->o.max_idle_ms > 0 && w->claim_sent_ms < over_ms && over_ms < w->claim_at_ms)
+        w->claim_at_ms = over_ms; /* the last look */
 }
 
 static void
@@ -143,8 +157,8 @@ on_wake(void *ctx, const struct err *e, const char *text)
         log_line(LOG_DEBUG, "wake: %s", e->text);
 }
 
-/* As many ahead as will begin soon: none at first, twice as many each time that more would have
- * come. */
+/* How many jobs to claim ahead: as many as will begin soon. It starts with none and doubles each
+ * time that more jobs would have come. */
 static void
 pace_ahead(struct worker *w, int n)
 {
@@ -179,8 +193,6 @@ void
 claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
            const struct queue_sleep *sleep)
 {
-    bool was_first = w->sleep_slot == 0;
-
     w->is_claiming = false;
     w->sleep_slot = -1;
     if (e->kind != ERR_NONE) {
@@ -199,7 +211,8 @@ claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, 
     w->claim_at_ms = w->idle_since_ms;
     pace_ahead(w, n);
     start_all(w, jobs, n);
-    if (was_first && room(w) <= 0) { /* another should take our place */
+    if (w->is_first && room(w) <= 0) { /* another should take our place */
+        w->is_first = false;
         queue_wait(w->queue, 0);
         queue_wake(w->queue, 1, on_wake, w);
     }
@@ -239,7 +252,7 @@ ask(struct worker *w, struct queue_claim claim)
     queue_claim_or_wait(w->queue, &claim, !w->o.poll, same ? w->listen_slot : -1, on_claim, w);
 }
 
-/* Who takes no more jobs must not stand in the way of those who would be woken. */
+/* A worker that takes no more jobs leaves its slot, so that a push wakes another one. */
 static void
 leave_slot(struct worker *w, int64_t now)
 {

@@ -1,7 +1,6 @@
 /*
- * Jobs that were claimed ahead and wait for a slot. They were short when they were claimed; where
- * that turns out wrong, they go back in line, so that nothing waits here while another worker is
- * idle.
+ * Jobs that were claimed ahead and wait for a slot. They were expected to be short. If they are
+ * not, the waiting jobs are given back, so that no job waits here while another worker is idle.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * One job in one slot: start the command, keep the lease while it runs, make an answer of its end.
- * A lease is counted by our own monotonic clock from before the request that got it was sent, so it
- * never seems to last longer than it does; over by that count = the command is killed, and what it
- * did is not answered for.
+ * One job in one slot: starts the command, keeps the lease while it runs, makes an answer of its
+ * end. The time left on a lease is counted by our own monotonic clock, from before the request that
+ * got the lease was sent: so it never seems longer than it is. When this count is over, the command
+ * is killed and no answer is sent.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "model/worker/worker_parts.h"
 
 enum {
-    EXTEND_MS = 5000, /* at the latest: an operator's cancel comes back with it */
+    EXTEND_MS = 5000, /* at the latest, because its answer also reports an operator's cancel */
     EXTEND_RETRY_MS = 250,
     EXTEND_MAX = 1000,
     ENV_WORDS = 6
@@ -128,7 +128,8 @@ on_child(void *ctx, const struct child_report *r)
     job_over(s);
 }
 
-/* Functions are called too often to name each. */
+/* The name of the job for the log. Functions are called too often to make a text for each: they
+ * have the id only. */
 static const char *
 slot_name(const struct slot *s)
 {
@@ -253,8 +254,8 @@ job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
 {
     struct slot *s = slot_find(w);
 
-    /* Too late (this process was stopped), no room, or ending: whoever may have the job now should
-     * get it. */
+    /* Whether the job must be given back: it came too late (this process was stopped), there is no
+     * slot, or the worker ends. Another worker should get it. */
     if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE ||
         clock_ms() >= asked_ms + job->lease_ms)
         give_back(w, job);
@@ -332,7 +333,8 @@ extend_like(struct worker *w, int64_t by_ms)
     queue_extend(w->queue, w->node, &x, on_extend, w);
 }
 
-/* When a function has run too long: it is told so, and its lease is not extended any more. */
+/* When a function has run too long: queuetop_unwanted says so, and its lease is not extended any
+ * more. */
 static int64_t
 call_over_ms(const struct slot *s)
 {

@@ -1,6 +1,6 @@
 /*
- * What the server knows of this process: sign on, give signs of life, give back leases that a lost
- * answer left with us, sign off.
+ * What the server knows of this process: registers, sends heartbeats, gives back leases of a claim
+ * whose answer was lost, and signs off.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@ enum {
     BEAT_RETRY_MS = 1000,
     AUTH_MS = 5000,
     SLOTS_MAX = 1000, /* what node_start takes: the scheduler keeps jobs ready for each slot */
-    TIDY_MS = 10000   /* then once more: the lost claim may still have been running */
+    TIDY_MS = 10000   /* done once more after this time: the lost claim may still have been
+                         running */
 };
 
 char *
@@ -44,7 +45,7 @@ node_watch(struct worker *w)
     }
 }
 
-/* Is it something that waiting can't mend? Only asked before the worker has ever worked. */
+/* Whether waiting can't help after this error. Only asked before the worker has ever worked. */
 static bool
 is_hopeless(const struct err *e)
 {

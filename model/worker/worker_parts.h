@@ -63,10 +63,10 @@ struct answer { /* what the server has yet to be told about one job */
     bool final;
     bool in_doubt; /* was sent, and the connection broke before the answer */
     bool alone;    /* the server refused a call with it: goes by itself from now on */
-    bool bared;    /* its texts were already taken out */
+    bool bared;    /* its texts were taken out already */
 };
 
-struct outbox { /* answers of one kind, oldest first */
+struct outbox { /* answers of one kind, the oldest first */
     struct worker *w;
     struct answer *items;
     int n, cap;
@@ -108,7 +108,7 @@ struct worker {
     bool is_paused;  /* the server says that this node drains */
     bool is_asking;  /* whether anything is ready (--drain) */
     bool is_tidying; /* keep_only is out */
-    int untidy;      /* the answer of a claim was lost: leases may stand that we don't know of */
+    int untidy;      /* the answer of a claim was lost: we may hold leases that we don't know of */
     bool is_leaving, has_left;
     bool is_dirty;
     enum worker_stop stop;
@@ -119,13 +119,14 @@ struct worker {
     int64_t tidy_at_ms, retry_auth_ms;
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
-    int sleep_slot;        /* where we wait on the server for jobs, -1 = nowhere */
-    int listen_slot;       /* whose channel this connection listens to, -1 = none */
-    int listen_pid;        /* that connection */
-    bool is_woken;         /* a NOTIFY came since the last claim was sent */
-    bool was_short;        /* the last jobs were fewer than asked for: nothing more is there */
-    bool was_idle;         /* the last claim found nothing */
-    bool is_empty;         /* nothing was ready when last asked */
+    int sleep_slot;  /* where we wait on the server for jobs, -1 = nowhere */
+    bool is_first;   /* nobody waits in slot 0 but us: if we take no more jobs, another should */
+    int listen_slot; /* whose channel this connection listens to, -1 = none */
+    int listen_pid;  /* that connection */
+    bool is_woken;   /* a NOTIFY came since the last claim was sent */
+    bool was_short;  /* the last jobs were fewer than asked for: nothing more is there */
+    bool was_idle;   /* the last claim found nothing */
+    bool is_empty;   /* nothing was ready when last asked */
     struct err said_claim; /* last complaint about claims */
 };
 
@@ -137,7 +138,7 @@ bool may_claim(const struct worker *w);
 void claims_make(struct worker *w, int64_t now);
 int64_t claims_due_ms(const struct worker *w);
 void claims_wake(void *ctx, const char *channel); /* a NOTIFY */
-/* What the next claim should ask for. */
+/* Fills in what the next claim asks for. */
 struct queue_claim claim_of(struct worker *w, int64_t now);
 /* A claim was answered; sleep: NULL unless it says how to wait. */
 void claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
@@ -146,7 +147,8 @@ void claim_done(struct worker *w, const struct err *e, const struct queue_job *j
 /* A copy of the job with all its texts in one block (*copy), which the caller frees. */
 struct queue_job job_copy(const struct queue_job *job, char **copy);
 void held_add(struct worker *w, const struct queue_job *job, int64_t asked_ms);
-void held_start(struct worker *w, int64_t now); /* as slots are free; gives back what waits long */
+void held_start(struct worker *w, int64_t now); /* starts jobs as slots are free; gives back jobs
+                                                   that wait too long */
 int held_leases(const struct worker *w, int64_t *leases);
 int64_t held_due_ms(const struct worker *w);
 void held_free(struct worker *w);
@@ -160,13 +162,13 @@ void call_start(struct slot *s, const struct queue_job *job);
 void job_over(struct slot *s); /* the slot is free */
 void job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms);
 void job_kill(struct slot *s, enum slot_why why);
-/* Kills what has no lease any more by our own count, and asks for more time for the others. */
+/* Kills jobs whose lease is over by our own count, and extends the leases of the others. */
 void jobs_keep(struct worker *w);
 void jobs_check(struct worker *w); /* after SIGCHLD */
 /* When the next thing is due for a running job; INT64_MAX = nothing. */
 int64_t jobs_due_ms(const struct worker *w);
 
-/* The leases of all that runs; the array has room for that many. */
+/* The tokens of all running jobs; the array has room for them. */
 int jobs_leases(const struct worker *w, int64_t *leases);
 
 /* worker_answer.c */
@@ -181,11 +183,12 @@ void answers_free(struct worker *w);
 void node_keep(struct worker *w, int64_t now); /* registers, then beats */
 void node_tidy(struct worker *w, int64_t now); /* gives back leases that we don't know of */
 void node_leave(struct worker *w);
-void node_watch(struct worker *w); /* the server refused us after it had let us in: tries again */
+void node_watch(struct worker *w); /* this login worked before and fails now: tries again */
 int64_t node_due_ms(const struct worker *w, int64_t now);
 
 /* worker_report.c */
-/* The result of a command that exited 0: its output, with a last line that says what was cut. */
+/* The result of a command that exited 0: its output. If the output was cut, the last line says
+ * so. */
 char *report_result(const struct child_report *r, size_t *len);
 /* One line that says how it ended, and the rest of standard error (*trace, may be NULL). */
 char *report_error(const struct child_report *r, const char *how, char **trace);

@@ -69,7 +69,7 @@ is_blank(const char *s, size_t len)
     return true;
 }
 
-/* The first line that says something. */
+/* The first line that is not blank. */
 static const char *
 first_line(const char *text, size_t *len)
 {
@@ -98,8 +98,8 @@ last_line(const char *text, size_t *len)
     }
 }
 
-/* The line that tells what went wrong: the first, unless it can't: because standard error was cut
- * in front of it, or because it only opens a trace whose last line is the error. */
+/* The line that says what went wrong. It is the first line, unless standard error was cut in front
+ * of it, or the first line only opens a trace whose last line is the error. */
 static const char *
 error_line(const char *text, bool is_cut, size_t *len)
 {
@@ -122,7 +122,7 @@ report_error(const struct child_report *r, const char *how, char **trace)
         len--;
     if (len == 0)
         error = xstrdup(how);
-    else if (r->end == CHILD_EXITED) /* its own words first: lists show how errors begin */
+    else if (r->end == CHILD_EXITED) /* its own text first: lists show the beginning of an error */
         error = xasprintf("%.*s (%s)", (int)len, line, how);
     else
         error = xasprintf("%s: %.*s", how, (int)len, line);

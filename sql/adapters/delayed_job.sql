@@ -13,11 +13,13 @@
 select n.nspname::text as schema
 from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'delayed_jobs' and c.relkind in ('r', 'p')
 where (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
-       and a.attname in ('handler', 'locked_by', 'locked_at', 'failed_at', 'run_at', 'last_error', 'attempts', 'queue')) = 8
+       and a.attname in ('handler', 'locked_by', 'locked_at', 'failed_at', 'run_at', 'last_error', 'attempts',
+                         'queue')) = 8
 order by 1
 
 -- name: queues
-select coalesce(nullif(queue, ''), '(none)')::text as queue, null::bool as paused from {schema}.delayed_jobs group by 1 order by 1 limit 10000
+select coalesce(nullif(queue, ''), '(none)')::text as queue, null::bool as paused from {schema}.delayed_jobs group by 1
+order by 1 limit 10000
 
 -- name: counts
 -- a job without a time to run is never taken by a worker (blocked)
@@ -25,7 +27,8 @@ select coalesce(nullif(queue, ''), '(none)')::text as queue,
        count(*) filter (where failed_at is null and locked_at is null and run_at > now() and attempts = 0) as scheduled,
        count(*) filter (where failed_at is null and locked_at is null and run_at <= now()) as ready,
        count(*) filter (where failed_at is null and locked_at is null and run_at > now() and attempts <> 0) as retry,
-       count(*) filter (where failed_at is null and locked_at is not null) as running, count(*) filter (where failed_at is not null) as failed,
+       count(*) filter (where failed_at is null and locked_at is not null) as running,
+       count(*) filter (where failed_at is not null) as failed,
        count(*) filter (where failed_at is null and locked_at is null and run_at is null) as blocked,
        {ms(min(run_at) filter (where failed_at is null and locked_at is null and run_at <= now()))} as oldest_ms
 from {schema}.delayed_jobs group by 1 order by 1
@@ -33,32 +36,38 @@ from {schema}.delayed_jobs group by 1 order by 1
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first; with terms n rows are read: a last row without an id tells where to go on
-with w as materialized (
+with looked_at as materialized (
     select j.*, s.state, row_number() over (order by j.id desc) as o
     from {schema}.delayed_jobs j cross join lateral (
-        select case when j.failed_at is not null then 'failed' when j.locked_at is not null then 'running' when j.run_at <= now() then 'ready'
-                    when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state) s
+        select case when j.failed_at is not null then 'failed' when j.locked_at is not null then 'running'
+                    when j.run_at <= now() then 'ready'
+                    when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled'
+                    else 'retry' end as state) s
     where ($1::text is null or coalesce(nullif(j.queue, ''), '(none)') = $1::text)
       and ($2::text[] is null or s.state = any($2::text[]))
       and ($11::text[] is null or j.id = any(array(
             select i::bigint from unnest($11::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+            where case when i ~ '^-?[0-9]{1,19}$'
+                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
       and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int, $10::int) > 0
+    limit case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int,
+                                 $10::int) > 0
                then coalesce($12::int, 10000) else coalesce($13::int, 100) end
-), f as (
+), matching as (
     select w.*, k.kind
-    from w cross join lateral (
+    from looked_at w cross join lateral (
         select coalesce(
-            case when w.handler ~ '^--- !ruby/object:ActiveJob::' then substring(left(w.handler, 4000) from E'\n[[:space:]]+job_class: ''?"?([A-Za-z0-9_:]+)') end,
+            case when w.handler ~ '^--- !ruby/object:ActiveJob::'
+                     then substring(left(w.handler, 4000) from E'\n[[:space:]]+job_class: ''?"?([A-Za-z0-9_:]+)') end,
             case when w.handler ~ '^--- !ruby/object:Delayed::Performable' then
                 substring(left(w.handler, 4000) from E'\nobject: !ruby/[a-zA-Z]+:? ?''?([A-Za-z0-9_:]+)') || '#'
                 || substring(w.handler from E'\nmethod_name: :?"?([A-Za-z0-9_?!=]+)') end,
             substring(left(w.handler, 4000) from '^--- !ruby/[a-zA-Z]+:([A-Za-z0-9_:]+)'), '?') as kind) k
     where ($3::text is null or k.kind = $3::text)
       and ($4::text is null or (w.state = 'running' and coalesce(w.locked_by, '(none)') = $4::text))
-      and ($5::text is null or case when $5::text like '~%' then strpos(lower(w.last_error), lower(substr($5::text, 2))) > 0
+      and ($5::text is null
+           or case when $5::text like '~%' then strpos(lower(w.last_error), lower(substr($5::text, 2))) > 0
                                     else {error_key(split_part(w.last_error, E'\n', 1))} = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', w.id, w.queue, k.kind, w.last_error)), lower(x)) = 0))
@@ -68,60 +77,74 @@ with w as materialized (
       and ($10::int is null or w.attempts <= $10::int)
     order by w.o limit coalesce($13::int, 100)
 )
-select id::text, coalesce(nullif(queue, ''), '(none)')::text as queue, kind, state, priority, attempts as tries, null::int as max_tries,
+select id::text, coalesce(nullif(queue, ''), '(none)')::text as queue, kind, state, priority, attempts as tries,
+       null::int as max_tries,
        {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms, {ms(updated_at)} as changed_ms,
        {ms(case when state = 'running' then locked_at end)} as started_ms, {ms(failed_at)} as finished_ms,
        case when state = 'running' then coalesce(locked_by, '(none)') end::text as node, null::bigint as lease,
-       case when state = 'running' then {ms(locked_at)} + 14400000 end as lease_until_ms, left(split_part(last_error, E'\n', 1), 300) as error,
+       case when state = 'running' then {ms(locked_at)} + 14400000 end as lease_until_ms,
+       left(split_part(last_error, E'\n', 1), 300) as error,
        id::text as cursor, case when state = 'running' then locked_at < now() - interval '4 h' end as stale
-from f
+from matching f
 union all
 select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', id::text, null
-from w where o = coalesce($12::int, 10000) and (select count(*) from f) < coalesce($13::int, 100)
+from looked_at w where o = coalesce($12::int, 10000) and (select count(*) from matching) < coalesce($13::int, 100)
 
 -- name: job
 -- params: ids
 select j.id::text, coalesce(nullif(j.queue, ''), '(none)')::text as queue, coalesce(
-           case when j.handler ~ '^--- !ruby/object:ActiveJob::' then substring(left(j.handler, 4000) from E'\n[[:space:]]+job_class: ''?"?([A-Za-z0-9_:]+)') end,
+           case when j.handler ~ '^--- !ruby/object:ActiveJob::'
+                    then substring(left(j.handler, 4000) from E'\n[[:space:]]+job_class: ''?"?([A-Za-z0-9_:]+)') end,
            case when j.handler ~ '^--- !ruby/object:Delayed::Performable' then
                substring(left(j.handler, 4000) from E'\nobject: !ruby/[a-zA-Z]+:? ?''?([A-Za-z0-9_:]+)') || '#'
                || substring(j.handler from E'\nmethod_name: :?"?([A-Za-z0-9_?!=]+)') end,
            substring(left(j.handler, 4000) from '^--- !ruby/[a-zA-Z]+:([A-Za-z0-9_:]+)'), '?') as kind,
-       s.state, j.priority, j.attempts as tries, null::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.run_at)} as run_after_ms,
-       {ms(j.updated_at)} as changed_ms, {ms(case when s.state = 'running' then j.locked_at end)} as started_ms, {ms(j.failed_at)} as finished_ms,
+       s.state, j.priority, j.attempts as tries, null::int as max_tries, {ms(j.created_at)} as created_ms,
+       {ms(j.run_at)} as run_after_ms, {ms(j.updated_at)} as changed_ms,
+       {ms(case when s.state = 'running' then j.locked_at end)} as started_ms, {ms(j.failed_at)} as finished_ms,
        case when s.state = 'running' then coalesce(j.locked_by, '(none)') end::text as node, null::bigint as lease,
-       case when s.state = 'running' then {ms(j.locked_at)} + 14400000 end as lease_until_ms, split_part(j.last_error, E'\n', 1) as error, null::text as cursor,
+       case when s.state = 'running' then {ms(j.locked_at)} + 14400000 end as lease_until_ms,
+       split_part(j.last_error, E'\n', 1) as error, null::text as cursor,
        case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale,
        left(j.handler, 1000000) as payload, 'text' as payload_format, 'application/yaml' as payload_type,
        octet_length(j.handler)::bigint as payload_size
 from {schema}.delayed_jobs j cross join lateral (
-    select case when j.failed_at is not null then 'failed' when j.locked_at is not null then 'running' when j.run_at <= now() then 'ready'
+    select case when j.failed_at is not null then 'failed' when j.locked_at is not null then 'running'
+                when j.run_at <= now() then 'ready'
                 when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state) s
 where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+                       limit 1))
 
 -- name: attempts
 -- params: ids
 -- only the last error is kept: its message and the lines of where it came from
-select attempts as number, null::text as node, null::bigint as started_ms, {ms(coalesce(failed_at, updated_at))} as ended_ms,
-       case when failed_at is not null then 'failed' else 'retry' end as outcome, split_part(last_error, E'\n', 1) as error,
+select attempts as number, null::text as node, null::bigint as started_ms,
+       {ms(coalesce(failed_at, updated_at))} as ended_ms,
+       case when failed_at is not null then 'failed' else 'retry' end as outcome,
+       split_part(last_error, E'\n', 1) as error,
        left(substr(last_error, strpos(last_error || E'\n', E'\n') + 1), 65536) as trace
 from {schema}.delayed_jobs
 where last_error is not null and id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+                                                limit 1))
 
 -- name: nodes
 -- a worker is known by its locks only
-select coalesce(locked_by, '(none)')::text as node, case when max(locked_at) < now() - interval '4 h' then 'dead' else 'unknown' end as state,
-       substring(locked_by from 'host:(.*) pid:[0-9]+$') as host, substring(locked_by from 'pid:([0-9]{1,9})$')::int as pid,
-       null::bigint as heartbeat_ms, count(*) as running, count(*) as leases, count(*) filter (where locked_at < now() - interval '4 h') as expired,
-       string_agg(distinct coalesce(nullif(queue, ''), '(none)'), ',') as queues, {ms(max(locked_at))} + 14400000 as lease_until_ms
+select coalesce(locked_by, '(none)')::text as node,
+       case when max(locked_at) < now() - interval '4 h' then 'dead' else 'unknown' end as state,
+       substring(locked_by from 'host:(.*) pid:[0-9]+$') as host,
+       substring(locked_by from 'pid:([0-9]{1,9})$')::int as pid, null::bigint as heartbeat_ms, count(*) as running,
+       count(*) as leases, count(*) filter (where locked_at < now() - interval '4 h') as expired,
+       string_agg(distinct coalesce(nullif(queue, ''), '(none)'), ',') as queues,
+       {ms(max(locked_at))} + 14400000 as lease_until_ms
 from {schema}.delayed_jobs where locked_at is not null and failed_at is null group by locked_by order by 1 limit 10000
 
 -- name: leases
 -- params: node queue limit
-select id::bigint as lease, coalesce(locked_by, '(none)')::text as node, coalesce(nullif(queue, ''), '(none)')::text as queue, 1::bigint as jobs,
-       {ms(locked_at)} as started_ms, {ms(locked_at)} + 14400000 as lease_until_ms, id::text as job_ids, attempts as tries, '→ ready' as effect
+select id::bigint as lease, coalesce(locked_by, '(none)')::text as node,
+       coalesce(nullif(queue, ''), '(none)')::text as queue, 1::bigint as jobs, {ms(locked_at)} as started_ms,
+       {ms(locked_at)} + 14400000 as lease_until_ms, id::text as job_ids, attempts as tries, '→ ready' as effect
 from {schema}.delayed_jobs
 where locked_at is not null and failed_at is null and ($1::text is null or coalesce(locked_by, '(none)') = $1::text)
   and ($2::text is null or coalesce(nullif(queue, ''), '(none)') = $2::text)
@@ -130,14 +153,17 @@ order by locked_at, id limit coalesce($3::int, 200)
 -- name: groups
 -- params: queue limit
 -- of the newest 5000 failed jobs
-with f as materialized (
-    select id, coalesce(nullif(queue, ''), '(none)')::text as queue, failed_at, coalesce(split_part(last_error, E'\n', 1), '') as error
+with failed_jobs as materialized (
+    select id, coalesce(nullif(queue, ''), '(none)')::text as queue, failed_at,
+           coalesce(split_part(last_error, E'\n', 1), '') as error
     from {schema}.delayed_jobs
-    where failed_at is not null and ($1::text is null or coalesce(nullif(queue, ''), '(none)') = $1::text) order by id desc limit 5000
+    where failed_at is not null and ($1::text is null or coalesce(nullif(queue, ''), '(none)') = $1::text)
+    order by id desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped, {ms(min(failed_at))} as first_ms,
-       {ms(max(failed_at))} as last_ms, (array_agg(left(error, 1000) order by id desc))[1] as sample, max(id)::text as sample_id
-from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
+       {ms(min(failed_at))} as first_ms, {ms(max(failed_at))} as last_ms,
+       (array_agg(left(error, 1000) order by id desc))[1] as sample, max(id)::text as sample_id
+from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: requeue
 -- params: ids reset
@@ -145,7 +171,8 @@ from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 -- guard: only failed jobs and such that wait, not while a worker holds it
 update {schema}.delayed_jobs j
 set run_at = now(), failed_at = null, locked_at = null, locked_by = null, updated_at = now(),
-    attempts = case when $2::boolean then 0 else j.attempts end, last_error = case when $2::boolean then null else j.last_error end
+    attempts = case when $2::boolean then 0 else j.attempts end,
+    last_error = case when $2::boolean then null else j.last_error end
 where (j.failed_at is not null or (j.locked_at is null and (j.run_at <= now()) is not true))
   and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
@@ -159,7 +186,8 @@ returning j.id::text, 'ready' as state
 update {schema}.delayed_jobs j set locked_at = null, locked_by = null
 where j.failed_at is null and j.locked_at is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
+                           when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: release_where
 -- params: node expired_only
@@ -169,14 +197,16 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 update {schema}.delayed_jobs j set locked_at = null, locked_by = null
 where j.failed_at is null and j.locked_at is not null and coalesce(j.locked_by, '(none)') = $1::text
   and (j.locked_at < now() - interval '4 h' or not coalesce($2::boolean, true))
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
+                           when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: extend
 -- params: ids by
 -- official: no (locked_at is moved so that 4 hours after it are the wanted time)
 -- guard: only running jobs whose lock ends before that time
 update {schema}.delayed_jobs j set locked_at = (now() + $2::interval - interval '4 h')::timestamp
-where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 h')::timestamp and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 h')::timestamp
+  and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning j.id::text, 'extended' as state
 
@@ -204,9 +234,11 @@ returning j.id::text, 'deleted' as state
 -- guard: only jobs of another priority that have neither failed nor run now
 -- range: -2147483648..2147483647
 update {schema}.delayed_jobs j set priority = $2::int, updated_at = now()
-where j.failed_at is null and j.locked_at is null and j.priority is distinct from $2::int and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.failed_at is null and j.locked_at is null and j.priority is distinct from $2::int
+  and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
+                           when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
@@ -214,9 +246,11 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 -- guard: only jobs with another time that have neither failed nor run now
 update {schema}.delayed_jobs j set run_at = $2::timestamptz, updated_at = now()
 where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null
-  and j.run_at is distinct from ($2::timestamptz)::timestamp and j.id = any(array(select i::bigint from unnest($1::text[]) i
+  and j.run_at is distinct from ($2::timestamptz)::timestamp
+  and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.attempts = 0 then 'scheduled'
+                           else 'retry' end as state
 
 -- name: purge
 -- params: queue states before limit

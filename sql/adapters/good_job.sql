@@ -16,35 +16,42 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'good_jobs' and c.relkind in ('r', 'p') and a.attname = 'locked_by_id')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes' and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings' and c.relkind in ('r', 'p'))
+              where c.relnamespace = n.oid and c.relname = 'good_jobs' and c.relkind in ('r', 'p')
+                and a.attname = 'locked_by_id')
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes'
+                                       and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings'
+                                       and c.relkind in ('r', 'p'))
 order by 1
 
 -- name: version
 select case when to_regclass(format('%I.good_job_concurrency_claims', {schema_lit})) is not null then '4.20'
-            when exists (select from pg_attribute where attrelid = format('%I.good_jobs', {schema_lit})::regclass and attname = 'lock_type') then '4.19'
+            when exists (select from pg_attribute where attrelid = format('%I.good_jobs', {schema_lit})::regclass
+                                                    and attname = 'lock_type') then '4.19'
             else '4.0' end as version
 
 -- name: queues
 -- those that are paused or have unfinished jobs, found by hops through the index
-with recursive q as (
+with recursive queue_names as (
     select min(queue_name) as queue from {schema}.good_jobs where finished_at is null
     union all
-    select (select min(j.queue_name) from {schema}.good_jobs j where j.finished_at is null and j.queue_name > q.queue) from q where q.queue is not null
-), s as (
-    select value -> 'queues' as queues, updated_at from {schema}.good_job_settings where key = 'pauses' and jsonb_typeof(value -> 'queues') = 'array'
+    select (select min(j.queue_name) from {schema}.good_jobs j where j.finished_at is null and j.queue_name > q.queue)
+    from queue_names q where q.queue is not null
+), pauses as (
+    select value -> 'queues' as queues, updated_at from {schema}.good_job_settings
+    where key = 'pauses' and jsonb_typeof(value -> 'queues') = 'array'
 ), paused as (
-    select jsonb_array_elements_text(queues) as queue, updated_at from s
+    select jsonb_array_elements_text(queues) as queue, updated_at from pauses
 )
 select coalesce(q.queue, p.queue) as queue, p.queue is not null as paused, null::text as info
-from (select queue from q where queue is not null) q full join (select distinct on (queue) * from paused order by queue) p on p.queue = q.queue
+from (select queue from queue_names where queue is not null) q
+full join (select distinct on (queue) * from paused order by queue) p on p.queue = q.queue
 order by 1
 
 -- name: counts
 -- unfinished jobs and failed ones, each by its partial index
-select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
-       sum(failed)::bigint as failed, {ms(min(oldest))} as oldest_ms
+select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry,
+       sum(running)::bigint as running, sum(failed)::bigint as failed, {ms(min(oldest))} as oldest_ms
 from (select coalesce(queue_name, '') as queue,
              count(*) filter (where performed_at is null and scheduled_at > now() and error is null) as scheduled,
              count(*) filter (where performed_at is null and coalesce(scheduled_at, created_at) <= now()) as ready,
@@ -73,233 +80,301 @@ group by 1
 
 -- name: jobs
 -- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed. Unfinished jobs by the time when they are due (those that run were due first), then failed ones, then
--- completed ones, newest first. Each arm stops when it has found enough or has read n rows; a row without an id says where to go on.
-with p as not materialized (
+-- Without states: what is not completed. Unfinished jobs by the time when they are due (those that run were due first),
+-- then failed ones, then completed ones, newest first. Each arm stops when it has found enough or has read n rows; a
+-- row without an id says where to go on.
+with params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
            case when $5::text not like '~%' then {error_key($5::text)} end as error_key,
-           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older, $10::interval as younger,
-           $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how, substr($13::text, 2) as inside, $14::text[] as path,
-           coalesce($15::int, 10000) as n, coalesce($16::int, 100) as top, nullif(split_part($17::text, '/', 1), '')::int as c_arm,
-           nullif(split_part($17::text, '/', 2), '')::uuid as c_id, substring($17::text from '^[^/]*/[^/]*/(.*)$')::timestamp as c_at,
-           case when $8::text[] is null and ($2::text[] is null or $2::text[] && '{running,ready,scheduled,retry}') then 1 end as arm1,
-           case when $8::text[] is null and ($2::text[] is null and $4::text is null or $2::text[] @> '{failed}') then 2 end as arm2,
+           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older,
+           $10::interval as younger, $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how,
+           substr($13::text, 2) as inside, $14::text[] as path, coalesce($15::int, 10000) as n,
+           coalesce($16::int, 100) as top, nullif(split_part($17::text, '/', 1), '')::int as c_arm,
+           nullif(split_part($17::text, '/', 2), '')::uuid as c_id,
+           substring($17::text from '^[^/]*/[^/]*/(.*)$')::timestamp as c_at,
+           case when $8::text[] is null and ($2::text[] is null or $2::text[] && '{running,ready,scheduled,retry}')
+                    then 1 end as arm1,
+           case when $8::text[] is null and ($2::text[] is null and $4::text is null or $2::text[] @> '{failed}')
+                    then 2 end as arm2,
            case when $8::text[] is null and $2::text[] @> '{completed}' then 3 end as arm3,
-           $2::text[] is not null and $2::text[] <@ '{ready}' as due, $2::text[] is not null and $2::text[] <@ '{scheduled,retry}' as not_due
-), c1 as (
-    select j.*, 1 as arm, j.scheduled_at as at from p, {schema}.good_jobs j
-    where j.finished_at is null and p.arm1 = 1 and (p.queue is null or j.queue_name = p.queue) and coalesce(p.c_arm, 1) = 1
+           $2::text[] is not null and $2::text[] <@ '{ready}' as due,
+           $2::text[] is not null and $2::text[] <@ '{scheduled,retry}' as not_due
+), unfinished as (
+    select j.*, 1 as arm, j.scheduled_at as at from params p, {schema}.good_jobs j
+    where j.finished_at is null and p.arm1 = 1 and (p.queue is null or j.queue_name = p.queue)
+      and coalesce(p.c_arm, 1) = 1
       and (not p.due or j.scheduled_at <= now()) and (not p.not_due or j.scheduled_at > now())
       and (p.c_id is null or (j.scheduled_at >= p.c_at and (j.scheduled_at, j.id) > (p.c_at, p.c_id)))
-    order by j.scheduled_at, j.id limit (select n from p)
-), c2 as (
-    select j.*, 2 as arm, j.finished_at as at from p, {schema}.good_jobs j
+    order by j.scheduled_at, j.id limit (select n from params)
+), failed_jobs as (
+    select j.*, 2 as arm, j.finished_at as at from params p, {schema}.good_jobs j
     where j.finished_at is not null and j.error is not null and p.arm2 = 2 and coalesce(p.c_arm, 1) <= 2
       and (p.c_arm is null or p.c_arm < 2 or (j.finished_at <= p.c_at and (j.finished_at, j.id) < (p.c_at, p.c_id)))
-    order by j.finished_at desc, j.id desc limit (select n from p)
-), c3 as (
-    select j.*, 3 as arm, j.finished_at as at from p, {schema}.good_jobs j
+    order by j.finished_at desc, j.id desc limit (select n from params)
+), completed_jobs as (
+    select j.*, 3 as arm, j.finished_at as at from params p, {schema}.good_jobs j
     where j.finished_at is not null and p.arm3 = 3
       and (p.c_arm is null or p.c_arm < 3 or (j.finished_at <= p.c_at and (j.finished_at, j.id) < (p.c_at, p.c_id)))
-    order by j.finished_at desc, j.id desc limit (select n from p)
-), c4 as (
-    select j.*, 4 as arm, j.created_at as at from p cross join {schema}.good_jobs j
-    where j.id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-), f1 as materialized (
-    select c.* from p, c1 c cross join lateral (
-        select case when c.performed_at is not null then 'running' when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
+    order by j.finished_at desc, j.id desc limit (select n from params)
+), jobs_by_id as (
+    select j.*, 4 as arm, j.created_at as at from params p cross join {schema}.good_jobs j
+    where j.id = any(array(select i::uuid from unnest(p.ids) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+), matching_unfinished as materialized (
+    select c.* from params p, unfinished c cross join lateral (
+        select case when c.performed_at is not null then 'running'
+                    when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
                     when c.error is not null then 'retry' else 'scheduled' end as norm) e
     where (p.states is null or e.norm = any(p.states)) and (p.kind is null or c.job_class = p.kind)
       and (p.node is null or (c.locked_by_id::text = p.node and c.performed_at is not null))
-      and (p.error_key is null or {error_key(c.error)} = p.error_key) and (p.part is null or strpos(lower(c.error), p.part) > 0)
-      and (p.older is null or c.created_at < now() - p.older) and (p.younger is null or c.created_at > now() - p.younger)
-      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries) and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
+      and (p.error_key is null or {error_key(c.error)} = p.error_key)
+      and (p.part is null or strpos(lower(c.error), p.part) > 0)
+      and (p.older is null or c.created_at < now() - p.older)
+      and (p.younger is null or c.created_at > now() - p.younger)
+      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries)
+      and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
       and (p.words is null or not exists (select from unnest(p.words) w
                where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
       and (p.not_words is null or not exists (select from unnest(p.not_words) w
                where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
-      and (p.inside is null or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)), lower(p.inside)) > 0
+      and (p.inside is null
+           or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)),
+                                                   lower(p.inside)) > 0
                                     when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
-                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path), lower(p.inside)) > 0 end)
-    limit (select top from p)
-), s1 as materialized (
+                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path),
+                                                lower(p.inside)) > 0 end)
+    limit (select top from params)
+), stop_unfinished as materialized (
     -- the search ended early: where it goes on
-    select * from (select id, arm, at from c1 offset (select n - 1 from p)) z where (select count(*) from f1) < (select top from p)
-), f2 as materialized (
-    select c.* from p, (select * from c2 union all select * from c3 union all select * from c4) c
+    select * from (select id, arm, at from unfinished offset (select n - 1 from params)) z
+    where (select count(*) from matching_unfinished) < (select top from params)
+), matching_finished as materialized (
+    select c.* from params p, (select * from failed_jobs union all select * from completed_jobs union all select *
+            from jobs_by_id) c
     where (p.queue is null or c.queue_name = p.queue)
-      and (p.states is null or case when c.finished_at is not null and c.error is not null then 'failed' when c.finished_at is not null then 'completed'
-                                    when c.performed_at is not null then 'running' when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
+      and (p.states is null or case when c.finished_at is not null and c.error is not null then 'failed'
+                                    when c.finished_at is not null then 'completed'
+                                    when c.performed_at is not null then 'running'
+                                    when c.scheduled_at is null or c.scheduled_at <= now() then 'ready'
                                     when c.error is not null then 'retry' else 'scheduled' end = any(p.states))
       and (c.arm <> 3 or c.error is null) and (p.kind is null or c.job_class = p.kind)
       and (p.node is null or c.locked_by_id::text = p.node)
-      and (p.error_key is null or {error_key(c.error)} = p.error_key) and (p.part is null or strpos(lower(c.error), p.part) > 0)
-      and (p.older is null or c.created_at < now() - p.older) and (p.younger is null or c.created_at > now() - p.younger)
-      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries) and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
+      and (p.error_key is null or {error_key(c.error)} = p.error_key)
+      and (p.part is null or strpos(lower(c.error), p.part) > 0)
+      and (p.older is null or c.created_at < now() - p.older)
+      and (p.younger is null or c.created_at > now() - p.younger)
+      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries)
+      and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
       and (p.words is null or not exists (select from unnest(p.words) w
                where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
       and (p.not_words is null or not exists (select from unnest(p.not_words) w
                where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
-      and (p.inside is null or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)), lower(p.inside)) > 0
+      and (p.inside is null
+           or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)),
+                                                   lower(p.inside)) > 0
                                     when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
-                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path), lower(p.inside)) > 0 end)
-      and (select count(*) from f1) < (select top from p) and not exists (select from s1)
-    limit (select top from p)
-), s2 as materialized (
-    select z.* from (select id, arm, at from c2 offset (select n - 1 from p)) z
-    where (select count(*) from f1) + (select count(*) from f2) < (select top from p) and not exists (select from s1)
+                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path),
+                                                lower(p.inside)) > 0 end)
+      and (select count(*) from matching_unfinished) < (select top from params)
+      and not exists (select from stop_unfinished)
+    limit (select top from params)
+), stop_finished as materialized (
+    select z.* from (select id, arm, at from failed_jobs offset (select n - 1 from params)) z
+    where (select count(*) from matching_unfinished) + (select count(*) from matching_finished)
+        < (select top from params) and not exists (select from stop_unfinished)
     union all
-    select z.* from (select id, arm, at from c3 offset (select n - 1 from p)) z
-    where (select count(*) from f1) + (select count(*) from f2) < (select top from p) and not exists (select from s1)
+    select z.* from (select id, arm, at from completed_jobs offset (select n - 1 from params)) z
+    where (select count(*) from matching_unfinished) + (select count(*) from matching_finished)
+        < (select top from params) and not exists (select from stop_unfinished)
 ), found as (
-    select *, row_number() over (order by arm, case when arm = 1 then at end, case when arm = 1 then id end, at desc, id desc) as place
-    from (select * from f1 union all select * from f2) f
-    where arm <= coalesce((select min(arm) from s2), 4)
-    order by place limit (select top from p)
+    select *, row_number() over (order by arm, case when arm = 1 then at end, case when arm = 1 then id end, at desc,
+                                          id desc) as place
+    from (select * from matching_unfinished union all select * from matching_finished) f
+    where arm <= coalesce((select min(arm) from stop_finished), 4)
+    order by place limit (select top from params)
 ), locks as materialized (
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
+    where locktype = 'advisory' and objsubid = 1 and granted
+      and database = (select oid from pg_database where datname = current_database())
 )
-select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms, z.started_ms,
-       z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
+select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms,
+       z.started_ms, z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
 from (
-    select f.id::text, coalesce(f.queue_name, '') as queue, coalesce(f.job_class, f.serialized_params ->> 'job_class', '') as kind,
-           case when f.finished_at is not null and f.error is not null then 'failed' when f.finished_at is not null then 'completed'
-                when f.performed_at is not null then 'running' when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
+    select f.id::text, coalesce(f.queue_name, '') as queue,
+           coalesce(f.job_class, f.serialized_params ->> 'job_class', '') as kind,
+           case when f.finished_at is not null and f.error is not null then 'failed'
+                when f.finished_at is not null then 'completed'
+                when f.performed_at is not null then 'running'
+                when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
                 when f.error is not null then 'retry' else 'scheduled' end as state,
-           f.priority, greatest(greatest(coalesce(f.executions_count, 0), 0) - (f.finished_at is null and f.performed_at is not null)::int, 0) as tries, null::int as max_tries,
-           {ms(f.created_at)} as created_ms,
-           {ms(f.scheduled_at)} as run_after_ms,
+           f.priority,
+           greatest(greatest(coalesce(f.executions_count, 0), 0) - (f.finished_at is null
+                                                                    and f.performed_at is not null)::int, 0) as tries,
+           null::int as max_tries, {ms(f.created_at)} as created_ms, {ms(f.scheduled_at)} as run_after_ms,
            {ms(coalesce(f.finished_at, f.performed_at, f.updated_at))} as changed_ms,
            {ms(f.performed_at)} as started_ms, {ms(f.finished_at)} as finished_ms,
-           f.locked_by_id::text as node, null::bigint as lease_until_ms, left(f.error, 300) as error, f.arm || '/' || f.id || '/' || f.at as cursor,
-           f.finished_at is null and f.performed_at is not null
-               and ('x' || substr(md5('good_jobs-' || f.id::text), 1, 16))::bit(64)::bigint not in (select key from locks)
-               and not exists (select from {schema}.good_job_processes w where w.id = f.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
+           f.locked_by_id::text as node, null::bigint as lease_until_ms, left(f.error, 300) as error,
+           f.arm || '/' || f.id || '/' || f.at as cursor, f.finished_at is null and f.performed_at is not null
+               and ('x' || substr(md5('good_jobs-' || f.id::text), 1, 16))::bit(64)::bigint
+        not in (select key from locks)
+               and not exists (select from {schema}.good_job_processes w
+                               where w.id = f.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
            f.place, 0 as mark
     from found f
     union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '', s.arm || '/' || s.id || '/' || s.at, null, 1000000, 1
-    from (select * from (select * from s1 union all select * from s2) s order by arm limit 1) s, p where p.ids is null
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '',
+           s.arm || '/' || s.id || '/' || s.at, null, 1000000, 1
+    from (select * from (select * from stop_unfinished union all select * from stop_finished) s order by arm
+          limit 1) s, params p where p.ids is null
 ) z order by z.place, z.mark
 
 -- name: job
 -- params: ids
-select j.id::text, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, j.serialized_params ->> 'job_class', '') as kind,
-       case when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
-            when j.performed_at is not null then 'running' when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
+select j.id::text, coalesce(j.queue_name, '') as queue,
+       coalesce(j.job_class, j.serialized_params ->> 'job_class', '') as kind,
+       case when j.finished_at is not null and j.error is not null then 'failed'
+            when j.finished_at is not null then 'completed'
+            when j.performed_at is not null then 'running'
+            when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
             when j.error is not null then 'retry' else 'scheduled' end as state,
-       j.priority, greatest(greatest(coalesce(j.executions_count, 0), 0) - (j.finished_at is null and j.performed_at is not null)::int, 0) as tries, null::int as max_tries, {ms(j.created_at)} as created_ms,
-       {ms(j.scheduled_at)} as run_after_ms,
+       j.priority,
+       greatest(greatest(coalesce(j.executions_count, 0), 0) - (j.finished_at is null
+                                                                and j.performed_at is not null)::int, 0) as tries,
+       null::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
        {ms(coalesce(j.finished_at, j.performed_at, j.updated_at))} as changed_ms,
        {ms(j.performed_at)} as started_ms, {ms(j.finished_at)} as finished_ms,
        j.locked_by_id::text as node, null::bigint as lease_until_ms, j.error, null::text as cursor,
        j.finished_at is null and j.performed_at is not null and not exists (
            select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
              and l.database = (select oid from pg_database where datname = current_database())
-             and ((l.classid::bigint << 32) | l.objid::bigint) = ('x' || substr(md5('good_jobs-' || j.id::text), 1, 16))::bit(64)::bigint)
-           and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
+             and ((l.classid::bigint << 32) | l.objid::bigint)
+                                      = ('x' || substr(md5('good_jobs-' || j.id::text), 1, 16))::bit(64)::bigint)
+           and not exists (select from {schema}.good_job_processes w
+                           where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
        j.concurrency_key as unique_key, left((j.serialized_params -> 'arguments')::text, 1000000) as payload,
-       case when j.serialized_params -> 'arguments' is null then '' else 'json' end as payload_format, 'application/json' as payload_type,
+       case when j.serialized_params -> 'arguments' is null then '' else 'json' end as payload_format,
+       'application/json' as payload_type,
        octet_length((j.serialized_params -> 'arguments')::text)::bigint as payload_size
 from {schema}.good_jobs j
 where j.id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
 
 -- name: attempts
 -- params: ids
-select row_number() over (order by e.created_at)::int as number, e.process_id::text as node, {ms(e.created_at)} as started_ms,
-       {ms(e.finished_at)} as ended_ms,
-       case when e.error is not null then 'failed' when e.finished_at is not null then 'completed' else 'running' end as outcome, e.error,
+select row_number() over (order by e.created_at)::int as number, e.process_id::text as node,
+       {ms(e.created_at)} as started_ms, {ms(e.finished_at)} as ended_ms,
+       case when e.error is not null then 'failed' when e.finished_at is not null then 'completed'
+            else 'running' end as outcome, e.error,
        left(array_to_string(e.error_backtrace, e'\n'), 65536) as trace
 from {schema}.good_job_executions e
-where e.active_job_id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
+where e.active_job_id = (select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
 order by e.created_at desc limit 200
 
 -- name: nodes
 -- a process holds an advisory lock while it lives (or refreshes its row every half minute)
 with locks as materialized (
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
-), r as materialized (
+    where locktype = 'advisory' and objsubid = 1 and granted
+      and database = (select oid from pg_database where datname = current_database())
+), running_rows as materialized (
     select locked_by_id, count(*) as running, string_agg(distinct queue_name, ',' order by queue_name) as queues,
-           count(*) filter (where ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint not in (select key from locks)) as free
+           count(*) filter (where ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint
+                                not in (select key from locks)) as free
     from {schema}.good_jobs where locked_by_id is not null and finished_at is null group by 1
-), w as (
-    select w.*, ('x' || substr(md5('good_job_processes-' || id::text), 1, 16))::bit(64)::bigint in (select key from locks) as locked
+), processes as (
+    select w.*, ('x' || substr(md5('good_job_processes-' || id::text), 1, 16))::bit(64)::bigint
+        in (select key from locks) as locked
     from {schema}.good_job_processes w
 )
 select coalesce(w.id, r.locked_by_id)::text as node,
        case when w.id is null then 'dead' when w.locked or w.updated_at > now() - interval '1 min' then 'up'
             when w.updated_at > now() - interval '5 min' then 'late' else 'dead' end as state,
-       w.state ->> 'hostname' as host, case when w.state ->> 'pid' ~ '^[0-9]{1,9}$' then (w.state ->> 'pid')::int end as pid,
+       w.state ->> 'hostname' as host,
+       case when w.state ->> 'pid' ~ '^[0-9]{1,9}$' then (w.state ->> 'pid')::int end as pid,
        {ms(w.created_at)} as started_ms, {ms(w.updated_at)} as heartbeat_ms,
        coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
-       case when w.id is null or not w.locked and w.updated_at <= now() - interval '5 min' then coalesce(r.free, 0) else 0 end::bigint as expired,
-       coalesce(r.queues, '') as queues, case when w.locked then true when w.updated_at > now() - interval '5 min' then null else false end as session_alive
-from w full join r on r.locked_by_id = w.id
+       case when w.id is null or not w.locked and w.updated_at <= now() - interval '5 min' then coalesce(r.free, 0)
+            else 0 end::bigint as expired,
+       coalesce(r.queues, '') as queues, case when w.locked then true
+                                              when w.updated_at > now() - interval '5 min' then null
+                                              else false end as session_alive
+from processes w full join running_rows r on r.locked_by_id = w.id
 order by 1
 
 -- name: groups
 -- params: queue limit
-with f as materialized (
+with failed_jobs as materialized (
     select id, coalesce(queue_name, '') as queue, finished_at, left(error, 1000) as error
     from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit 5000
-), k as (
-    select f.*, {error_key(f.error)} as error_key from f where $1::text is null or f.queue = $1::text
+), keyed as (
+    select f.*, {error_key(f.error)} as error_key from failed_jobs f where $1::text is null or f.queue = $1::text
 )
-select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+select error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
        {ms(min(finished_at))} as first_ms, {ms(max(finished_at))} as last_ms,
-       (array_agg(error order by finished_at desc))[1] as sample, (array_agg(id::text order by finished_at desc))[1] as sample_id
-from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+       (array_agg(error order by finished_at desc))[1] as sample,
+       (array_agg(id::text order by finished_at desc))[1] as sample_id
+from keyed k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: groups_by
 -- params: settings queue limit n
 -- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
-with f as materialized (
-    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node, finished_at as at, left(error, 1000) as error
-    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit coalesce($4::int, 5000)
-), g as (
+with failed_jobs as materialized (
+    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node,
+           finished_at as at, left(error, 1000) as error
+    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc
+    limit coalesce($4::int, 5000)
+), grouped as (
     select f.*, coalesce({error_key(f.error)}, '') as error_key,
-           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
-    from f where $2::text is null or f.queue = $2::text
+           case $1::text when 'kind' then f.kind when 'node' then f.node
+                when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from failed_jobs f where $2::text is null or f.queue = $2::text
 )
-select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
-       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue,
+       count(*) as n, (select count(*) from failed_jobs) >= coalesce($4::int, 5000) as capped,
+       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
        (array_agg(id order by at desc))[1] as sample_id
-from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
 -- params: queue n
 -- when jobs failed in the last half hour, by steps of two minutes; of the newest n
-with f as materialized (
-    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node, finished_at as at, left(error, 1000) as error
-    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit coalesce($2::int, 5000)
+with failed_jobs as materialized (
+    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node,
+           finished_at as at, left(error, 1000) as error
+    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc
+    limit coalesce($2::int, 5000)
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
-from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+select queue, coalesce({error_key(f.error)}, '') as error_key,
+       (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
+from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
 group by 1, 2, 3
 
 -- name: schedules
 -- params: schedule
 -- the keys that jobs came from, found by hops through the index, and those that are switched off
-with recursive k as (
+with recursive cron_keys as (
     select min(cron_key) as key from {schema}.good_jobs where cron_key is not null
     union all
-    select (select min(j.cron_key) from {schema}.good_jobs j where j.cron_key > k.key) from k where k.key is not null
+    select (select min(j.cron_key) from {schema}.good_jobs j where j.cron_key > k.key) from cron_keys k
+    where k.key is not null
 ), off as (
-    select jsonb_array_elements_text(value) as key from {schema}.good_job_settings where key = 'cron_keys_disabled' and jsonb_typeof(value) = 'array'
-), s as (
+    select jsonb_array_elements_text(value) as key from {schema}.good_job_settings
+    where key = 'cron_keys_disabled' and jsonb_typeof(value) = 'array'
+), switched as (
     select coalesce(k.key, o.key) as name, o.key is not null as off
-    from (select key from k where key is not null) k full join (select distinct key from off) o on o.key = k.key
+    from (select key from cron_keys where key is not null) k full join (select distinct key from off) o on o.key = k.key
 )
 select s.name, '' as cron, '' as tz, coalesce(j.queue_name, '') as queue, coalesce(j.job_class, '') as kind,
        case when s.off then 'paused' else 'active' end as state, {ms(coalesce(j.cron_at, j.created_at))} as last_run_ms,
-       case when j.id is null then null when j.finished_at is not null and j.error is not null then 'failed' when j.finished_at is not null then 'completed'
-            when j.performed_at is not null then 'running' when j.scheduled_at <= now() then 'ready' else 'scheduled' end as last_outcome,
+       case when j.id is null then null when j.finished_at is not null and j.error is not null then 'failed'
+            when j.finished_at is not null then 'completed'
+            when j.performed_at is not null then 'running' when j.scheduled_at <= now() then 'ready'
+            else 'scheduled' end as last_outcome,
        null::bigint as next_run_ms, j.id::text as last_job, left(j.error, 300) as last_error
-from s left join lateral (select * from {schema}.good_jobs j where j.cron_key = s.name order by j.cron_at desc nulls last limit 1) j on true
+from switched s left join lateral (select * from {schema}.good_jobs j where j.cron_key = s.name
+                          order by j.cron_at desc nulls last limit 1) j on true
 where $1::text is null or s.name = $1::text
 order by 1
 
@@ -307,112 +382,135 @@ order by 1
 -- params: ids
 -- official: retry_job
 -- guard: only a failed job that no session has locked
-with c as materialized (
+with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is not null and error is not null and jsonb_typeof(serialized_params) = 'object' order by id
-), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), u as (
+), locked as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), updated as (
     update {schema}.good_jobs j
-    set scheduled_at = now(), performed_at = null, finished_at = null, locked_by_id = null, locked_at = null, error_event = 3, updated_at = now(),
-        serialized_params = jsonb_set(j.serialized_params, '{executions}',
-            to_jsonb(case when j.serialized_params ->> 'executions' ~ '^[0-9]{1,8}$' then (j.serialized_params ->> 'executions')::int else 0 end + 1))
-    from l where l.got and j.id = l.id and j.finished_at is not null and j.error is not null
+    set scheduled_at = now(), performed_at = null, finished_at = null, locked_by_id = null, locked_at = null,
+        error_event = 3, updated_at = now(), serialized_params = jsonb_set(j.serialized_params, '{executions}',
+            to_jsonb(case when j.serialized_params ->> 'executions' ~ '^[0-9]{1,8}$'
+                              then (j.serialized_params ->> 'executions')::int else 0 end + 1))
+    from locked l where l.got and j.id = l.id and j.finished_at is not null and j.error is not null
     returning j.id, j.queue_name
 ), told as materialized (
-    select count(pg_notify('good_job', json_build_object('queue_name', queue_name)::text)) as n from (select distinct queue_name from u) q
+    select count(pg_notify('good_job', json_build_object('queue_name', queue_name)::text)) as n
+    from (select distinct queue_name from updated) q
 )
-select u.id::text, 'ready' as state, null::text as why from u, told where told.n > 0
+select u.id::text, 'ready' as state, null::text as why from updated u, told where told.n > 0
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: discard
 -- params: ids reason
 -- official: discard_job
 -- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only GoodJob can close
-with c as materialized (
+with chosen as materialized (
     select id, locked_by_id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is null order by id
-), l as materialized (
-    select id, locked_by_id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), u as (
+), locked as materialized (
+    select id, locked_by_id,
+           pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), updated as (
     update {schema}.good_jobs j
-    set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: ' || coalesce(nullif($2::text, ''), 'discarded by an operator'), error_event = 5,
+    set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: '
+        || coalesce(nullif($2::text, ''), 'discarded by an operator'), error_event = 5,
         locked_by_id = null, locked_at = null, updated_at = now()
-    from l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null and j.batch_callback_id is null
+    from locked l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null
+                    and j.batch_callback_id is null
       -- the holder as it was seen: a process that took the job meanwhile is not known yet
       and j.locked_by_id is not distinct from l.locked_by_id
-      and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
+      and not exists (select from {schema}.good_job_processes w
+                      where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
     returning j.id
 )
-select u.id::text, 'failed' as state, null::text as why from u
+select u.id::text, 'failed' as state, null::text as why from updated u
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: delete
 -- params: ids
 -- official: destroy_job
 -- guard: only a finished job that no session has locked
 -- confirm: The jobs and what is known of their runs are gone for good.
-with c as materialized (
+with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is not null order by id
-), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), d as (
-    delete from {schema}.good_jobs j using l where l.got and j.id = l.id and j.finished_at is not null returning j.id, j.active_job_id
-), e as (
-    delete from {schema}.good_job_executions x using d where x.active_job_id = coalesce(d.active_job_id, d.id)
+), locked as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), deleted as (
+    delete from {schema}.good_jobs j using locked l where l.got and j.id = l.id and j.finished_at is not null
+    returning j.id, j.active_job_id
+), executions as (
+    delete from {schema}.good_job_executions x using deleted d where x.active_job_id = coalesce(d.active_job_id, d.id)
 )
-select d.id::text, 'deleted' as state, null::text as why from d
+select d.id::text, 'deleted' as state, null::text as why from deleted d
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: priority
 -- params: ids n
 -- official: no
 -- guard: only a job of another priority that waits and that no session has locked
-with c as materialized (
+with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is null and performed_at is null order by id
-), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), u as (
+), locked as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), updated as (
     update {schema}.good_jobs j set priority = $2::int, updated_at = now()
-    from l where l.got and j.id = l.id and j.finished_at is null and j.performed_at is null
+    from locked l where l.got and j.id = l.id and j.finished_at is null and j.performed_at is null
       and j.priority is distinct from $2::int
     returning j.id, j.scheduled_at, j.error
 )
-select id::text, case when scheduled_at is null or scheduled_at <= now() then 'ready' when error is not null then 'retry' else 'scheduled' end as state, null::text as why from u
+select id::text, case when scheduled_at is null or scheduled_at <= now() then 'ready'
+                      when error is not null then 'retry' else 'scheduled' end as state, null::text as why
+from updated u
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: reschedule
 -- params: ids at
 -- official: reschedule_job
 -- guard: only an unfinished job with another time that no session has locked and no live process holds
-with c as materialized (
+with chosen as materialized (
     select id, locked_by_id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and finished_at is null order by id
-), l as materialized (
-    select id, locked_by_id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), u as (
+), locked as materialized (
+    select id, locked_by_id,
+           pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), updated as (
     update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
-    from l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null and j.scheduled_at is distinct from $2::timestamptz
+    from locked l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
+             and j.scheduled_at is distinct from $2::timestamptz
       -- the holder as it was seen: a process that took the job meanwhile is not known yet
       and j.locked_by_id is not distinct from l.locked_by_id
-      and not exists (select from {schema}.good_job_processes w where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
+      and not exists (select from {schema}.good_job_processes w
+                      where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
     returning j.id, j.scheduled_at, j.error, j.performed_at
 )
-select id::text, case when performed_at is not null then 'running' when scheduled_at <= now() then 'ready' when error is not null then 'retry' else 'scheduled' end as state,
-       null::text as why from u
+select id::text, case when performed_at is not null then 'running' when scheduled_at <= now() then 'ready'
+                      when error is not null then 'retry' else 'scheduled' end as state,
+       null::text as why from updated u
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: release_where
 -- params: node
@@ -420,28 +518,31 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- guard: only of a process that is gone: no row or five minutes silent, no lock of its own, none on the job
 with locks as materialized (
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())
+    where locktype = 'advisory' and objsubid = 1 and granted
+      and database = (select oid from pg_database where datname = current_database())
 ), dead as materialized (
     select case when $1::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $1::text::uuid end as id
     where not exists (
         select from {schema}.good_job_processes w where w.id::text = lower($1::text)
           and (w.updated_at > now() - interval '5 min'
-               or ('x' || substr(md5('good_job_processes-' || w.id::text), 1, 16))::bit(64)::bigint in (select key from locks)))
-), c as materialized (
+               or ('x' || substr(md5('good_job_processes-' || w.id::text), 1, 16))::bit(64)::bigint
+                   in (select key from locks)))
+), chosen as materialized (
     select j.id from {schema}.good_jobs j join dead d on d.id = j.locked_by_id where j.finished_at is null order by j.id
-), l as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got from c
-), u as (
+), locked as materialized (
+    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
+    from chosen
+), updated as (
     update {schema}.good_jobs j set locked_by_id = null, locked_at = null, updated_at = now()
-    from l, dead where l.got and j.id = l.id and j.locked_by_id = dead.id and j.finished_at is null
+    from locked l, dead where l.got and j.id = l.id and j.locked_by_id = dead.id and j.finished_at is null
     returning j.id
-), w as (
+), workers_gone as (
     delete from {schema}.good_job_processes w using dead where w.id = dead.id
-      and w.updated_at <= now() - interval '5 min' and not exists (select from l where not got)
+      and w.updated_at <= now() - interval '5 min' and not exists (select from locked where not got)
 )
-select id::text, 'ready' as state, null::text as why from u
+select id::text, 'ready' as state, null::text as why from updated u
 union all
-select l.id::text, null, 'another session has locked it' from l where not l.got
+select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
 -- name: terminate
 -- params: node
@@ -450,24 +551,27 @@ select l.id::text, null, 'another session has locked it' from l where not l.got
 -- confirm: The process' database sessions end. Everything that they do is rolled back, and its jobs run again elsewhere.
 -- requires: pg_signal_backend
 -- dry: no
-with k as materialized (
+with lock_keys as materialized (
     select ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint as key
     from {schema}.good_jobs where locked_by_id::text = lower($1::text) and finished_at is null
-), s as materialized (
-    select distinct l.pid from pg_locks l join k on k.key = ((l.classid::bigint << 32) | l.objid::bigint)
+), sessions as materialized (
+    select distinct l.pid from pg_locks l join lock_keys k on k.key = ((l.classid::bigint << 32) | l.objid::bigint)
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid <> pg_backend_pid()
       and l.database = (select oid from pg_database where datname = current_database())
 )
-select pid::text as id, 'terminated' as state from s where pg_terminate_backend(pid)
+select pid::text as id, 'terminated' as state from sessions s where pg_terminate_backend(pid)
 
 -- name: pause
 -- params: queue
 -- official: GoodJob.pause(queue: ...)
 -- guard: only a queue that is not paused
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
-select 'pauses', jsonb_build_object('queues', jsonb_build_array($1::text), 'job_classes', '[]'::jsonb, 'labels', '[]'::jsonb), now(), now()
+select 'pauses', jsonb_build_object('queues', jsonb_build_array($1::text), 'job_classes', '[]'::jsonb, 'labels',
+                                    '[]'::jsonb), now(), now()
 where $1::text is not null
-on conflict (key) do update set value = jsonb_set(s.value, '{queues}', coalesce(s.value -> 'queues', '[]') || to_jsonb($1::text)), updated_at = now()
+on conflict (key) do update set value = jsonb_set(s.value, '{queues}',
+                                                  coalesce(s.value -> 'queues', '[]') || to_jsonb($1::text)),
+                                updated_at = now()
     where not coalesce(s.value -> 'queues', '[]') ? $1::text
 returning $1::text as id, 'paused' as state
 
@@ -475,7 +579,8 @@ returning $1::text as id, 'paused' as state
 -- params: queue
 -- official: GoodJob.unpause(queue: ...)
 -- guard: only a queue that is paused
-update {schema}.good_job_settings s set value = jsonb_set(s.value, '{queues}', (s.value -> 'queues') - $1::text), updated_at = now()
+update {schema}.good_job_settings s set value = jsonb_set(s.value, '{queues}', (s.value -> 'queues') - $1::text),
+                                        updated_at = now()
 where key = 'pauses' and s.value -> 'queues' ? $1::text
 returning $1::text as id, 'active' as state
 
@@ -483,7 +588,7 @@ returning $1::text as id, 'active' as state
 -- params: schedule
 -- official: CronEntry#disable
 -- guard: only a schedule that is switched on
-with e as (
+with enabled as (
     update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
     where s.key = 'cron_keys_enabled' and s.value ? $1::text
 )
@@ -496,37 +601,42 @@ returning $1::text as id, 'paused' as state
 -- params: schedule
 -- official: CronEntry#enable
 -- guard: only a schedule that is switched off
-with d as (
+with disabled as (
     update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
     where s.key = 'cron_keys_disabled' and s.value ? $1::text
     returning 1
-), e as (
+), enabled as (
     insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
-    select 'cron_keys_enabled', jsonb_build_array($1::text), now(), now() from d
-    on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now() where not s.value ? $1::text
+    select 'cron_keys_enabled', jsonb_build_array($1::text), now(), now() from disabled
+    on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now()
+    where not s.value ? $1::text
 )
-select $1::text as id, 'active' as state from d
+select $1::text as id, 'active' as state from disabled d
 
 -- name: purge
 -- params: queue states before limit
 -- official: GoodJob.cleanup_preserved_jobs
 -- guard: only finished jobs
 -- confirm: The jobs and what is known of their runs are gone for good.
-with d as (
+with deleted as (
     delete from {schema}.good_jobs where id = any(array(
         select id from {schema}.good_jobs
-        where finished_at is not null and finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or coalesce(queue_name, '') = $1::text)
-          and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}') or (error is not null and $2::text[] @> '{failed}'))
+        where finished_at is not null and finished_at < coalesce($3::timestamptz, now())
+          and ($1::text is null or coalesce(queue_name, '') = $1::text)
+          and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}')
+               or (error is not null and $2::text[] @> '{failed}'))
         order by finished_at limit coalesce($4::int, 1000) for update skip locked))
     returning id, active_job_id
-), e as (
-    delete from {schema}.good_job_executions x using d where x.active_job_id = coalesce(d.active_job_id, d.id)
+), executions as (
+    delete from {schema}.good_job_executions x using deleted d where x.active_job_id = coalesce(d.active_job_id, d.id)
 )
-select id::text, 'deleted' as state from d
+select id::text, 'deleted' as state from deleted d
 
 -- name: purge_preview
 -- params: queue states before
 select 'deleted' as state, count(*) as n, null::text as why from {schema}.good_jobs
-where finished_at is not null and finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or coalesce(queue_name, '') = $1::text)
-  and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}') or (error is not null and $2::text[] @> '{failed}'))
+where finished_at is not null and finished_at < coalesce($3::timestamptz, now())
+  and ($1::text is null or coalesce(queue_name, '') = $1::text)
+  and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}')
+       or (error is not null and $2::text[] @> '{failed}'))
 having count(*) > 0

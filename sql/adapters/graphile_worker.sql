@@ -16,7 +16,8 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = '_private_jobs' and c.relkind in ('r', 'p') and a.attname = 'job_queue_id')
+              where c.relnamespace = n.oid and c.relname = '_private_jobs' and c.relkind in ('r', 'p')
+                and a.attname = 'job_queue_id')
   and exists (select from pg_proc p where p.pronamespace = n.oid and p.proname = 'force_unlock_workers')
 order by 1
 
@@ -28,9 +29,11 @@ select identifier as queue, false as paused from {schema}._private_tasks order b
 
 -- name: counts
 -- No index knows what is running or failed. From 128 MB on, as many pages are read at random and the rest is reckoned.
-with s as materialized (
-    select least(1, 16384 * 8192.0 / greatest(1, pg_relation_size(to_regclass(format('%I._private_jobs', {schema_lit}::text))))) as part
-), c as (
+with sample as materialized (
+    select least(
+        1, 16384 * 8192.0 / greatest(
+            1, pg_relation_size(to_regclass(format('%I._private_jobs', {schema_lit}::text))))) as part
+), counted as (
     select j.task_id, count(*) filter (where j.locked_at is not null) as running,
            count(*) filter (where j.locked_at is null and j.attempts >= j.max_attempts) as failed,
            count(*) filter (where j.is_available and j.run_at > now() and j.attempts = 0) as scheduled,
@@ -38,25 +41,26 @@ with s as materialized (
            count(*) filter (where j.is_available and j.run_at <= now() and q.locked_at is not null) as blocked,
            count(*) filter (where j.is_available and j.run_at <= now() and q.locked_at is null) as ready,
            min(j.run_at) filter (where j.is_available and j.run_at <= now() and q.locked_at is null) as oldest
-    from {schema}._private_jobs j tablesample system ((select 100 * part from s))
+    from {schema}._private_jobs j tablesample system ((select 100 * part from sample))
     left join {schema}._private_job_queues q on q.id = j.job_queue_id
     group by j.task_id
 )
 select t.identifier as queue, round(coalesce(c.scheduled, 0) / s.part)::bigint as scheduled,
        round(coalesce(c.ready, 0) / s.part)::bigint as ready, round(coalesce(c.retry, 0) / s.part)::bigint as retry,
-       round(coalesce(c.running, 0) / s.part)::bigint as running, round(coalesce(c.failed, 0) / s.part)::bigint as failed,
+       round(coalesce(c.running, 0) / s.part)::bigint as running,
+       round(coalesce(c.failed, 0) / s.part)::bigint as failed,
        {ms(c.oldest)} as oldest_ms, round(coalesce(c.blocked, 0) / s.part)::bigint as blocked,
        s.part < 1 as approx
-from s cross join {schema}._private_tasks t left join c on c.task_id = t.id
+from sample s cross join {schema}._private_tasks t left join counted c on c.task_id = t.id
 order by t.identifier
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to go on.
--- A failed job's run_at lies behind its end by the pause that would have followed: exp(attempts) seconds.
-with w as materialized (
-    select j.id, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority, j.attempts, j.max_attempts,
-           j.created_at, j.run_at, j.updated_at, j.locked_at, j.locked_by, j.last_error
+-- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to
+-- go on. A failed job's run_at lies behind its end by the pause that would have followed: exp(attempts) seconds.
+with looked_at as materialized (
+    select j.id, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority, j.attempts,
+           j.max_attempts, j.created_at, j.run_at, j.updated_at, j.locked_at, j.locked_by, j.last_error
     from {schema}._private_jobs j
     join {schema}._private_tasks t on t.id = j.task_id
     left join {schema}._private_job_queues q on q.id = j.job_queue_id
@@ -73,13 +77,16 @@ with w as materialized (
       and ($9::interval is null or j.created_at > now() - $9::interval)
       and ($10::int is null or j.attempts >= $10::int)
       and ($11::int is null or j.attempts <= $11::int)
-      and ($12::text[] is null or j.id = any(array(select i::bigint from unnest($12::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($12::text[] is null
+           or j.id = any(array(select i::bigint from unnest($12::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
-    limit case when $5::text is null and $6::text[] is null and $7::text[] is null then coalesce($14::int, 100) else coalesce($13::int, 10000) end
-), f as materialized (
-    select * from w
-    where ($5::text is null or case when $5::text like '~%' then strpos(lower(last_error), lower(substr($5::text, 2))) > 0
+    limit case when $5::text is null and $6::text[] is null and $7::text[] is null then coalesce($14::int, 100)
+               else coalesce($13::int, 10000) end
+), matching as materialized (
+    select * from looked_at
+    where ($5::text is null
+           or case when $5::text like '~%' then strpos(lower(last_error), lower(substr($5::text, 2))) > 0
                                     else {error_key(last_error)} = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', id, queue, kind, last_error)), lower(x)) = 0))
@@ -87,38 +94,44 @@ with w as materialized (
               where strpos(lower(concat_ws(' ', id, queue, kind, last_error)), lower(x)) > 0))
     order by id desc limit coalesce($14::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease, lease_until_ms, error, cursor, stale
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease, lease_until_ms, error, cursor, stale
 from (
-    select id::text, queue, kind, state, priority::int, greatest(attempts - (state = 'running')::int, 0) as tries, max_attempts::int as max_tries,
-           {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms,
+    select id::text, queue, kind, state, priority::int, greatest(attempts - (state = 'running')::int, 0) as tries,
+           max_attempts::int as max_tries, {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms,
            {ms(greatest(updated_at, locked_at, case when state = 'failed' then
-                least(now(), greatest(run_at, '2000-01-01') - exp(least(attempts, 10)) * interval '1 s') end))} as changed_ms,
+                least(now(), greatest(run_at, '2000-01-01') - exp(
+                    least(attempts, 10)) * interval '1 s') end))} as changed_ms,
            {ms(locked_at)} as started_ms,
            {ms(case when state = 'failed' then
-                greatest(updated_at, least(now(), greatest(run_at, '2000-01-01') - exp(least(attempts, 10)) * interval '1 s')) end)} as finished_ms,
+                greatest(updated_at,
+                         least(now(), greatest(run_at, '2000-01-01') - exp(
+                             least(attempts, 10)) * interval '1 s')) end)} as finished_ms,
            locked_by as node, null::bigint as lease, {ms(locked_at)} + 14400000 as lease_until_ms,
            left(last_error, 300) as error, id::text as cursor,
            case when state = 'running' then locked_at < now() - interval '4 h' end as stale, id as place, 0 as mark
-    from f
+    from matching
     union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null, min(id), 1
-    from w
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null,
+           min(id), 1
+    from looked_at
     where not ($5::text is null and $6::text[] is null and $7::text[] is null)
-    having count(*) >= coalesce($13::int, 10000) and (select count(*) from f) < coalesce($14::int, 100)
+    having count(*) >= coalesce($13::int, 10000) and (select count(*) from matching) < coalesce($14::int, 100)
 ) z order by mark, place desc
 
 -- name: job
 -- params: ids
-select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int, greatest(j.attempts - (s.state = 'running')::int, 0) as tries,
+select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int,
+       greatest(j.attempts - (s.state = 'running')::int, 0) as tries,
        j.max_attempts::int as max_tries, {ms(j.created_at)} as created_ms,
        {ms(j.run_at)} as run_after_ms,
        {ms(greatest(j.updated_at, j.locked_at, s.ended))} as changed_ms,
        {ms(j.locked_at)} as started_ms,
        {ms(case when s.state = 'failed' then greatest(j.updated_at, s.ended) end)} as finished_ms,
        j.locked_by as node, null::bigint as lease, {ms(j.locked_at)} + 14400000 as lease_until_ms,
-       j.last_error as error, null::text as cursor, case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale,
-       j.key as unique_key, left(j.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
+       j.last_error as error, null::text as cursor,
+       case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale, j.key as unique_key,
+       left(j.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.payload::text)::bigint as payload_size
 from {schema}._private_jobs j
 join {schema}._private_tasks t on t.id = j.task_id
@@ -128,13 +141,14 @@ cross join lateral (
                 when j.run_at > now() and j.attempts > 0 then 'retry' when j.run_at > now() then 'scheduled'
                 when q.locked_at is not null then 'blocked' else 'ready' end as state,
            case when j.locked_at is null and j.attempts >= j.max_attempts then
-               least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s') end as ended) s
+               least(now(), greatest(j.run_at, '2000-01-01') - exp(
+                   least(j.attempts, 10)) * interval '1 s') end as ended) s
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
 
 -- name: nodes
 -- only those that hold a lock are known
-select node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms, null::bigint as heartbeat_ms,
-       count(*) filter (where job) as running, count(*) filter (where job) as leases,
+select node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms,
+       null::bigint as heartbeat_ms, count(*) filter (where job) as running, count(*) filter (where job) as leases,
        count(*) filter (where job and locked_at < now() - interval '4 h') as expired,
        coalesce(string_agg(distinct queue, ',' order by queue), '') as queues,
        {ms(max(locked_at))} + 14400000 as lease_until_ms
@@ -151,22 +165,25 @@ select j.id as lease, j.locked_by as node, t.identifier as queue, 1::bigint as j
        greatest(j.attempts - 1, 0) as tries, j.max_attempts::int as max_tries,
        case when j.attempts >= j.max_attempts then '→ failed (last try)' else '→ ready' end as effect
 from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
-where j.locked_by is not null and ($1::text is null or j.locked_by = $1::text) and ($2::text is null or t.identifier = $2::text)
+where j.locked_by is not null and ($1::text is null or j.locked_by = $1::text)
+  and ($2::text is null or t.identifier = $2::text)
 order by j.locked_at, j.id limit coalesce($3::int, 200)
 
 -- name: groups
 -- params: queue limit
-with f as materialized (
+with failed_jobs as materialized (
     select j.id, t.identifier as queue, j.last_error as error,
-           greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) as at
+           greatest(j.updated_at,
+                    least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) as at
     from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
     where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
     order by j.id desc limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
+select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
        {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id::text order by at desc))[1] as sample_id
-from (select *, coalesce({error_key(error)}, '') as error_key from f) g
+       (array_agg(left(error, 1000) order by at desc))[1] as sample,
+       (array_agg(id::text order by at desc))[1] as sample_id
+from (select *, coalesce({error_key(error)}, '') as error_key from failed_jobs) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
@@ -183,14 +200,14 @@ order by identifier
 -- params: ids
 -- official: reschedule_jobs(run_at := now(), attempts := 0 where they are exhausted)
 -- guard: only jobs that do not run and are not ready already
-with c as materialized (
+with chosen as materialized (
     select id, attempts >= max_attempts as over from {schema}._private_jobs
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
       and locked_at is null and (attempts >= max_attempts or run_at > now())
     order by id for update
 )
 select r.id::text, 'ready' as state
-from (select array_agg(id) filter (where over) as ended, array_agg(id) filter (where not over) as waiting from c) x
+from (select array_agg(id) filter (where over) as ended, array_agg(id) filter (where not over) as waiting from chosen) x
 cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := now(), attempts := 0)
                     union all select id from {schema}.reschedule_jobs(x.waiting, run_at := now())) r
 
@@ -199,46 +216,50 @@ cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := n
 -- official: no (force_unlock_workers, for one job)
 -- guard: only jobs that a worker holds
 -- confirm: a worker that still lives goes on with the job: it may run twice, and the first to succeed deletes it
-with j as (
+with chosen as (
     select id, locked_by, job_queue_id from {schema}._private_jobs
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and locked_at is not null
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and locked_at is not null
     order by id for update
-), u as (
-    update {schema}._private_jobs k set locked_at = null, locked_by = null from j where k.id = j.id
-    returning k.id, case when k.attempts >= k.max_attempts then 'failed' when k.run_at > now() then 'retry' else 'ready' end as state
-), q as (
-    update {schema}._private_job_queues q set locked_at = null, locked_by = null from j
+), updated as (
+    update {schema}._private_jobs k set locked_at = null, locked_by = null from chosen j where k.id = j.id
+    returning k.id, case when k.attempts >= k.max_attempts then 'failed' when k.run_at > now() then 'retry'
+                         else 'ready' end as state
+), queue_locks as (
+    update {schema}._private_job_queues q set locked_at = null, locked_by = null from chosen j
     where q.id = j.job_queue_id and q.locked_by = j.locked_by returning q.id
 )
-select id::text, state from u where (select count(*) from q) >= 0
+select id::text, state from updated u where (select count(*) from queue_locks) >= 0
 
 -- name: release_where
 -- params: node expired_only
 -- official: force_unlock_workers
 -- confirm: a worker that still lives goes on with its jobs: they may run twice, and the first to succeed deletes them
-with u as (
+with updated as (
     update {schema}._private_jobs set locked_at = null, locked_by = null
     where locked_by = $1::text and (not coalesce($2::bool, true) or locked_at < now() - interval '4 h')
-    returning id, case when attempts >= max_attempts then 'failed' when run_at > now() then 'retry' else 'ready' end as state
-), q as (
+    returning id, case when attempts >= max_attempts then 'failed' when run_at > now() then 'retry'
+                       else 'ready' end as state
+), queue_locks as (
     update {schema}._private_job_queues set locked_at = null, locked_by = null
     where locked_by = $1::text and (not coalesce($2::bool, true) or locked_at < now() - interval '4 h') returning id
 )
-select id::text, state from u where (select count(*) from q) >= 0 order by id
+select id::text, state from updated u where (select count(*) from queue_locks) >= 0 order by id
 
 -- name: extend
 -- params: ids by
 -- official: no
 -- guard: only jobs that a worker holds and whose lock (four hours) ends before that time
-with u as (
+with updated as (
     update {schema}._private_jobs set locked_at = now() + $2::interval - interval '4 h'
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and locked_at < now() + $2::interval - interval '4 h'
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and locked_at < now() + $2::interval - interval '4 h'
     returning id, job_queue_id, locked_by, locked_at
-), q as (
-    update {schema}._private_job_queues q set locked_at = greatest(q.locked_at, u.locked_at) from u
+), queue_locks as (
+    update {schema}._private_job_queues q set locked_at = greatest(q.locked_at, u.locked_at) from updated u
     where q.id = u.job_queue_id and q.locked_by = u.locked_by returning q.id
 )
-select id::text, 'extended' as state from u where (select count(*) from q) >= 0
+select id::text, 'extended' as state from updated u where (select count(*) from queue_locks) >= 0
 
 -- name: discard
 -- params: ids reason
@@ -246,7 +267,8 @@ select id::text, 'extended' as state from u where (select count(*) from q) >= 0
 -- guard: only jobs that have not failed and do not run (locked within four hours)
 select r.id::text, 'failed' as state
 from (select array_agg(id) as ids from {schema}._private_jobs
-      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and attempts < max_attempts) x
+      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+        and attempts < max_attempts) x
 cross join lateral {schema}.permanently_fail_jobs(x.ids, $2::text) r
 
 -- name: delete
@@ -272,7 +294,8 @@ cross join lateral {schema}.reschedule_jobs(x.ids, priority := least(greatest($2
 -- params: ids at
 -- official: reschedule_jobs(run_at)
 -- guard: only jobs with another time that wait; a failed one is requeued
-select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry' else 'scheduled' end as state
+select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry'
+                        else 'scheduled' end as state
 from (select array_agg(id) as ids from {schema}._private_jobs
       where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
         and locked_at is null and attempts < max_attempts and run_at <> $2::timestamptz) x
@@ -284,10 +307,13 @@ cross join lateral {schema}.reschedule_jobs(x.ids, run_at := $2::timestamptz) r
 -- guard: only failed jobs are kept at all
 delete from {schema}._private_jobs
 where id in (select j.id from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
-             where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
+             where j.locked_at is null and j.attempts >= j.max_attempts
+               and ($1::text is null or t.identifier = $1::text)
                and ($2::text[] is null or 'failed' = any($2::text[]))
                and ($3::timestamptz is null
-                    or greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
+                    or greatest(j.updated_at,
+                                least(now(), greatest(j.run_at, '2000-01-01') - exp(
+                                    least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
              order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
 returning id::text, 'purged' as state
 
@@ -298,5 +324,7 @@ from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
 where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
   and ($2::text[] is null or 'failed' = any($2::text[]))
   and ($3::timestamptz is null
-       or greatest(j.updated_at, least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
+       or greatest(j.updated_at,
+                   least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s'))
+           < $3::timestamptz)
 having count(*) > 0

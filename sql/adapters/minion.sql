@@ -15,9 +15,11 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and c.relkind in ('r', 'p') and a.attname = 'lax')
+              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and c.relkind in ('r', 'p')
+                and a.attname = 'lax')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_workers' and c.relkind in ('r', 'p') and a.attname = 'inbox')
+              where c.relnamespace = n.oid and c.relname = 'minion_workers' and c.relkind in ('r', 'p')
+                and a.attname = 'inbox')
 order by 1
 
 -- name: version
@@ -34,49 +36,62 @@ select queue, false as paused from (
 ) z order by 1
 
 -- name: counts
-with c as (
+with counted as (
     select j.queue, s.state, count(*) as n, min(j.delayed) as oldest
     from {schema}.minion_jobs j cross join lateral (
         select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
                     when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
-                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
-                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
+                                                       where p.id = any(j.parents) and (p.state = 'active'
+                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
+                                                                   and (p.expires is null or p.expires > now()))))
+                        then 'blocked'
                     else 'ready' end as state) s
-    where j.state in ('inactive', 'active', 'failed') and (j.state <> 'inactive' or j.expires is null or j.expires > now())
+    where j.state in ('inactive', 'active', 'failed')
+      and (j.state <> 'inactive' or j.expires is null or j.expires > now())
     group by 1, 2
 )
 select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled,
-       coalesce(sum(n) filter (where state = 'ready'), 0)::bigint as ready, coalesce(sum(n) filter (where state = 'retry'), 0)::bigint as retry,
-       coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running, coalesce(sum(n) filter (where state = 'failed'), 0)::bigint as failed,
+       coalesce(sum(n) filter (where state = 'ready'), 0)::bigint as ready,
+       coalesce(sum(n) filter (where state = 'retry'), 0)::bigint as retry,
+       coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running,
+       coalesce(sum(n) filter (where state = 'failed'), 0)::bigint as failed,
        {ms(min(oldest) filter (where state = 'ready'))} as oldest_ms,
        coalesce(sum(n) filter (where state = 'blocked'), 0)::bigint as blocked
-from c group by queue order by queue
+from counted c group by queue order by queue
 
 -- name: counts_final
 -- cost: reads all finished jobs
-select queue, count(*) as completed, null::bigint as cancelled from {schema}.minion_jobs where state = 'finished' group by queue order by queue
+select queue, count(*) as completed, null::bigint as cancelled from {schema}.minion_jobs where state = 'finished'
+group by queue order by queue
 
 -- name: jobs
 -- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. Where texts must be looked at, n jobs are read; no index knows queues and tasks, so beside finished jobs 4 n are
--- looked at for one. A row without an id and with its cursor says where to go on.
-with b as materialized (
+-- Newest first. Where texts must be looked at, n jobs are read; no index knows queues and tasks, so beside finished
+-- jobs 4 n are looked at for one. A row without an id and with its cursor says where to go on.
+with bounds as materialized (
     select (select id from {schema}.minion_jobs
-            where num_nonnulls($1::text, $4::text) > 0 and coalesce('finished' = any($3::{schema}.minion_state[]), true) and $13::text[] is null
+            where num_nonnulls($1::text, $4::text) > 0
+              and coalesce('finished' = any($3::{schema}.minion_state[]), true) and $13::text[] is null
               and ($16::text is null or id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
             order by id desc offset 4 * coalesce($14::int, 10000)::bigint limit 1) as low
-), w as materialized (
-    select j.id, j.queue, j.task, s.state, j.priority, s.tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, j.created, j.delayed, j.retried,
-           j.started, j.finished, j.state as raw, j.worker, k.notified,
+), looked_at as materialized (
+    select j.id, j.queue, j.task, s.state, j.priority, s.tries,
+           greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, j.created, j.delayed,
+           j.retried, j.started, j.finished, j.state as raw, j.worker, k.notified,
            case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
                case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error
     from {schema}.minion_jobs j
     left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
     cross join lateral (
-        select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed' when j.state = 'finished' then 'completed'
+        select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
+                    when j.state = 'finished' then 'completed'
                     when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
-                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
-                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
+                                                       where p.id = any(j.parents) and (p.state = 'active'
+                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
+                                                                   and (p.expires is null or p.expires > now()))))
+                        then 'blocked'
                     else 'ready' end as state,
                least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries) s
     where (j.state <> 'inactive' or j.expires is null or j.expires > now())
@@ -90,14 +105,16 @@ with b as materialized (
       and ($10::interval is null or j.created > now() - $10::interval)
       and ($11::int is null or s.tries >= $11::int)
       and ($12::int is null or s.tries <= $12::int)
-      and ($13::text[] is null or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($13::text[] is null
+           or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($16::text is null or j.id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
       and (num_nonnulls($1::text, $4::text) = 0 or not coalesce('finished' = any($3::{schema}.minion_state[]), true)
-           or j.id >= coalesce((select low from b), -9223372036854775808))
+           or j.id >= coalesce((select low from bounds), -9223372036854775808))
     order by j.id desc
-    limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100) else coalesce($14::int, 10000) end
-), f as materialized (
-    select * from w
+    limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100)
+               else coalesce($14::int, 10000) end
+), matching as materialized (
+    select * from looked_at
     where ($6::text is null or case when $6::text like '~%' then strpos(lower(error), lower(substr($6::text, 2))) > 0
                                     else {error_key(error)} = {error_key($6::text)} end)
       and ($7::text[] is null or not exists (select from unnest($7::text[]) x
@@ -106,39 +123,48 @@ with b as materialized (
               where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) > 0))
     order by id desc limit coalesce($15::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease, lease_until_ms, error, cursor, stale
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease, lease_until_ms, error, cursor, stale
 from (
     select id::text, queue, task as kind, state, priority, tries, max_tries, {ms(created)} as created_ms,
            {ms(delayed)} as run_after_ms,
-           {ms(case when raw = 'inactive' then coalesce(retried, created) else greatest(created, started, finished) end)} as changed_ms,
+           {ms(case when raw = 'inactive' then coalesce(retried, created)
+                    else greatest(created, started, finished) end)} as changed_ms,
            {ms(case when raw <> 'inactive' then started end)} as started_ms,
            {ms(case when raw in ('failed', 'finished') then finished end)} as finished_ms,
            case when raw <> 'inactive' then worker::text end as node, null::bigint as lease,
            {ms(notified)} + 1800000 as lease_until_ms, left(error, 300) as error, id::text as cursor,
-           case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place, 0 as mark
-    from f
+           case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place,
+           0 as mark
+    from matching
     union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null, min(id), 1
-    from w
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null,
+           min(id), 1
+    from looked_at
     where not ($6::text is null and $7::text[] is null and $8::text[] is null)
-    having count(*) >= coalesce($14::int, 10000) and (select count(*) from f) < coalesce($15::int, 100)
+    having count(*) >= coalesce($14::int, 10000) and (select count(*) from matching) < coalesce($15::int, 100)
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', low::text, null, low, 1
-    from b
-    where low is not null and (select count(*) from f) < coalesce($15::int, 100)
-      and ($6::text is null and $7::text[] is null and $8::text[] is null or (select count(*) from w) < coalesce($14::int, 10000))
+    from bounds
+    where low is not null and (select count(*) from matching) < coalesce($15::int, 100)
+      and ($6::text is null and $7::text[] is null and $8::text[] is null
+           or (select count(*) from looked_at) < coalesce($14::int, 10000))
 ) z order by mark, place desc
 
 -- name: job
 -- params: ids
 select j.id::text, j.queue, j.task as kind,
-       case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed' when j.state = 'finished' then 'completed'
+       case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
+            when j.state = 'finished' then 'completed'
             when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
-            when j.parents <> '{}' and exists (select from {schema}.minion_jobs p where p.id = any(j.parents) and (p.state = 'active'
-                 or (p.state = 'failed' and not j.lax) or (p.state = 'inactive' and (p.expires is null or p.expires > now())))) then 'blocked'
+            when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
+                                               where p.id = any(j.parents) and (p.state = 'active'
+                 or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
+                                                           and (p.expires is null or p.expires > now()))))
+                then 'blocked'
             else 'ready' end as state,
-       j.priority, least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
+       j.priority, least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries,
+       greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
        {ms(j.created)} as created_ms, {ms(j.delayed)} as run_after_ms,
        {ms(case when j.state = 'inactive' then coalesce(j.retried, j.created)
                                 else greatest(j.created, j.started, j.finished) end)} as changed_ms,
@@ -148,61 +174,71 @@ select j.id::text, j.queue, j.task as kind,
        {ms(k.notified)} + 1800000 as lease_until_ms,
        case when j.state = 'failed' or (j.state = 'inactive' and j.retries > 0) then
            case jsonb_typeof(j.result) when 'string' then j.result #>> '{}' else j.result::text end end as error,
-       null::text as cursor, case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
+       null::text as cursor,
+       case when j.state = 'active' then (k.notified > now() - interval '30 min') is not true end as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args::text)::bigint as payload_size, case when j.state = 'finished' then left(j.result::text, 65536) end as result,
-       j.state::text as raw_state
+       octet_length(j.args::text)::bigint as payload_size,
+       case when j.state = 'finished' then left(j.result::text, 65536) end as result, j.state::text as raw_state
 from {schema}.minion_jobs j
 left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
 
 -- name: nodes
 -- a worker says every five minutes that it lives; one that is named by a running job and not registered is gone
-with a as (
-    select worker, count(*) as running, min(queue) as queue from {schema}.minion_jobs where state = 'active' group by worker
+with active as (
+    select worker, count(*) as running, min(queue) as queue from {schema}.minion_jobs where state = 'active'
+    group by worker
 )
 select coalesce(w.id, a.worker)::text as node,
-       case when w.id is null or w.notified < now() - interval '30 min' then 'dead' when w.notified < now() - interval '15 min' then 'late'
+       case when w.id is null or w.notified < now() - interval '30 min' then 'dead'
+            when w.notified < now() - interval '15 min' then 'late'
             else 'up' end as state, w.host, w.pid, {ms(w.started)} as started_ms,
        {ms(w.notified)} as heartbeat_ms,
        case when w.status ->> 'jobs' ~ '^[0-9]{1,6}$' then (w.status ->> 'jobs')::int end as slots,
        coalesce(a.running, 0) as running, coalesce(a.running, 0) as leases,
-       case when w.id is null or w.notified < now() - interval '30 min' then coalesce(a.running, 0) else 0 end as expired,
+       case when w.id is null or w.notified < now() - interval '30 min' then coalesce(a.running, 0)
+            else 0 end as expired,
        coalesce((select string_agg(q, ',' order by q) from jsonb_array_elements_text(
-           case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues' else '[]' end) q), '') as queues,
+           case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues'
+                else '[]' end) q), '') as queues,
        {ms(w.notified)} + 1800000 as lease_until_ms
-from {schema}.minion_workers w full join a on a.worker = w.id
+from {schema}.minion_workers w full join active a on a.worker = w.id
 order by coalesce(w.id, a.worker)
 
 -- name: leases
 -- params: node queue limit
 select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, {ms(j.started)} as started_ms,
        {ms(k.notified)} + 1800000 as lease_until_ms, j.id::text as job_ids,
-       j.retries as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries, '→ ready' as effect
+       j.retries as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
+       '→ ready' as effect
 from {schema}.minion_jobs j left join {schema}.minion_workers k on k.id = j.worker
-where j.state = 'active' and ($1::text is null or j.worker::text = $1::text) and ($2::text is null or j.queue = $2::text)
+where j.state = 'active' and ($1::text is null or j.worker::text = $1::text)
+  and ($2::text is null or j.queue = $2::text)
 order by j.started, j.id limit coalesce($3::int, 200)
 
 -- name: groups
 -- params: queue limit
-with f as materialized (
-    select id, queue, finished as at, case jsonb_typeof(result) when 'string' then result #>> '{}' else result::text end as error
+with failed_jobs as materialized (
+    select id, queue, finished as at, case jsonb_typeof(result) when 'string' then result #>> '{}'
+                                           else result::text end as error
     from {schema}.minion_jobs where state = 'failed' and ($1::text is null or queue = $1::text)
     order by id desc limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
+select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
        {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id::text order by at desc))[1] as sample_id
-from (select *, coalesce({error_key(error)}, '') as error_key from f) g
+       (array_agg(left(error, 1000) order by at desc))[1] as sample,
+       (array_agg(id::text order by at desc))[1] as sample_id
+from (select *, coalesce({error_key(error)}, '') as error_key from failed_jobs) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
 -- requires: version >= 25
-select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind, case when s.paused then 'paused' else 'active' end as state,
-       {ms(s.last_run)} as last_run_ms,
+select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind,
+       case when s.paused then 'paused' else 'active' end as state, {ms(s.last_run)} as last_run_ms,
        case when s.last_job is null then null when j.id is null then 'gone' when j.state = 'active' then 'running'
-            when j.state = 'finished' then 'completed' when j.state = 'failed' then 'failed' else 'ready' end as last_outcome,
+            when j.state = 'finished' then 'completed' when j.state = 'failed' then 'failed'
+            else 'ready' end as last_outcome,
        {ms(s.next_run)} as next_run_ms, s.last_job::text, s.priority, s.attempts as max_tries,
        s.args::text as payload, {ms(s.created)} as created_ms
 from {schema}.minion_schedules s left join {schema}.minion_jobs j on j.id = s.last_job
@@ -227,7 +263,8 @@ returning id::text, 'ready' as state
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
-  and not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min')
+  and not exists (select from {schema}.minion_workers w
+                  where w.id = j.worker and w.notified > now() - interval '30 min')
 returning id::text, 'ready' as state
 
 -- name: release_where
@@ -239,7 +276,8 @@ update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where state = 'active' and worker = case when $1::text ~ '^[0-9]{1,18}$' then $1::text::bigint end
   and (not coalesce($2::bool, true)
-       or not exists (select from {schema}.minion_workers w where w.id = j.worker and w.notified > now() - interval '30 min'))
+       or not exists (select from {schema}.minion_workers w
+                      where w.id = j.worker and w.notified > now() - interval '30 min'))
 returning id::text, 'ready' as state
 
 -- name: cancel
@@ -247,22 +285,24 @@ returning id::text, 'ready' as state
 -- official: broadcast stop
 -- guard: only running jobs whose worker said within half an hour that it lives; with the worker gone: release, one that waits: delete
 -- mode: signal
-with j as (
+with chosen as (
     select id, worker from {schema}.minion_jobs
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
-), u as (
+), updated as (
     update {schema}.minion_workers w
-    set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from j where j.worker = w.id)
-    where w.id in (select worker from j) and w.notified > now() - interval '30 min' returning w.id
+    set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from chosen j
+                            where j.worker = w.id)
+    where w.id in (select worker from chosen) and w.notified > now() - interval '30 min' returning w.id
 )
-select j.id::text, 'running' as state from j join u on u.id = j.worker order by j.id
+select j.id::text, 'running' as state from chosen j join updated u on u.id = j.worker order by j.id
 
 -- name: delete
 -- params: ids
 -- official: remove_job
 -- guard: only jobs that do not run
 delete from {schema}.minion_jobs
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state in ('inactive', 'failed', 'finished')
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+  and state in ('inactive', 'failed', 'finished')
 returning id::text, 'deleted' as state
 
 -- name: priority
@@ -271,7 +311,8 @@ returning id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 update {schema}.minion_jobs
 set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = least(retries, 2147483646) + 1
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive' and priority <> $2::int
+where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+  and priority <> $2::int
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: reschedule
@@ -280,7 +321,8 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- guard: only jobs with another time that wait; one that has ended is requeued
 update {schema}.minion_jobs
 set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
-where $2::timestamptz is not null and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
+where $2::timestamptz is not null
+  and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
   and delayed <> $2::timestamptz
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
@@ -293,8 +335,10 @@ with gone as (
     where id in (select j.id from {schema}.minion_jobs j
                  where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
                         or j.state = 'failed' and coalesce('failed' = any($2::text[]), true))
-                   and ($1::text is null or j.queue = $1::text) and ($3::timestamptz is null or j.finished < $3::timestamptz)
-                   and not exists (select from {schema}.minion_jobs k where k.parents @> array[j.id] and k.state <> 'finished')
+                   and ($1::text is null or j.queue = $1::text)
+                   and ($3::timestamptz is null or j.finished < $3::timestamptz)
+                   and not exists (select from {schema}.minion_jobs k
+                                   where k.parents @> array[j.id] and k.state <> 'finished')
                  order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
     returning id
 )
@@ -314,13 +358,15 @@ group by j.state order by 3
 -- params: schedule
 -- official: pause_schedule
 -- requires: version >= 25
-update {schema}.minion_schedules set paused = true where name = $1::text and not paused returning name as id, 'paused' as state
+update {schema}.minion_schedules set paused = true where name = $1::text and not paused
+returning name as id, 'paused' as state
 
 -- name: cron_resume
 -- params: schedule
 -- official: resume_schedule
 -- requires: version >= 25
-update {schema}.minion_schedules set paused = false where name = $1::text and paused returning name as id, 'resumed' as state
+update {schema}.minion_schedules set paused = false where name = $1::text and paused
+returning name as id, 'resumed' as state
 
 -- name: cron_remove
 -- params: schedule

@@ -15,9 +15,11 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p') and a.attname = 'min_protocol')
+              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p')
+                and a.attname = 'min_protocol')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p') and a.attname = 'started_seqs')
+              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
+                and a.attname = 'started_seqs')
 order by 1
 
 -- name: version
@@ -28,7 +30,8 @@ select version::text from {schema}.meta
 select role, act and not standby as can_act,
        case when standby then 'this server is a standby: it takes no changes'
             when act then null
-            when role = '' then format('user %s may not read schema %s: grant queues_viewer', session_user, {schema_lit})
+            when role = '' then format('user %s may not read schema %s: grant queues_viewer', session_user,
+                                       {schema_lit})
             else format('user %s may only look: changing needs the operator''s role', session_user) end as why
 from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act then 'operator' when work then 'worker'
                   when has_schema_privilege(n.oid, 'usage') then 'viewer' else '' end as role,
@@ -42,7 +45,8 @@ from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act th
 -- name: queues
 select queue, paused_at is not null as paused, paused_by, left(pause_reason, 1000) as pause_reason,
        {ms(paused_at)} as paused_ms, weight, max_running,
-       format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history, retention) as info
+       format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history,
+              retention) as info
 from {schema}.queue_config order by queue
 
 -- name: counts
@@ -51,19 +55,27 @@ select queue, scheduled, ready, retry, running, failed, {ms(oldest)} as oldest_m
 from {schema}.overview() order by queue
 
 -- name: rates
-select queue, {ms(at)} as at_ms, pushed, completed, fails from {schema}.rates()
+select queue, {ms(at)} as at_ms, pushed, completed, fails, ready, {ms(oldest)} as oldest_ms from {schema}.rates()
 
 -- name: times
 -- how long jobs waited and ran that completed in the last hour, and how many failed for good; read from histograms:
--- ask for it rarely
+-- ask for it rarely. More than 500 queues are asked for fewer minutes, about 30,000 histograms are read at most
 select queue, completed, failed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
-from {schema}.percentiles()
-left join (select queue, sum(fails)::bigint as failed from {schema}.minutes() group by queue) hour using (queue)
+from {schema}.percentiles(null, now() - (
+    select make_interval(mins => greatest(1, least(60, 30000 / greatest(1, count(*))))::int)
+    from {schema}.queue_config))
+full join {schema}.failed_within_hour() using (queue)
+
+-- name: pace
+-- what came in and went out in the last five whole minutes; nets: of a queue that grows, each minute of the last hour
+select queue, minutes, pushed, gone, completed, fails, run_ms, {ms(upto)} as upto_ms, nets::text, tokens
+from {schema}.queue_pace()
 
 -- name: life
--- A worker need not register: leases that are not over count, and sessions that wait in a slot for a push (48_wake). The
--- scheduler waits in slot 0, too. A worker that finds no scheduler makes its step, so a schedule may also run without one.
+-- A worker need not register: leases that are not over count, and sessions that wait in a slot for a push (48_wake).
+-- The scheduler waits in slot 0, too. A worker that finds no scheduler makes its step, so a schedule may also run
+-- without one.
 with worker as (
     select count(*) as n from (
         select lock_key from {schema}.node where heartbeat >= now() - {schema}.setting_interval('node_dead')
@@ -80,11 +92,21 @@ with worker as (
     select holder, until > clock_timestamp() and until < clock_timestamp() + interval '10 s' as alive
     from {schema}.scheduler where term > 0 order by term desc limit 1
 ), late as (
-    select count(*) as n, min(next_run) as since from {schema}.schedule where paused_at is null and next_run < now() - interval '5 s'
+    select count(*) as n, min(next_run) as since from {schema}.schedule
+    where paused_at is null and next_run < now() - interval '5 s'
 )
 select worker.n + greatest(0, slot.n - (coalesce(scheduler.alive, false))::int) as workers,
-       coalesce(scheduler.alive, false) as scheduler_alive, scheduler.holder as scheduler, late.n as overdue, {ms(late.since)} as overdue_ms
+       coalesce(scheduler.alive, false) as scheduler_alive, scheduler.holder as scheduler, late.n as overdue,
+       {ms(late.since)} as overdue_ms
 from worker cross join slot cross join late left join scheduler on true
+
+-- name: steps
+-- params: queue at by
+-- what happened in one queue in each step of time (by) since then (at), for its charts; at a time without a row it is
+-- not known. Buckets of half an octave: bucket n holds times from 2^((n-2)/2) ms on
+select {ms(at)} as at_ms, seconds, pushed, completed, fails, retried, lost, backlog,
+       buckets::text, waits::text, runs::text
+from {schema}.minute_steps($1::text, $2::timestamptz, $3::interval)
 
 -- name: minutes
 -- minute by minute, the last hour; a queue has no row where nothing happened
@@ -95,20 +117,22 @@ select queue, {ms(minute)} as at_ms, pushed, completed, fails, retried from {sch
 -- order: running: longest running first; failed: last failed first; ready: next to start first; completed,cancelled: last finished first; queue: last in line first; failed,scheduled,retry: failed, then next due first; *: newest first
 -- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
 -- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
--- search is marked (last), and a row without an id and with its cursor says where to go on. A payload is read last, when
--- all else fits, its first megabyte; what is no valid text (\u0000, half a surrogate pair) has no values.
-with recursive p as not materialized (
+-- search is marked (last), and a row without an id and with its cursor says where to go on. A payload is read last,
+-- when all else fits, its first megabyte; what is no valid text (\u0000, half a surrogate pair) has no values.
+with recursive params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
            case when $5::text not like '~%' then {schema}.error_key($5::text) end as error_key,
            $6::text[] as words, $7::text[] as not_words, $8::interval as older, $9::interval as younger,
            $10::int as min_tries, $11::int as top_tries, $12::text[] as ids, coalesce($13::int, 10000) as n,
-           coalesce($14::int, 100) as top, $15::text as cursor, $16::text[] as path, left($17::text, 1) as how, substr($17::text, 2) as inside,
+           coalesce($14::int, 100) as top, $15::text as cursor, $16::text[] as path, left($17::text, 1) as how,
+           substr($17::text, 2) as inside,
            lower(encode(convert_to(substr($17::text, 2), 'UTF8'), 'escape')) as inside_bytes,
            case when $12::text[] is not null then 'ids'
                 when $2::text[] <@ '{completed,cancelled}' then 'final'
                 when $2::text[] <@ '{running}' or ($2::text[] is null and $4::text is not null) then 'running'
-                when $2::text[] <@ '{failed}' or ($1::text is null and $2::text[] <@ '{failed,scheduled,retry}') then 'stuck'
+                when $2::text[] <@ '{failed}' or ($1::text is null and $2::text[] <@ '{failed,scheduled,retry}')
+                    then 'stuck'
                 when $2::text[] <@ '{ready}' then case when $1::text is null then 'ready' else 'next' end
                 when $1::text is not null then 'queue'
                 else 'all' end as mode,
@@ -118,7 +142,7 @@ with recursive p as not materialized (
            coalesce($2::text[] && '{completed,cancelled}', $12::text[] is not null) as final
 ), run as materialized (
     select seq, w.queue, w.priority, w.lease, w.lock_key, w.started, w.lock_timeout
-    from p, {schema}.living() w, unnest(w.seqs) seq
+    from params p, {schema}.living() w, unnest(w.seqs) seq
     where w.lock_key is not null and (p.queue is null or w.queue = p.queue)
 ), ready_queues (queue) as (
     (select q.queue from {schema}.queue q where q.state = 'ready' order by q.queue limit 1)
@@ -127,14 +151,15 @@ with recursive p as not materialized (
     from ready_queues r where r.queue is not null
 ), live as (
     select * from (
-        select 1 as arm, row_number() over () as o, 'i' || id as cursor, x.* from p cross join lateral (
+        select 1 as arm, row_number() over () as o, 'i' || id as cursor, x.* from params p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz as started, null::timestamptz as finished, null::text as node, error, error_key
             from {schema}.queue q
-            where p.mode = 'all' and (p.cursor is null or id < case when p.cursor like 'i%' then substr(p.cursor, 2)::uuid end)
+            where p.mode = 'all' and (p.cursor is null
+                                      or id < case when p.cursor like 'i%' then substr(p.cursor, 2)::uuid end)
             order by id desc limit p.n) x
         union all
-        select 1, row_number() over (), 's' || seq, x.* from p cross join lateral (
+        select 1, row_number() over (), 's' || seq, x.* from params p cross join lateral (
             select * from (
                 select z.* from generate_series(0, 9) prio cross join lateral (
                     select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
@@ -154,71 +179,85 @@ with recursive p as not materialized (
                  order by seq desc limit p.n)) y
             order by seq desc limit p.n) x
         union all
-        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from p cross join lateral (
+        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from params p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
             where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
-              and (p.cursor is null or (priority, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::smallint end,
-                                                          case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
+              and (p.cursor is null
+                   or (priority, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::smallint end,
+                                         case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
             order by priority, seq limit p.n) x
         union all
-        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from p cross join lateral (
+        select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from params p cross join lateral (
             select z.* from ready_queues r cross join generate_series(0, 9) prio cross join lateral (
                 select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                        null::timestamptz, null::timestamptz, null::text, error, error_key
                 from {schema}.queue q
                 where q.queue = r.queue and q.state = 'ready' and q.priority = prio
-                  and (p.cursor is null or (prio, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::int end,
-                                                          case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
+                  and (p.cursor is null
+                       or (prio, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::int end,
+                                         case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
                 order by seq limit case when p.plain then p.top + (select count(*) from run) else p.n end) z
             where p.mode = 'ready' order by priority, seq limit p.n) x
         union all
-        select 1, row_number() over (), 'f' || changed || '/' || id, x.* from p cross join lateral (
+        select 1, row_number() over (), 'f' || changed || '/' || id, x.* from params p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
-            where p.mode = 'stuck' and p.states @> '{failed}' and q.state = 'failed' and (p.queue is null or q.queue = p.queue)
+            where p.mode = 'stuck' and p.states @> '{failed}' and q.state = 'failed'
+              and (p.queue is null or q.queue = p.queue)
               and (p.error_key is null or q.error_key = p.error_key)
-              and (p.cursor is null or (changed, id) < (case when p.cursor like 'f%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
-                                                        case when p.cursor like 'f%' then split_part(p.cursor, '/', 2)::uuid end))
+              and (p.cursor is null
+                   or (changed, id) <
+                          (case when p.cursor like 'f%'
+                                then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                           case when p.cursor like 'f%' then split_part(p.cursor, '/', 2)::uuid end))
             order by changed desc, id desc limit p.n) x
         union all
-        select 2, row_number() over (), 'd' || run_after || '/' || id, x.* from p cross join lateral (
+        select 2, row_number() over (), 'd' || run_after || '/' || id, x.* from params p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
             where p.mode = 'stuck' and p.states && '{scheduled,retry}' and q.state in ('scheduled', 'retry')
-              and run_after is not null and (p.cursor is null or p.cursor like 'f%' or (run_after >= case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
-                   and (run_after, id) > (case when p.cursor like 'd%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
-                                          case when p.cursor like 'd%' then split_part(p.cursor, '/', 2)::uuid end)))
+              and run_after is not null and (p.cursor is null or p.cursor like 'f%'
+                                             or (run_after >= case when p.cursor like 'd%'
+                                                     then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
+                   and (run_after, id) >
+                           (case when p.cursor like 'd%'
+                                 then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                            case when p.cursor like 'd%' then split_part(p.cursor, '/', 2)::uuid end)))
             order by run_after, id limit p.n) x
         union all
-        select 1, row_number() over (), 'r' || since || '/' || id, x.id, x.seq, x.queue, x.kind, x.state, x.priority, x.tries,
-               x.max_tries, x.created, x.run_after, x.changed, null::timestamptz, null::timestamptz, null::text, x.error,
-               x.error_key from p cross join lateral (
+        select 1, row_number() over (), 'r' || since || '/' || id, x.id, x.seq, x.queue, x.kind, x.state, x.priority,
+               x.tries, x.max_tries, x.created, x.run_after, x.changed, null::timestamptz, null::timestamptz,
+               null::text, x.error, x.error_key from params p cross join lateral (
             select q.*, coalesce(r.started, '-infinity') as since from run r cross join lateral (
-                select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed, error, error_key
+                select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
+                       error, error_key
                 from {schema}.queue q
                 where q.queue = r.queue and q.priority = r.priority and q.state = 'ready' and q.seq = r.seq limit 1) q
             where p.mode = 'running' and (p.node is null or r.lock_key = p.node)
               and (p.cursor is null or (coalesce(r.started, '-infinity'), id) >
-                                       (case when p.cursor like 'r%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                   (case when p.cursor like 'r%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
                                         case when p.cursor like 'r%' then split_part(p.cursor, '/', 2)::uuid end))
             order by 14, 1 limit p.n) x
         union all
-        select 1, row_number() over (), null, x.* from p cross join lateral (
+        select 1, row_number() over (), null, x.* from params p cross join lateral (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
-            where p.mode = 'ids' and id = any(array(select i::uuid from unnest(p.ids) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+            where p.mode = 'ids'
+              and id = any(array(select i::uuid from unnest(p.ids) i
+                                 where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
             order by id desc) x
     ) a
 ), found as materialized (
     select l.arm, l.o, l.cursor, l.id, l.seq, l.queue, l.kind, s.state, l.priority, l.tries, l.max_tries, l.created,
            l.run_after, l.changed, l.started, l.finished, l.node, l.error, l.o = p.n as last, s.fits
-    from p, live l cross join lateral (
-        select case when l.state = 'ready' and l.seq in (select seq from run) then 'running' else l.state end as state) e
+    from params p, live l cross join lateral (
+        select case when l.state = 'ready' and l.seq in (select seq from run) then 'running'
+                    else l.state end as state) e
     cross join lateral (
         select e.state, (p.states is null or e.state = any(p.states))
            and (p.queue is null or l.queue = p.queue)
@@ -236,42 +275,49 @@ with recursive p as not materialized (
                     where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) > 0))
            and (p.inside is null or exists (select from {schema}.queue w where w.id = l.id and case
                     when p.path is null then strpos(lower(left(w.payload::text, 1000000)), lower(p.inside)) > 0
-                                          or strpos(lower(encode(substr(w.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
-                    when strpos(w.payload::text, '\u') > 0 and regexp_replace(w.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                                          or strpos(lower(encode(substr(w.body, 1, 1000000), 'escape')),
+                                                    p.inside_bytes) > 0
+                    when strpos(w.payload::text, '\u') > 0 and regexp_replace(w.payload::text,
+                            '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
                     when p.how = '=' then w.payload #>> p.path = p.inside
                     else strpos(lower(w.payload #>> p.path), lower(p.inside)) > 0 end)) as fits) s
     where s.fits or l.o = p.n
-    limit (select top from p)
+    limit (select top from params)
 ), final as materialized (
-    select 3 as arm, row_number() over (order by h.finished desc, h.id desc) as o, 'h' || h.finished || '/' || h.id as cursor,
+    select 3 as arm, row_number() over (order by h.finished desc, h.id desc) as o,
+           'h' || h.finished || '/' || h.id as cursor,
            h.id, null::bigint as seq, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created,
            null::timestamptz as run_after, h.finished as changed, h.started, h.finished, h.node, h.error,
            coalesce(h.rank = h.n and h.finished = h.ends, false) as last, s.fits
     from (select z.*, p.n, max(z.finished) filter (where z.rank = p.n) over () as ends
-          from p, (select c.queue from {schema}.queue_config c, p where p.queue is null or c.queue = p.queue
-                   union select p.queue from p where p.queue is not null) c
+          from params p, (select c.queue from {schema}.queue_config c, params p
+                          where p.queue is null or c.queue = p.queue
+                   union select p.queue from params p where p.queue is not null) c
           cross join lateral (
               select y.*, row_number() over (order by y.finished desc, y.id desc) as rank from (
-                  select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started, h.finished,
-                         h.node, h.error, h.payload, h.body
+                  select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started,
+                         h.finished, h.node, h.error, h.payload, h.body
                   from {schema}.history h
                   where p.final and p.ids is null and h.queue = c.queue
                     and (p.cursor is null or p.cursor not like 'h%'
-                         or (h.finished <= case when p.cursor like 'h%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
-                             and (h.finished, h.id) < (case when p.cursor like 'h%' then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
-                                                       case when p.cursor like 'h%' then split_part(p.cursor, '/', 2)::uuid end)))
+                         or (h.finished <= case when p.cursor like 'h%'
+                                                    then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
+                             and (h.finished, h.id) <
+                                     (case when p.cursor like 'h%'
+                                           then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end,
+                                      case when p.cursor like 'h%' then split_part(p.cursor, '/', 2)::uuid end)))
                     and (select count(*) from found) < p.top and not exists (select from found where last)
                     and (h.state = 'completed' or p.states @> '{cancelled}')
                   order by h.finished desc
                   limit case when p.plain and p.states @> '{completed}' then p.top + 1 else p.n end) y) z
           union all
-          select h.* from p, unnest(p.ids) i cross join lateral ( -- one by one: that is how BRIN can be used
+          select h.* from params p, unnest(p.ids) i cross join lateral ( -- one by one, each by its index
               select id, queue, kind, state, priority, tries, max_tries, created, started, finished, node, error,
                      payload, body, 1, 0, null::timestamptz
-              from {schema}.history h
-              where id = case when i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then i::uuid end limit 1) h
+              from {schema}.history_of(array[
+                  case when i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then i::uuid end]) h limit 1) h
          ) h
-    cross join p cross join lateral (
+    cross join params p cross join lateral (
         select (p.states is null or h.state::text = any(p.states))
            and (p.queue is null or h.queue = p.queue)
            and (p.kind is null or h.kind = p.kind)
@@ -288,24 +334,27 @@ with recursive p as not materialized (
                     where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) > 0))
            and (p.inside is null or case
                     when p.path is null then strpos(lower(left(h.payload::text, 1000000)), lower(p.inside)) > 0
-                                          or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')), p.inside_bytes) > 0
-                    when strpos(h.payload::text, '\u') > 0 and regexp_replace(h.payload::text, '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
+                                          or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')),
+                                                    p.inside_bytes) > 0
+                    when strpos(h.payload::text, '\u') > 0 and regexp_replace(h.payload::text,
+                            '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
                     when p.how = '=' then h.payload #>> p.path = p.inside
                     else strpos(lower(h.payload #>> p.path), lower(p.inside)) > 0 end) as fits) s
     where (h.ends is null or h.finished >= h.ends) and (s.fits or h.rank = h.n and h.finished = h.ends)
     order by h.finished desc, h.id desc
-    limit (select top from p)
+    limit (select top from params)
 ), rows_all as (
     select * from found union all select * from final
 ), top as (
     select * from (
         select *, row_number() over (order by arm, o) as place,
-               count(*) filter (where last) over (order by arm, o rows between unbounded preceding and 1 preceding) as stops
+               count(*) filter (
+                   where last) over (order by arm, o rows between unbounded preceding and 1 preceding) as stops
         from rows_all) r
-    where stops = 0 and place <= (select top from p)
+    where stops = 0 and place <= (select top from params)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease, lease_until_ms, error, cursor
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease, lease_until_ms, error, cursor
 from (
     select t.id::text, t.queue, t.kind, t.state, t.priority::int, t.tries::int,
            coalesce(t.max_tries, c.max_tries, 5)::int as max_tries,
@@ -325,33 +374,37 @@ from (
 
 -- name: jobs_back
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor in_payload
--- The way up in the order of jobs: the cursor behind which the `limit` rows stand that end at the cursor (NULL = at the end of
--- all); NULL where that is the top. No row where only the way down is cheap: then nothing is asked for but a queue and states
--- that one index knows. At most n rows are read, index entries for the most part.
-with p as not materialized (
-    select $1::text as queue, $2::text[] as states, coalesce($13::int, 10000) as n, coalesce($14::int, 100) as top, $15::text as cursor,
-           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $8::interval, $9::interval, $10::int, $11::int,
-                                  $12::text[], $16::text) > 0 then null
+-- The way up in the order of jobs: the cursor behind which the `limit` rows stand that end at the cursor (NULL = at the
+-- end of all); NULL where that is the top. No row where only the way down is cheap: then nothing is asked for but a
+-- queue and states that one index knows. At most n rows are read, index entries for the most part.
+with params as not materialized (
+    select $1::text as queue, $2::text[] as states, coalesce($13::int, 10000) as n, coalesce($14::int, 100) as top,
+           $15::text as cursor,
+           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $8::interval, $9::interval,
+                                  $10::int, $11::int, $12::text[], $16::text) > 0 then null
                 when $2::text[] <@ '{completed,cancelled}' then case when $2::text[] @> '{completed}' then 'final' end
                 when $2::text[] = '{failed}' then 'failed'
-                when $2::text[] <@ '{scheduled,retry}' then case when $1::text is null and cardinality($2::text[]) = 2 then 'due' end
+                when $2::text[] <@ '{scheduled,retry}' then case when $1::text is null
+                        and cardinality($2::text[]) = 2 then 'due' end
                 when $2::text[] = '{ready}' then case when $1::text is not null then 'next' end
                 when $2::text[] is not null then null
                 when $1::text is not null then 'queue'
                 else 'all' end as mode
-), c as (
-    select split_part(substr(cursor, 2), '/', 1) as one, split_part(cursor, '/', 2) as two from p
-), f as materialized (
-    select z.* from p, c cross join lateral (
+), cursor_parts as (
+    select split_part(substr(cursor, 2), '/', 1) as one, split_part(cursor, '/', 2) as two from params
+), found as materialized (
+    select z.* from params p, cursor_parts c cross join lateral (
         select changed, id, queue from {schema}.queue q
         where p.mode = 'failed' and q.state = 'failed'
           and (p.cursor is null or (changed, id) >= (case when p.cursor like 'f%' then c.one::timestamptz end,
                                                      case when p.cursor like 'f%' then c.two::uuid end))
         order by changed, id limit case when p.queue is null then p.top + 1 else p.n end) z
-), k as (
-    select x.cursor, x.o from p, c cross join lateral (
+), keys_back as (
+    select x.cursor, x.o from params p, cursor_parts c cross join lateral (
         select 'i' || id as cursor, row_number() over () as o from (
-            select id from {schema}.queue q where p.mode = 'all' and (p.cursor is null or id >= case when p.cursor like 'i%' then c.one::uuid end)
+            select id from {schema}.queue q where p.mode = 'all'
+                                              and (p.cursor is null
+                                                   or id >= case when p.cursor like 'i%' then c.one::uuid end)
             order by id limit p.top + 1) z
         union all
         select 's' || seq, row_number() over () from (
@@ -376,7 +429,8 @@ with p as not materialized (
             order by priority desc, seq desc limit p.top + 1) z
         union all
         select 'f' || changed || '/' || id, row_number() over () from (
-            select changed, id from f where p.queue is null or f.queue = p.queue order by changed, id limit p.top + 1) z
+            select changed, id from found f where p.queue is null or f.queue = p.queue order by changed, id
+            limit p.top + 1) z
         union all
         select 'd' || run_after || '/' || id, row_number() over () from (
             select run_after, id from {schema}.queue q
@@ -397,26 +451,27 @@ with p as not materialized (
             where p.queue is null or f.queue = p.queue
             order by finished, id limit p.top + 1) z) x
 )
-select (select cursor from k where o = p.top + 1) as cursor
-from p where p.mode is not null
-  and (p.mode <> 'failed' or p.queue is null or exists (select from k where o = p.top + 1) or (select count(*) from f) < p.n)
+select (select cursor from keys_back where o = p.top + 1) as cursor
+from params p where p.mode is not null
+  and (p.mode <> 'failed' or p.queue is null or exists (select from keys_back where o = p.top + 1)
+       or (select count(*) from found) < p.n)
 
 -- name: job
 -- params: ids
 -- one job by its full id, live or finished; the payload up to a megabyte
-with w as (
+with wanted as (
     select i::uuid as id from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1
-), j as (
-    select q.id, q.seq, q.queue, q.kind, q.state::text, q.priority, q.tries, q.max_tries, q.created, q.run_after, q.changed,
-           null::timestamptz as started, null::timestamptz as finished, null::text as node, q.error, q.unique_key, q.payload,
-           q.body, q.payload_type, q.run_timeout, q.lease_timeout, null::bytea as result, q.origin_id, q.cancel_asked is not null as cancel_asked,
-           true as kept
-    from w cross join lateral (select * from {schema}.queue q where q.id = w.id offset 0) q
+), found as (
+    select q.id, q.seq, q.queue, q.kind, q.state::text, q.priority, q.tries, q.max_tries, q.created, q.run_after,
+           q.changed, null::timestamptz as started, null::timestamptz as finished, null::text as node, q.error,
+           q.unique_key, q.payload, q.body, q.payload_type, q.run_timeout, q.lease_timeout, null::bytea as result,
+           q.origin_id, q.cancel_asked is not null as cancel_asked, true as kept
+    from wanted w cross join lateral (select * from {schema}.queue q where q.id = w.id offset 0) q
     union all
-    select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after, h.finished,
-           h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type, h.run_timeout, h.lease_timeout,
-           h.result, h.origin_id, false, h.kept
-    from w cross join lateral (select * from {schema}.history h where h.id = w.id limit 1) h
+    select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after,
+           h.finished, h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type,
+           h.run_timeout, h.lease_timeout, h.result, h.origin_id, false, h.kept
+    from wanted w cross join lateral (select * from {schema}.history_of(array[w.id]) h limit 1) h
     limit 1
 )
 select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running' else j.state end as state,
@@ -444,7 +499,7 @@ select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running'
        (extract(epoch from coalesce(j.lease_timeout, c.lease_timeout)) * 1000)::bigint as lease_timeout_ms,
        encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked,
        j.state || '/' || coalesce(j.seq, (extract(epoch from j.finished) * 1000000)::bigint) as version
-from j left join {schema}.queue_config c on c.queue = j.queue
+from found j left join {schema}.queue_config c on c.queue = j.queue
 left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.living() w
                    where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
 
@@ -453,12 +508,14 @@ left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {s
 select number, node, {ms(started)} as started_ms,
        {ms(ended)} as ended_ms, outcome, error, left(trace, 65536) as trace
 from {schema}.attempt
-where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+                      limit 1))
 order by number desc, ended desc limit 200
 
 -- name: nodes
--- heartbeats where a worker registered; a name that only claims is known by its leases; session_alive is NULL without pg_monitor
-with l as materialized (
+-- heartbeats where a worker registered; a name that only claims is known by its leases; session_alive is NULL without
+-- pg_monitor
+with held_leases as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
            count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
     from {schema}.living() where lock_key is not null group by lock_key
@@ -476,7 +533,7 @@ select left(coalesce(n.lock_key, l.lock_key), 200) as node,
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
        {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state,
        {ms(a.state_change)} as session_ms
-from {schema}.node n full join l on l.lock_key = n.lock_key
+from {schema}.node n full join held_leases l on l.lock_key = n.lock_key
 left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
 order by 1
 
@@ -491,12 +548,15 @@ from {schema}.living() w
 cross join lateral (
     select string_agg(id::text, ',' order by o) filter (where o <= 5) as job_ids, max(tries)::int as tries,
            min(most)::int as max_tries, count(*) filter (where started and tries + 1 >= most) as ends, count(*) as n
-    from (select q.id, q.tries, coalesce(q.max_tries, w.max_tries, 5) as most, o, w.all_started or s = any(w.started_seqs) as started
+    from (select q.id, q.tries, coalesce(q.max_tries, w.max_tries, 5) as most, o,
+                 w.all_started or s = any(w.started_seqs) as started
           from unnest(w.seqs) with ordinality u (s, o)
           cross join lateral (select id, tries, max_tries from {schema}.queue q
-                              where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = s limit 1) q
+                              where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = s
+                              limit 1) q
          ) z) j
-where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text) and ($2::text is null or w.queue = $2::text)
+where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
+  and ($2::text is null or w.queue = $2::text)
 order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
 
 -- name: groups
@@ -508,45 +568,53 @@ select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
 from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
       order by n desc limit coalesce($2::int, 200)) g
 left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue q
-                   where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key and q.state = 'failed'
+                   where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key
+                     and q.state = 'failed'
                    order by q.error_key desc, q.changed desc limit 1) s on true
 order by g.n desc, g.queue, g.error_key
 
 -- name: groups_by
 -- params: settings queue limit n
--- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped where there are more. The node is
--- that of the last attempt, which ended when the job failed
-with f as materialized (
+-- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped where there are
+-- more. The node is that of the last attempt, which ended when the job failed
+with failed_jobs as materialized (
     select id, queue, kind, changed, error, error_key from {schema}.queue
     where state = 'failed' order by changed desc, id desc limit coalesce($4::int, 5000)
-), g as (
-    select f.*, case $1::text when 'kind' then f.kind when 'hour' then to_char(date_trunc('hour', f.changed) at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
-                 when 'node' then (select a.node from {schema}.attempt a where a.job = f.id and a.ended between f.changed - interval '1 min'
+), grouped as (
+    select f.*, case $1::text when 'kind' then f.kind
+                     when 'hour' then to_char(date_trunc('hour', f.changed) at time zone 'UTC',
+                                              'YYYY-MM-DD HH24:MI "UTC"')
+                 when 'node' then (select a.node from {schema}.attempt a
+                                   where a.job = f.id and a.ended between f.changed - interval '1 min'
                                    and f.changed + interval '1 min' order by a.ended desc limit 1) end as by
-    from f where $2::text is null or queue = $2::text
+    from failed_jobs f where $2::text is null or queue = $2::text
 )
-select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
-       (select count(*) from f) >= coalesce($4::int, 5000) as capped,
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue,
+       count(*) as n, (select count(*) from failed_jobs) >= coalesce($4::int, 5000) as capped,
        {ms(min(changed))} as first_ms, {ms(max(changed))} as last_ms,
-       mode() within group (order by error_key) as error_key, (array_agg(left(error, 1000) order by changed desc))[1] as sample,
+       mode() within group (order by error_key) as error_key,
+                              (array_agg(left(error, 1000) order by changed desc))[1] as sample,
        (array_agg(id::text order by changed desc))[1] as sample_id
-from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
 -- params: queue n
 -- when jobs failed in the last half hour, by steps of two minutes; of the newest n
 select queue, error_key, (floor(extract(epoch from changed) / 120) * 120000)::bigint as at_ms, count(*) as n
 from (select queue, error_key, changed from {schema}.queue
-      where state = 'failed' and changed > now() - interval '30 min' order by changed desc, id desc limit coalesce($2::int, 5000)) f
+      where state = 'failed' and changed > now() - interval '30 min' order by changed desc, id desc
+      limit coalesce($2::int, 5000)) f
 where $1::text is null or queue = $1::text
 group by 1, 2, 3
 
 -- name: audit
 -- params: limit cursor
 select action::text, {ms(at)} as at_ms, who, addr::text, left(verb, 100) as verb,
-       left(coalesce(node, queue, params ->> 'schedule', params ->> 'job', (params ->> 'verb') || ' ' || left(params ->> 'of', 8), ''), 300) as target,
+       left(coalesce(node, queue, params ->> 'schedule', params ->> 'job',
+                     (params ->> 'verb') || ' ' || left(params ->> 'of', 8), ''), 300) as target,
        left(reason, 1000) as reason, expected, changed, skipped, a.no_undo, a.change,
-       case when length(params::text) <= 4000 then params::text else jsonb_build_object('cut', left(params::text, 4000))::text end as params,
+       case when length(params::text) <= 4000 then params::text
+            else jsonb_build_object('cut', left(params::text, 4000))::text end as params,
        a.before, (extract(epoch from at) * 1000000)::bigint::text as cursor
 from (select * from {schema}.audit_log
       where $2::text is null or at < to_timestamp($2::bigint / 1000000.0)
@@ -563,13 +631,15 @@ order by at desc
 -- the outcome of the last run is that of its job; history is read from the day of the run on. missed = of the kept
 -- runs (100) those without a job of their own
 select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
-       case when s.paused_at is not null then 'paused' when s.error is not null then 'failed' else 'active' end as state,
+       case when s.paused_at is not null then 'paused' when s.error is not null then 'failed'
+            else 'active' end as state,
        {ms(s.last_run)} as last_run_ms, o.outcome as last_outcome,
        {ms(s.next_run)} as next_run_ms, s.catch_up, s.last_job::text, s.priority, s.max_tries,
-       s.only_one as unique, left(coalesce(s.payload::text, encode(substr(s.body, 1, 100000), 'escape')), case when $1::text is null then 10000 else 1000000 end) as payload,
+       s.only_one as unique, left(coalesce(s.payload::text, encode(substr(s.body, 1, 100000), 'escape')),
+                                  case when $1::text is null then 10000 else 1000000 end) as payload,
        left(s.payload_type, 200) as payload_type, left(s.comment, 1000) as comment,
-       s.paused_by, left(s.pause_reason, 1000) as pause_reason, left(s.error, 1000) as error, {ms(s.created)} as created_ms,
-       {ms(s.changed)} as changed_ms,
+       s.paused_by, left(s.pause_reason, 1000) as pause_reason, left(s.error, 1000) as error,
+       {ms(s.created)} as created_ms, {ms(s.changed)} as changed_ms,
        (extract(epoch from o.took) * 1000)::bigint as last_took_ms, left(o.error, 300) as last_error,
        (select count(*) from {schema}.cron_run r where r.schedule = s.name and not r.pushed) as missed,
        c.paused_at is not null as queue_paused, c.paused_by as queue_paused_by
@@ -607,8 +677,8 @@ from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolea
 -- name: requeue_where
 -- params: action batch queue states kind error before limit cursor expected reset reason by
 select id, state, why, cursor, n
-from {schema}.requeue_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
-                            $10::bigint, coalesce($11::boolean, false), $12::text, $13::interval)
+from {schema}.requeue_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                            $9::text, $10::bigint, coalesce($11::boolean, false), $12::text, $13::interval)
 
 -- name: release_where
 -- params: action batch node expired_only fail count force expected reason
@@ -646,8 +716,8 @@ select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::tex
 -- name: cancel_where
 -- params: action batch queue states kind error before limit cursor expected reason
 select id, state, why, cursor, n
-from {schema}.cancel_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
-                           $10::bigint, $11::text)
+from {schema}.cancel_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                           $9::text, $10::bigint, $11::text)
 
 -- name: discard
 -- params: action batch ids reason
@@ -656,7 +726,8 @@ select id, state, why, cursor, n from {schema}.discard($1::uuid, $2::int, $3::te
 -- name: discard_where
 -- params: action batch queue states kind error before limit cursor expected reason
 select id, state, why, cursor, n
-from {schema}.discard_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+from {schema}.discard_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                            $9::text,
                            $10::bigint, $11::text)
 
 -- name: delete
@@ -666,8 +737,8 @@ select id, state, why, cursor, n from {schema}.delete_jobs($1::uuid, $2::int, $3
 -- name: delete_where
 -- params: action batch queue states kind error before limit cursor expected reason
 select id, state, why, cursor, n
-from {schema}.delete_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
-                           $10::bigint, $11::text)
+from {schema}.delete_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                           $9::text, $10::bigint, $11::text)
 
 -- name: priority
 -- params: action batch ids n reason
@@ -678,17 +749,20 @@ select id, state, why, cursor, n from {schema}.set_priority($1::uuid, $2::int, $
 -- params: action batch queue states kind error before limit cursor expected n reason
 -- range: 0..9
 select id, state, why, cursor, n
-from {schema}.set_priority_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+from {schema}.set_priority_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                                 $9::text,
                            $10::bigint, $11::int, $12::text)
 
 -- name: reschedule
 -- params: action batch ids at reason
-select id, state, why, cursor, n from {schema}.set_time($1::uuid, $2::int, $3::text[]::uuid[], $4::timestamptz, $5::text)
+select id, state, why, cursor, n from {schema}.set_time($1::uuid, $2::int, $3::text[]::uuid[], $4::timestamptz,
+                                                        $5::text)
 
 -- name: reschedule_where
 -- params: action batch queue states kind error before limit cursor expected at reason
 select id, state, why, cursor, n
-from {schema}.set_time_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int, $9::text,
+from {schema}.set_time_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
+                             $9::text,
                            $10::bigint, $11::timestamptz, $12::text)
 
 -- name: undo
@@ -746,7 +820,8 @@ from {schema}.requeue_preview($1::text[]::uuid[], $2::text, $3::text[], $4::text
 -- name: release_preview
 -- params: node expired_only fail count
 select state, n, why
-from {schema}.release_preview($1::text, coalesce($2::boolean, true), coalesce($3::boolean, false), coalesce($4::boolean, true))
+from {schema}.release_preview($1::text, coalesce($2::boolean, true), coalesce($3::boolean, false),
+                              coalesce($4::boolean, true))
 
 -- name: extend_preview
 -- params: ids node by
@@ -775,12 +850,14 @@ from {schema}.remove_preview('delete', $1::text[]::uuid[], $2::text, $3::text[],
 -- name: priority_preview
 -- params: ids queue states kind error before n
 select state, n, why
-from {schema}.change_preview('priority', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz, $7::int)
+from {schema}.change_preview('priority', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
+                             $7::int)
 
 -- name: reschedule_preview
 -- params: ids queue states kind error before at
 select state, n, why
-from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz, null, $7::timestamptz)
+from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text,
+                             $6::timestamptz, null, $7::timestamptz)
 
 -- name: undo_preview
 -- params: of

@@ -17,11 +17,14 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'job' and c.relkind in ('r', 'p') and a.attname = 'keep_until')
+              where c.relnamespace = n.oid and c.relname = 'job' and c.relkind in ('r', 'p')
+                and a.attname = 'keep_until')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p') and a.attname = 'dead_letter')
+              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
+                and a.attname = 'dead_letter')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'version' and c.relkind in ('r', 'p') and a.attname = 'version')
+              where c.relnamespace = n.oid and c.relname = 'version' and c.relkind in ('r', 'p')
+                and a.attname = 'version')
 order by 1
 
 -- name: version
@@ -33,22 +36,26 @@ select q.name as queue, false as paused,
        concat_ws(', ', 'policy ' || q.policy, q.retry_limit || ' retries', 'lease ' || q.expire_seconds || ' s',
                  'heartbeat ' || q.heartbeat_seconds || ' s', 'dead letters to ' || q.dead_letter) as info
 from (select null::int as heartbeat_seconds) d
-cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_seconds, dead_letter from {schema}.queue) q
+cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_seconds, dead_letter
+                    from {schema}.queue) q
 order by 1
 
 -- name: counts
--- No index knows what runs or failed. From 64 MB on pg-boss' own counts are shown (version 37, at most minutes old), or as many
--- pages are read at random and the rest is reckoned.
-with s as materialized (
+-- No index knows what runs or failed. From 64 MB on pg-boss' own counts are shown (version 37, at most minutes old), or
+-- as many pages are read at random and the rest is reckoned.
+with sample as materialized (
     select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
-), q as materialized (
-    select q.*, s.part, coalesce(s.part < 1 and q.failed_count is not null and q.monitor_on > now() - interval '10 min', false) as cached
-    from s cross join (select null::bigint as deferred_count, null::bigint as ready_count, null::bigint as active_count,
+), sampled as materialized (
+    select q.*, s.part, coalesce(s.part < 1 and q.failed_count is not null
+                                 and q.monitor_on > now() - interval '10 min', false) as cached
+    from sample s cross join (select null::bigint as deferred_count, null::bigint as ready_count,
+                                     null::bigint as active_count,
                               null::bigint as failed_count, null::timestamptz as monitor_on) d
-    cross join lateral (select name, deferred_count::bigint, ready_count::bigint, active_count::bigint, failed_count::bigint, monitor_on
+    cross join lateral (select name, deferred_count::bigint, ready_count::bigint, active_count::bigint,
+                               failed_count::bigint, monitor_on
                         from {schema}.queue) q
-), c as materialized (
+), counted as materialized (
     select j.name, count(*) filter (where j.state = 'created' and not j.blocked and j.start_after > now()) as scheduled,
            count(*) filter (where j.state = 'retry' and not j.blocked and j.start_after > now()) as retry,
            count(*) filter (where j.state < 'active' and not j.blocked and j.start_after <= now()) as ready,
@@ -56,18 +63,20 @@ with s as materialized (
            count(*) filter (where j.state = 'active') as running, count(*) filter (where j.state = 'failed') as failed
     from (select false as blocked) d
     cross join lateral (select name, state, start_after, blocked
-                        from {schema}.job tablesample system ((select 100 * part from s))
-                        where exists (select from q where not q.cached)) j
+                        from {schema}.job tablesample system ((select 100 * part from sample))
+                        where exists (select from sampled q where not q.cached)) j
     group by j.name
 )
-select q.name as queue, case when q.cached then q.deferred_count else round(coalesce(c.scheduled, 0) / q.part)::bigint end as scheduled,
+select q.name as queue, case when q.cached then q.deferred_count
+                             else round(coalesce(c.scheduled, 0) / q.part)::bigint end as scheduled,
        case when q.cached then q.ready_count else round(coalesce(c.ready, 0) / q.part)::bigint end as ready,
        case when q.cached then 0 else round(coalesce(c.retry, 0) / q.part)::bigint end as retry,
        case when q.cached then q.active_count else round(coalesce(c.running, 0) / q.part)::bigint end as running,
        case when q.cached then q.failed_count else round(coalesce(c.failed, 0) / q.part)::bigint end as failed,
        {ms(o.oldest)} as oldest_ms,
-       case when q.cached then null else round(coalesce(c.blocked, 0) / q.part)::bigint end as blocked, q.part < 1 as approx
-from q left join c on c.name = q.name
+       case when q.cached then null else round(coalesce(c.blocked, 0) / q.part)::bigint end as blocked,
+       q.part < 1 as approx
+from sampled q left join counted c on c.name = q.name
 left join lateral (
     select j.start_after as oldest from (select false as blocked) d
     cross join lateral (select start_after, blocked, state from {schema}.job
@@ -77,69 +86,86 @@ order by 1
 
 -- name: counts_final
 -- cost: reads all jobs, of a large table 64 MB
-with s as materialized (
+with sample as materialized (
     select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
 )
 select j.name as queue, round(count(*) filter (where j.state = 'completed') / s.part)::bigint as completed,
        round(count(*) filter (where j.state = 'cancelled') / s.part)::bigint as cancelled, s.part < 1 as approx
-from s cross join (select name, state from {schema}.job tablesample system ((select 100 * part from s))) j
+from sample s cross join (select name, state from {schema}.job tablesample system ((select 100 * part from sample))) j
 where j.state in ('completed', 'cancelled') group by j.name, s.part order by 1
 
 -- name: jobs
 -- params: queue states raw_states error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first; there is no index of that. A table of 128 MB and more is listed as its rows lie, from its end, 256 pages at a time
--- until there are enough, 2 n pages at most: what was written last is mostly there, and nothing is left out. It is ordered all the
--- same where an index leaves at most 20000 rows (a queue's, those that wait), and before server 14, which can't read from a page on.
--- Where texts must be looked at, n jobs are read. A row without an id and with its cursor says where to go on.
--- "s.by_place" stands there as it does, not as a subquery: that would start parallel workers for each 256 pages.
-with s as materialized (
+-- Newest first; there is no index of that. A table of 128 MB and more is listed as its rows lie, from its end, 256
+-- pages at a time until there are enough, 2 n pages at most: what was written last is mostly there, and nothing is left
+-- out. It is ordered all the same where an index leaves at most 20000 rows (a queue's, those that wait), and before
+-- server 14, which can't read from a page on. Where texts must be looked at, n jobs are read. A row without an id and
+-- with its cursor says where to go on. "s.by_place" stands there as it does, not as a subquery: that would start
+-- parallel workers for each 256 pages.
+with sample as materialized (
     select case when $14::text is not null then k.at is not null
-                when $11::text[] is not null or t.size < 16384 * 8192.0 or current_setting('server_version_num')::int < 140000 then false
+                when $11::text[] is not null or t.size < 16384 * 8192.0
+                     or current_setting('server_version_num')::int < 140000 then false
                 when $1::text is null and not coalesce($2::text[] <@ '{scheduled,ready,retry}', false) then true
                 else (select count(*) from (
                           select from (select false as blocked) d
                           cross join lateral (select name, state, blocked from {schema}.job) j
                           where ($1::text is null or j.name = $1::text)
-                            and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or j.state < 'active' and not j.blocked)
+                            and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or j.state < 'active'
+                                 and not j.blocked)
                           limit 20001) x) > 20000 end as by_place,
-           coalesce(k.page + 1, t.pages) as top, greatest(coalesce(k.page + 1, t.pages) - 2 * coalesce($12::int, 10000)::bigint, 0) as low, k.at, k.part
+           coalesce(k.page + 1, t.pages) as top,
+           greatest(coalesce(k.page + 1, t.pages) - 2 * coalesce($12::int, 10000)::bigint, 0) as low, k.at, k.part
     from (select coalesce(sum(pg_relation_size(relid)), 0) as size,
                  coalesce(max(pg_relation_size(relid)), 0) / current_setting('block_size')::int as pages
           from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf) t
     cross join (select split_part(c, '/', 1)::tid as at, split_part(c, '/', 2)::bigint as part,
                        substr(split_part(c, ',', 1), 2)::bigint as page
                 from (select substring($14::text from '^\([0-9]{1,9},[0-9]{1,4}\)/[0-9]{1,10}$') as c) c) k
-), w as materialized (
+), looked_at as materialized (
     select j.*, j.name || ':' || j.id as key,
-           case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
-                + coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint)) end as until,
-           case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
-                case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
+           case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint,
+                                                      {ms(j.started_on)}
+                + coalesce(j.expire_seconds * 1000::bigint,
+                           (extract(epoch from j.expire_in) * 1000)::bigint)) end as until,
+           case when j.state in ('failed', 'retry', 'created')
+                    then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
+                case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end,
+                                  j.output::text) end as error,
            coalesce(j.at || '/' || j.part, j.created_on || '/' || j.id) as cursor
-    from s cross join lateral generate_series(case when s.by_place then s.top else 1 end, case when s.by_place then s.low else 0 end + 1, -256) p
+    from sample s cross join lateral generate_series(case when s.by_place then s.top else 1 end,
+                                              case when s.by_place then s.low else 0 end + 1, -256) p
     cross join lateral (
         select j.*, z.state as now_is, z.tries
-        from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
-                     null::interval as expire_in) d
+        from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds,
+                     null::int as expire_seconds, null::interval as expire_in) d
         cross join lateral (
-            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
-                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, created_on as newest, id as newest_id, null::tid as at, null::bigint as part
+            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
+                   completed_on, output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in,
+                   created_on as newest, id as newest_id, null::tid as at, null::bigint as part
             from {schema}.job where not s.by_place
             union all
-            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on, output,
-                   blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null, null, ctid, tableoid::bigint
+            select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
+                   completed_on, output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null,
+                   null, ctid, tableoid::bigint
             from {schema}.job
-            where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid and ctid < format('(%s,0)', p)::tid
+            where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid
+              and ctid < format('(%s,0)', p)::tid
               and (s.at is null or (ctid, tableoid::bigint) < (s.at, s.part))) j
         cross join lateral (
-            select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
-                        when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-                   case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries) z
+            select case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text
+                        when j.blocked then 'blocked'
+                        when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry'
+                        else 'scheduled' end as state,
+                   case when j.started_on is null then 0 else least(j.retry_count,
+                                                                    2147483646) + (
+                                                                            j.state <> 'active')::int end as tries) z
         where ($1::text is null or j.name = $1::text)
           and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
           and ($2::text[] is null or z.state = any($2::text[]))
-          and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked) -- as the index of what waits has it
+          -- as the index of what waits has it
+          and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked)
           and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
           and ($7::interval is null or j.created_on < now() - $7::interval)
           and ($8::interval is null or j.created_on > now() - $8::interval)
@@ -152,10 +178,12 @@ with s as materialized (
                   (case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 1)::timestamptz end,
                    case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
         order by newest desc, newest_id desc, at desc, part desc
-        limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end) j
-    limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100) else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+        limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100)
+                   else coalesce($12::int, 10000) end) j
+    limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100)
+               else coalesce($12::int, 10000) end
+), matching as materialized (
+    select * from looked_at
     where ($4::text is null or case when $4::text like '~%' then strpos(lower(error), lower(substr($4::text, 2))) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
@@ -163,29 +191,32 @@ with s as materialized (
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', key, error)), lower(x)) > 0))
     order by newest desc, newest_id desc, at desc, part desc limit coalesce($13::int, 100)
-), n as (
-    select (select count(*) from w) as looked, (select count(*) from f) as found
+), numbered as (
+    select (select count(*) from looked_at) as looked, (select count(*) from matching) as found
 )
-select z.id, queue, kind, z.state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node,
-       lease, lease_until_ms, error, cursor, stale
+select z.id, queue, kind, z.state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease, lease_until_ms, error, cursor, stale
 from (
-    select key as id, name as queue, '' as kind, now_is as state, priority, tries, least(retry_limit, 2147483646) + 1 as max_tries,
+    select key as id, name as queue, '' as kind, now_is as state, priority, tries,
+           least(retry_limit, 2147483646) + 1 as max_tries,
            {ms(created_on)} as created_ms, {ms(start_after)} as run_after_ms,
            {ms(greatest(created_on, started_on, completed_on))} as changed_ms,
            {ms(started_on)} as started_ms,
            {ms(case when state > 'active' then completed_on end)} as finished_ms, null::text as node,
            null::bigint as lease, until as lease_until_ms, left(error, 300) as error,
            cursor, until < {ms(now())} as stale, newest, newest_id, at, part, 0 as mark
-    from f
+    from matching
     union all
-    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', cursor, null, newest, newest_id, at, part, 1
-     from w, n
+    (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', cursor, null, newest,
+            newest_id, at, part, 1
+     from looked_at, numbered
      where not ($4::text is null and $5::text[] is null and $6::text[] is null)
        and looked >= coalesce($12::int, 10000) and found < coalesce($13::int, 100)
      order by newest, newest_id, at, part limit 1)
     union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', format('(%s,0)/0', low), null, null, null, null, null, 1
-    from s, n
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', format('(%s,0)/0', low),
+           null, null, null, null, null, 1
+    from sample, numbered
     where by_place and low > 0 and found < coalesce($13::int, 100)
       and ($4::text is null and $5::text[] is null and $6::text[] is null or looked < coalesce($12::int, 10000))
 ) z order by mark, newest desc, newest_id desc, at desc, part desc
@@ -193,39 +224,54 @@ from (
 -- name: job
 -- params: ids
 select j.name || ':' || j.id as id, j.name as queue, '' as kind,
-       case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text when j.blocked then 'blocked'
+       case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text
+            when j.blocked then 'blocked'
             when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state,
-       j.priority, case when j.started_on is null then 0 else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries, least(j.retry_limit, 2147483646) + 1 as max_tries,
+       j.priority, case when j.started_on is null then 0
+                        else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries,
+       least(j.retry_limit, 2147483646) + 1 as max_tries,
        {ms(j.created_on)} as created_ms, {ms(j.start_after)} as run_after_ms,
        {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms,
        {ms(j.started_on)} as started_ms,
        {ms(case when j.state > 'active' then j.completed_on end)} as finished_ms, null::text as node,
        null::bigint as lease, u.until as lease_until_ms,
-       case when j.state in ('failed', 'retry', 'created') then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
-            case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end, j.output::text) end as error,
-       null::text as cursor, u.until < {ms(now())} as stale, j.singleton_key as unique_key, left(j.data::text, 1000000) as payload,
+       case when j.state in ('failed', 'retry', 'created')
+                then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
+            case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end,
+                              j.output::text) end as error,
+       null::text as cursor, u.until < {ms(now())} as stale, j.singleton_key as unique_key,
+       left(j.data::text, 1000000) as payload,
        case when j.data is null then '' else 'json' end as payload_format,
-       case when j.data is not null then 'application/json' end as payload_type, octet_length(j.data::text)::bigint as payload_size,
-       case when j.state = 'completed' then left(j.output::text, 65536) end as result, j.source_name || ':' || j.source_id as origin_id,
+       case when j.data is not null then 'application/json' end as payload_type,
+       octet_length(j.data::text)::bigint as payload_size,
+       case when j.state = 'completed' then left(j.output::text, 65536) end as result,
+       j.source_name || ':' || j.source_id as origin_id,
        coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint) as run_timeout_ms,
        j.heartbeat_seconds * 1000::bigint as lease_timeout_ms, j.state::text as raw_state
-from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds, null::int as expire_seconds,
+from (select false as blocked, null::timestamptz as heartbeat_on, null::int as heartbeat_seconds,
+             null::int as expire_seconds,
              null::interval as expire_in, null::text as source_name, null::uuid as source_id) d
-cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on, completed_on,
-                           output, data, singleton_key, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, source_name, source_id
+cross join lateral (select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
+                           completed_on, output, data, singleton_key, blocked, heartbeat_on, heartbeat_seconds,
+                           expire_seconds, expire_in, source_name, source_id
                     from {schema}.job
                     where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::text[]) i
                                          where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' limit 1)) j
-cross join lateral (select case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint, {ms(j.started_on)}
-                + coalesce(j.expire_seconds * 1000::bigint, (extract(epoch from j.expire_in) * 1000)::bigint)) end as until) u
+cross join lateral (
+    select case when j.state = 'active' then coalesce({ms(j.heartbeat_on)} + j.heartbeat_seconds * 1000::bigint,
+                                                      {ms(j.started_on)}
+                + coalesce(j.expire_seconds * 1000::bigint,
+                           (extract(epoch from j.expire_in) * 1000)::bigint)) end as until) u
 
 -- name: attempts
 -- params: ids
 -- only the last failure is kept, with its stack
-select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1 else least(retry_count, 2147483646) + 1 end as number,
+select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1
+            else least(retry_count, 2147483646) + 1 end as number,
        null::text as node, {ms(started_on)} as started_ms,
        {ms(completed_on)} as ended_ms, case when state = 'completed' then 'completed' else 'failed' end as outcome,
-       case when state = 'completed' then '' else coalesce(output ->> 'message', output -> 'value' ->> 'message', output::text) end as error,
+       case when state = 'completed' then '' else coalesce(output ->> 'message', output -> 'value' ->> 'message',
+                                                           output::text) end as error,
        left(coalesce(output ->> 'stack', output -> 'value' ->> 'stack'), 65536) as trace
 from {schema}.job
 where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::text[]) i
@@ -234,27 +280,32 @@ where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::tex
 
 -- name: groups
 -- params: queue limit
--- No index knows what failed: of a table of more than 1 GB as many pages are read at random, and there are more than it says.
-with s as materialized (
+-- No index knows what failed: of a table of more than 1 GB as many pages are read at random, and there are more than it
+-- says.
+with sample_rows as materialized (
     select least(1, 131072 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
-), f as materialized (
+), failed_jobs as materialized (
     select name || ':' || id as id, name as queue, completed_on as at,
            coalesce(output ->> 'message', output -> 'value' ->> 'message',
-                    case jsonb_typeof(output -> 'value') when 'string' then output ->> 'value' end, output::text, '') as error
-    from {schema}.job tablesample system ((select 100 * part from s)) where state = 'failed' and ($1::text is null or name = $1::text)
+                    case jsonb_typeof(output -> 'value') when 'string' then output ->> 'value' end, output::text,
+                    '') as error
+    from {schema}.job tablesample system ((select 100 * part from sample_rows))
+    where state = 'failed' and ($1::text is null or name = $1::text)
     order by completed_on desc nulls last limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from f) = 5000 or (select part < 1 from s) as capped,
+select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000
+    or (select part < 1 from sample_rows) as capped,
        {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id order by at desc))[1] as sample_id
-from (select *, {error_key(error)} as error_key from f) g
+from (select *, {error_key(error)} as error_key from failed_jobs) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
-select name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz, s.name as queue, '' as kind,
-       'active' as state, null::bigint as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms, s.data::text as payload,
+select name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz,
+       s.name as queue, '' as kind, 'active' as state, null::bigint as last_run_ms, null::text as last_outcome,
+       null::bigint as next_run_ms, s.data::text as payload,
        {ms(s.created_on)} as created_ms, {ms(s.updated_on)} as changed_ms
 from (select '' as key) d
 cross join lateral (select name, key, cron, timezone, data, created_on, updated_on from {schema}.schedule) s
@@ -265,27 +316,31 @@ order by 1
 -- params: ids
 -- official: retry (failed), resume (cancelled), update with startAfter (scheduled, retry)
 -- guard: only jobs that neither run nor are completed nor are ready already
-with i as (
+with chosen as (
     select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
     where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
-), u as (
+), updated as (
     update {schema}.job j
     set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
         retry_limit = least(j.retry_limit, 2147483646) + (j.state = 'failed')::int,
-        completed_on = case when j.state = 'failed' and (select version < 37 from {schema}.version) then j.completed_on end,
-        keep_until = case when j.state < 'active' then now() + case when isfinite(j.keep_until) and isfinite(j.start_after)
-            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end else j.keep_until end,
+        completed_on = case when j.state = 'failed'
+                                 and (select version < 37 from {schema}.version) then j.completed_on end,
+        keep_until
+        = case when j.state < 'active' then now() + case when isfinite(j.keep_until) and isfinite(j.start_after)
+            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
+                                                         else interval '14 days' end else j.keep_until end,
         start_after = case when j.state < 'active' then now() else j.start_after end
-    from i
-    where j.name = i.name and j.id = i.id and (j.state in ('failed', 'cancelled') or j.state < 'active' and j.start_after > now())
+    from chosen i
+    where j.name = i.name and j.id = i.id and (j.state in ('failed', 'cancelled') or j.state < 'active'
+                                               and j.start_after > now())
     returning j.name, j.id, j.start_after
 ), woken as (
     select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)
     from (select false as notify) d cross join lateral (select name, notify from {schema}.queue) q
-    where q.notify and q.name in (select u.name from u where u.start_after = now())
+    where q.notify and q.name in (select u.name from updated u where u.start_after = now())
 )
 select u.name || ':' || u.id as id, case when u.start_after > now() then 'retry' else 'ready' end as state
-from u where (select count(*) from woken) >= 0
+from updated u where (select count(*) from woken) >= 0
 
 -- name: rescue
 -- params: ids
@@ -312,8 +367,10 @@ set heartbeat_on = case when j.heartbeat_seconds is not null then
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
 where j.name = i.name and j.id = i.id and j.state = 'active'
-  and case when j.heartbeat_seconds is null then j.expire_seconds < ceil(extract(epoch from now() + $2::interval - j.started_on))::int
-           else j.heartbeat_on is null or j.heartbeat_on < now() + $2::interval - j.heartbeat_seconds * interval '1 s' end
+  and case when j.heartbeat_seconds is null
+               then j.expire_seconds < ceil(extract(epoch from now() + $2::interval - j.started_on))::int
+           else j.heartbeat_on is null
+                or j.heartbeat_on < now() + $2::interval - j.heartbeat_seconds * interval '1 s' end
 returning j.name || ':' || j.id as id, 'extended' as state
 
 -- name: cancel
@@ -345,15 +402,19 @@ update {schema}.job j set priority = $2::int
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
 where j.name = i.name and j.id = i.id and j.state < 'active' and j.priority <> $2::int
-returning j.name || ':' || j.id as id, case when j.start_after <= now() then 'ready' when j.state = 'retry' then 'retry' else 'scheduled' end as state
+returning j.name || ':' || j.id as id, case when j.start_after <= now() then 'ready'
+                                            when j.state = 'retry' then 'retry' else 'scheduled' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: update(startAfter)
 -- guard: only jobs with another time that wait; one that has ended is requeued
-with u as (
-    update {schema}.job j set start_after = $2::timestamptz, keep_until = $2::timestamptz + case when isfinite(j.keep_until) and isfinite(j.start_after)
-            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days') else interval '14 days' end
+with updated as (
+    update {schema}.job j set start_after = $2::timestamptz,
+                              keep_until = $2::timestamptz + case when isfinite(j.keep_until)
+                                      and isfinite(j.start_after)
+            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
+                                                                  else interval '14 days' end
     from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
     where j.name = i.name and j.id = i.id and j.state < 'active' and j.start_after <> $2::timestamptz
@@ -361,31 +422,34 @@ with u as (
 ), woken as (
     select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)
     from (select false as notify) d cross join lateral (select name, notify from {schema}.queue) q
-    where q.notify and q.name in (select u.name from u where u.start_after <= now())
+    where q.notify and q.name in (select u.name from updated u where u.start_after <= now())
 )
-select u.name || ':' || u.id as id, case when u.start_after <= now() then 'ready' when u.state = 'retry' then 'retry' else 'scheduled' end as state
-from u where (select count(*) from woken) >= 0
+select u.name || ':' || u.id as id, case when u.start_after <= now() then 'ready' when u.state = 'retry' then 'retry'
+                                         else 'scheduled' end as state
+from updated u where (select count(*) from woken) >= 0
 
 -- name: redrive
 -- params: ids
 -- official: redrive
 -- guard: only jobs that wait and came from another queue
 -- requires: version >= 36
-with m as (
+with moved as (
     delete from {schema}.job j
     using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
            where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i, {schema}.queue q
     where j.name = i.name and j.id = i.id and j.state < 'active' and q.name = j.source_name
-    returning j.name as was, j.id as was_id, j.source_name, j.data, j.priority, j.singleton_key, j.heartbeat_seconds, q.retry_limit,
-              q.retry_backoff, q.retry_delay, q.retry_delay_max, q.expire_seconds, q.retention_seconds, q.deletion_seconds, q.policy
-), n as (
-    insert into {schema}.job (name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max, expire_seconds, keep_until,
-                              deletion_seconds, policy, singleton_key, heartbeat_seconds)
+    returning j.name as was, j.id as was_id, j.source_name, j.data, j.priority, j.singleton_key, j.heartbeat_seconds,
+              q.retry_limit, q.retry_backoff, q.retry_delay, q.retry_delay_max, q.expire_seconds, q.retention_seconds,
+              q.deletion_seconds, q.policy
+), numbered as (
+    insert into {schema}.job (name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max,
+                              expire_seconds, keep_until, deletion_seconds, policy, singleton_key, heartbeat_seconds)
     select source_name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max, expire_seconds,
            now() + retention_seconds * interval '1 s', deletion_seconds, policy, singleton_key, heartbeat_seconds
-    from m returning 1
+    from moved returning 1
 )
-select was || ':' || was_id as id, 'ready' as state, 'back in ' || source_name as why from m where (select count(*) from n) >= 0
+select was || ':' || was_id as id, 'ready' as state, 'back in ' || source_name as why from moved m
+where (select count(*) from numbered) >= 0
 
 -- name: purge
 -- params: queue states before limit
@@ -395,7 +459,8 @@ with gone as (
     delete from {schema}.job
     where (name, id) in (select k.name, k.id from (select false as blocking) d
                          cross join lateral (select name, id, state, completed_on, blocking from {schema}.job) k
-                         where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1::text is null or k.name = $1::text)
+                         where k.state > 'active' and not (k.blocking and k.state = 'completed')
+                           and ($1::text is null or k.name = $1::text)
                            and ($2::text[] is null or k.state::text = any($2::text[]))
                            and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
                          limit coalesce($4::int, 1000) for update of k skip locked)
@@ -409,18 +474,19 @@ select name || ':' || id as id, 'purged' as state from gone
 select 'purged' as state, count(*) as n, k.state::text as why
 from (select false as blocking) d cross join lateral (select name, state, completed_on, blocking from {schema}.job) k
 where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1::text is null or k.name = $1::text)
-  and ($2::text[] is null or k.state::text = any($2::text[])) and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
+  and ($2::text[] is null or k.state::text = any($2::text[]))
+  and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
 group by k.state order by k.state
 
 -- name: cron_remove
 -- params: schedule
 -- official: unschedule
 -- confirm: pg-boss can't switch a schedule off; it is removed until the application says it anew
-with d as (
+with deleted as (
     delete from {schema}.schedule s
     where s.ctid in (select k.at from (select '' as key) d
                      cross join lateral (select ctid as at, name, key from {schema}.schedule) k
                      where k.name || coalesce(nullif(':' || k.key, ':'), '') = $1::text)
     returning s.name
 )
-select $1::text as id, 'removed' as state from d
+select $1::text as id, 'removed' as state from deleted d

@@ -17,51 +17,61 @@ select n.nspname::text as schema
 from pg_namespace n
 where n.nspname = 'pgq'
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'retry_queue' and c.relkind in ('r', 'p') and a.attname = 'ev_retry_after')
+              where c.relnamespace = n.oid and c.relname = 'retry_queue' and c.relkind in ('r', 'p')
+                and a.attname = 'ev_retry_after')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'subscription' and c.relkind in ('r', 'p') and a.attname = 'sub_last_tick')
+              where c.relnamespace = n.oid and c.relname = 'subscription' and c.relkind in ('r', 'p')
+                and a.attname = 'sub_last_tick')
 
 -- name: version
 -- loaded as a script it knows no number: the newest function says it
 select coalesce((select extversion from pg_extension where extname = 'pgq'),
-                case when to_regprocedure(format('%I.jsontriga()', {schema_lit}::text)) is not null then '3.5' else '3.2' end) as version
+                case when to_regprocedure(format('%I.jsontriga()', {schema_lit}::text)) is not null then '3.5'
+                     else '3.2' end) as version
 
 -- name: queues
 select q.queue_name as queue, q.queue_ticker_paused as paused,
-       concat_ws(', ', case when q.queue_disable_insert then 'inserting is switched off' end, 'last tick ' || case when isfinite(t.tick_time) then date_trunc('second', now() - t.tick_time)::text end || ' ago',
+       concat_ws(', ', case when q.queue_disable_insert then 'inserting is switched off' end,
+                 'last tick '
+                 || case when isfinite(t.tick_time) then date_trunc('second', now() - t.tick_time)::text end || ' ago',
                  'tick every ' || q.queue_ticker_max_count || ' events or ' || q.queue_ticker_max_lag,
                  (select count(*) || ' consumers' from {schema}.subscription s where s.sub_queue = q.queue_id)) as info
 from {schema}.queue q
-left join lateral (select tick_time from {schema}.tick t where t.tick_queue = q.queue_id order by t.tick_id desc limit 1) t on true
+left join lateral (select tick_time from {schema}.tick t where t.tick_queue = q.queue_id order by t.tick_id desc
+                   limit 1) t on true
 order by 1
 
 -- name: counts
 -- what came behind the last tick is read from the sequence; ev_retry_after has an index
-with r as (
-    select ev_queue, count(*) filter (where ev_retry_after > now()) as waits, count(*) as n from {schema}.retry_queue group by ev_queue
+with retrying as (
+    select ev_queue, count(*) filter (where ev_retry_after > now()) as waits, count(*) as n from {schema}.retry_queue
+    group by ev_queue
 )
-select q.queue_name as queue, 0::bigint as scheduled, greatest(coalesce(c.waits, 0), 0) + coalesce(r.n - r.waits, 0) as ready,
+select q.queue_name as queue, 0::bigint as scheduled,
+       greatest(coalesce(c.waits, 0), 0) + coalesce(r.n - r.waits, 0) as ready,
        coalesce(r.waits, 0) as retry, coalesce(c.running, 0)::bigint as running, 0::bigint as failed,
        {ms(case when c.waits > 0 then c.since end)} as oldest_ms, true as approx
 from {schema}.queue q
-left join r on r.ev_queue = q.queue_id
+left join retrying r on r.ev_queue = q.queue_id
 left join lateral (
-    select max(coalesce(pg_sequence_last_value(to_regclass(q.queue_event_seq)), 1) - coalesce(nt.tick_event_seq, lt.tick_event_seq)) as waits,
+    select max(coalesce(pg_sequence_last_value(to_regclass(q.queue_event_seq)), 1) - coalesce(nt.tick_event_seq,
+            lt.tick_event_seq)) as waits,
            sum(nt.tick_event_seq - lt.tick_event_seq) as running, min(coalesce(nt.tick_time, lt.tick_time)) as since
     from {schema}.subscription s
     left join {schema}.tick lt on lt.tick_queue = s.sub_queue and lt.tick_id = s.sub_last_tick
-    left join {schema}.tick nt on nt.tick_queue = s.sub_queue and nt.tick_id = s.sub_next_tick and s.sub_batch is not null
+    left join {schema}.tick nt on nt.tick_queue = s.sub_queue and nt.tick_id = s.sub_next_tick
+        and s.sub_batch is not null
     where s.sub_queue = q.queue_id) c on true
 order by 1
 
 -- name: jobs
 -- params: queue states kind node words not_words older_than younger_than min_tries top_tries ids limit cursor
 -- the events that wait for a retry, by the time when they are due
-select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind, s.state, null::int as priority,
-       coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
+select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind, s.state,
+       null::int as priority, coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
        {ms(e.ev_retry_after)} as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
-       null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms, '' as error,
-       e.ev_retry_after::text || '/' || e.ev_owner || '/' || e.ev_id as cursor
+       null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms,
+       '' as error, e.ev_retry_after::text || '/' || e.ev_owner || '/' || e.ev_id as cursor
 from {schema}.retry_queue e
 join {schema}.queue q on q.queue_id = e.ev_queue
 left join {schema}.subscription b on b.sub_id = e.ev_owner and b.sub_queue = e.ev_queue
@@ -84,17 +94,19 @@ where ($1::text is null or q.queue_name = $1::text)
                                                        from unnest($11::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$'))
   and ($13::text is null or (e.ev_retry_after, e.ev_owner, e.ev_id) >
           (case when c2.ok then split_part($13::text, '/', 1)::timestamptz end,
-           case when c2.ok then split_part($13::text, '/', 2)::int end, case when c2.ok then split_part($13::text, '/', 3)::bigint end))
+           case when c2.ok then split_part($13::text, '/', 2)::int end,
+           case when c2.ok then split_part($13::text, '/', 3)::bigint end))
 order by e.ev_retry_after, e.ev_owner, e.ev_id limit coalesce($12::int, 100)
 
 -- name: job
 -- params: ids
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind,
-       case when e.ev_retry_after > now() then 'retry' else 'ready' end as state, null::int as priority, coalesce(e.ev_retry, 0) as tries,
-       null::int as max_tries, {ms(e.ev_time)} as created_ms,
+       case when e.ev_retry_after > now() then 'retry' else 'ready' end as state, null::int as priority,
+       coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
        {ms(e.ev_retry_after)} as run_after_ms, null::bigint as changed_ms, null::bigint as started_ms,
-       null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms, '' as error, null::text as cursor,
-       left(e.ev_data, 1000000) as payload, case when e.ev_data is null then '' else 'text' end as payload_format, 'text/plain' as payload_type,
+       null::bigint as finished_ms, c.co_name as node, null::bigint as lease, null::bigint as lease_until_ms,
+       '' as error, null::text as cursor, left(e.ev_data, 1000000) as payload,
+       case when e.ev_data is null then '' else 'text' end as payload_format, 'text/plain' as payload_type,
        octet_length(e.ev_data)::bigint as payload_size,
        nullif(concat_ws(' · ', e.ev_extra1, e.ev_extra2, e.ev_extra3, e.ev_extra4), '') as result
 from {schema}.retry_queue e
@@ -108,8 +120,8 @@ where (e.ev_owner, e.ev_id) in (select split_part(i, '/', 1)::int, split_part(i,
 -- a consumer is one name for all its queues; nothing tells whether it lives but when it asked last
 select c.co_name as node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms,
        {ms(max(s.sub_active))} as heartbeat_ms,
-       coalesce(sum(nt.tick_event_seq - lt.tick_event_seq), 0)::bigint as running, count(s.sub_batch) as leases, null::bigint as expired,
-       string_agg(q.queue_name, ',' order by q.queue_name) as queues
+       coalesce(sum(nt.tick_event_seq - lt.tick_event_seq), 0)::bigint as running, count(s.sub_batch) as leases,
+       null::bigint as expired, string_agg(q.queue_name, ',' order by q.queue_name) as queues
 from {schema}.consumer c
 join {schema}.subscription s on s.sub_consumer = c.co_id
 join {schema}.queue q on q.queue_id = s.sub_queue
@@ -127,7 +139,8 @@ join {schema}.consumer c on c.co_id = s.sub_consumer
 join {schema}.queue q on q.queue_id = s.sub_queue
 left join {schema}.tick lt on lt.tick_queue = s.sub_queue and lt.tick_id = s.sub_last_tick
 left join {schema}.tick nt on nt.tick_queue = s.sub_queue and nt.tick_id = s.sub_next_tick
-where s.sub_batch is not null and ($1::text is null or c.co_name = $1::text) and ($2::text is null or q.queue_name = $2::text)
+where s.sub_batch is not null and ($1::text is null or c.co_name = $1::text)
+  and ($2::text is null or q.queue_name = $2::text)
 order by s.sub_active, s.sub_batch limit coalesce($3::int, 200)
 
 -- name: requeue
@@ -145,7 +158,8 @@ returning ev_owner || '/' || ev_id as id, 'ready' as state
 -- params: ids at
 -- official: no
 update {schema}.retry_queue set ev_retry_after = $2::timestamptz
-where ev_retry_after <> $2::timestamptz and (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
+where ev_retry_after <> $2::timestamptz and (ev_owner, ev_id)
+    in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
                             from unnest($1::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$')
 returning ev_owner || '/' || ev_id as id, case when ev_retry_after > now() then 'retry' else 'ready' end as state
 

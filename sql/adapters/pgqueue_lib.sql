@@ -19,7 +19,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
                 and 10 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
                      join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('key', 'varchar'), ('type', 'varchar'),
-                                ('state', 'varchar'), ('run_after', 'timestamp'), ('payload', 'bytea'), ('target', 'jsonb'),
+                           ('state', 'varchar'), ('run_after', 'timestamp'), ('payload', 'bytea'), ('target', 'jsonb'),
                                 ('retry_policy', 'jsonb'), ('worker_data', 'jsonb')
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
@@ -33,15 +33,15 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
   and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'queue_history' and c.relkind in ('r', 'p')
                 and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('state', 'varchar'), ('scheduled', 'timestamp'),
-                                ('result', 'bytea')
+                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('state', 'varchar'),
+                                ('scheduled', 'timestamp'), ('result', 'bytea')
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'schedules' and c.relkind in ('r', 'p')
                 and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('key', 'varchar'), ('schedule', 'varchar'), ('next_run', 'timestamp'),
-                                ('last_run', 'timestamp')
+                     join (values ('id', 'uuid'), ('key', 'varchar'), ('schedule', 'varchar'),
+                                ('next_run', 'timestamp'), ('last_run', 'timestamp')
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and exists (select from pg_catalog.pg_class c
@@ -55,7 +55,8 @@ order by 1
 -- name: queues
 -- of all tenants together: what is configured, what the statistics know, what waits for a node; counts bring the others
 select queue, null::boolean as paused,
-       case when bool_or(paused) then 'paused in queue_config, which no worker reads' else 'the scheduler decides' end as info
+       case when bool_or(paused) then 'paused in queue_config, which no worker reads'
+            else 'the scheduler decides' end as info
 from (select queue::text as queue, paused from {schema}.queue_config
       union all
       select unnest(most_common_vals::text::text[]), false from pg_catalog.pg_stats
@@ -70,12 +71,14 @@ group by queue
 with recursive tenants (tenant_id) as (
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
-    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
+            limit 1)
     from tenants x where x.tenant_id is not null
-), q as materialized (
+), sampled as materialized (
     select q.id, q.queue, q.state, q.run_after, q.created from {schema}.queue q limit 100000
 ), live as (
-    select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING' and q.run_after > now()) as scheduled,
+    select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING'
+                                                      and q.run_after > now()) as scheduled,
        count(*) filter (where w.id is not null and w.lock_key is null
                               or w.id is null and q.state in ('PENDING', 'RETRY')
                                  and (q.run_after is null or q.run_after <= now())) as ready,
@@ -85,46 +88,55 @@ with recursive tenants (tenant_id) as (
                 or w.id is null and q.state in ('PENDING', 'RETRY')
                    and (q.run_after is null or q.run_after <= now())))} as oldest_ms,
        count(*) filter (where w.id is null and q.state = 'RUNNING') as blocked
-    from q left join {schema}.work_queue w on w.id = q.id group by 1
+    from sampled q left join {schema}.work_queue w on w.id = q.id group by 1
 ), failed as (
     select h.queue::text as queue, count(*) as failed, bool_or(h.nr = 10000) as many
     from tenants x
     cross join lateral (select h.queue, row_number() over () as nr
-                        from (select h.queue from {schema}.queue_history h where h.tenant_id = x.tenant_id and h.state = 'FAILED'
+                        from (select h.queue from {schema}.queue_history h
+                              where h.tenant_id = x.tenant_id and h.state = 'FAILED'
                               order by h.created desc limit 10000) h) h
     group by 1
 )
-select coalesce(live.queue, failed.queue) as queue, coalesce(scheduled, 0) as scheduled, coalesce(ready, 0) as ready, coalesce(retry, 0) as retry,
-       coalesce(running, 0) as running, coalesce(failed.failed, 0) as failed, oldest_ms, coalesce(blocked, 0) as blocked,
-       (select count(*) = 100000 from q) or coalesce(failed.many, false) as approx
+select coalesce(live.queue, failed.queue) as queue, coalesce(scheduled, 0) as scheduled, coalesce(ready, 0) as ready,
+       coalesce(retry, 0) as retry, coalesce(running, 0) as running, coalesce(failed.failed, 0) as failed, oldest_ms,
+       coalesce(blocked, 0) as blocked, (select count(*) = 100000 from sampled)
+    or coalesce(failed.many, false) as approx
 from live full join failed on failed.queue = live.queue
 
 -- name: counts_final
 -- cost: reads the whole history
-select queue::text, count(*) as completed, 0::bigint as cancelled from {schema}.queue_history where state = 'COMPLETED' group by 1
+select queue::text, count(*) as completed, 0::bigint as cancelled from {schema}.queue_history where state = 'COMPLETED'
+group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
--- live jobs by their ids, newest first; then what is in the history, the newest end first, by the index of each tenant. Kind,
--- error and words are looked for in the newest n of the rows that all else leaves: a row without an id says where to go on
+-- live jobs by their ids, newest first; then what is in the history, the newest end first, by the index of each tenant.
+-- Kind, error and words are looked for in the newest n of the rows that all else leaves: a row without an id says where
+-- to go on
 with recursive tenants (tenant_id) as (
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
-    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
+            limit 1)
     from tenants x where x.tenant_id is not null
 ), live as materialized (
     select 1 as arm, t.id, t.created as at, 'l' || t.id as cursor, t.queue::text as queue, t.type::text as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
                 when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
-                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end else 'blocked' end as state,
-           t.tries, coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
-                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
+                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
+                else 'blocked' end as state,
+           t.tries,
+           coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
+                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$'
+                            then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
            {ms(t.created::timestamptz)} as created_ms,
            {ms(t.run_after::timestamptz)} as run_after_ms,
            {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
            {ms(w.started::timestamptz)} as started_ms,
            null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale
+           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING'
+                                                      else coalesce(w.lock_timeout < now(), false) end as stale
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
     where ($14::text is null or $14::text like 'l%')
@@ -142,8 +154,10 @@ with recursive tenants (tenant_id) as (
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.tries >= $9::int)
       and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null or t.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
-      and ($14::text is null or t.id < case when substr($14::text, 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' 
+      and ($11::text[] is null
+           or t.id = any(array(select i::uuid from unnest($11::text[]) i
+                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($14::text is null or t.id < case when substr($14::text, 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                       then substr($14::text, 2)::uuid end)
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
@@ -168,24 +182,29 @@ with recursive tenants (tenant_id) as (
           and ($8::interval is null or h.scheduled > now() - $8::interval)
           and ($9::int is null or h.tries >= $9::int)
           and ($10::int is null or h.tries <= $10::int)
-          and ($11::text[] is null or h.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+          and ($11::text[] is null
+               or h.id = any(array(select i::uuid from unnest($11::text[]) i
+                                   where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
           and (coalesce($14::text, 'l') like 'l%'
-               or (h.created, h.id) < (case when $14::text like 'h%/%' then split_part(substr($14::text, 2), '/', 1)::timestamp end,
-                                       case when split_part($14::text, '/', 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' 
-                                                       then split_part($14::text, '/', 2)::uuid end))
+               or (h.created, h.id) <
+                      (case when $14::text like 'h%/%'
+                            then split_part(substr($14::text, 2), '/', 1)::timestamp end,
+                       case when split_part($14::text, '/', 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+                            then split_part($14::text, '/', 2)::uuid end))
         order by h.created desc, h.id desc
         limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                      else coalesce($12::int, 10000) end) h
-), w as materialized (
+), looked_at as materialized (
     select x.*, row_number() over (order by arm, case when arm = 1 then id end desc, at desc, id desc) as nr
     from (select * from live union all select * from ended) x
     order by nr
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -193,37 +212,45 @@ with recursive tenants (tenant_id) as (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by nr limit coalesce($13::int, 100)
 )
-select id::text, queue, kind, state, null::int as priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select f.* from f
+select id::text, queue, kind, state, null::int as priority, tries, max_tries, created_ms, run_after_ms, changed_ms,
+       started_ms, finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select f.* from matching f
       union all
       (select w.arm, null, w.at, w.cursor, '', '', '', 0, null, null, null, null, null, null, null, null, '', null, w.nr
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.nr desc limit 1)) x
 order by nr, id nulls last
 
 -- name: job
 -- params: ids
-with j as (
+with found as (
     select t.id, t.queue::text as queue, t.type::text as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
                 when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
-                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end else 'blocked' end as state,
-           t.tries, coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
-                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
+                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
+                else 'blocked' end as state,
+           t.tries,
+           coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
+                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$'
+                            then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
            {ms(t.created::timestamptz)} as created_ms,
            {ms(t.run_after::timestamptz)} as run_after_ms,
            {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
            {ms(w.started::timestamptz)} as started_ms,
            null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale,
-           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result, t.state::text as raw_state
+           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING'
+                                                      else coalesce(w.lock_timeout < now(), false) end as stale,
+           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result,
+           t.state::text as raw_state
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
-    where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
     union all
-    select h.id, h.queue::text as queue, h.type::text as kind, case h.state when 'FAILED' then 'failed' else 'completed' end as state,
+    select h.id, h.queue::text as queue, h.type::text as kind,
+           case h.state when 'FAILED' then 'failed' else 'completed' end as state,
            h.tries, null::int as max_tries, {ms(h.scheduled::timestamptz)} as created_ms, null::bigint as run_after_ms,
            {ms(h.created::timestamptz)} as changed_ms,
            {ms(h.started::timestamptz)} as started_ms,
@@ -231,18 +258,23 @@ with j as (
            coalesce(h.error, '')::text as error, false as stale,
            h.key::text, h.payload, h.payload_type::text, h.result, h.state::text
     from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
     limit 1
 )
-select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.max_tries, j.created_ms, j.run_after_ms, j.changed_ms,
+select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.max_tries, j.created_ms, j.run_after_ms,
+       j.changed_ms,
        j.started_ms, j.finished_ms, j.node, j.lease_until_ms, j.error, j.stale, null::text as cursor, j.unique_key,
        case when x.text is not null then x.text else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
        case when j.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
-       j.payload_type, octet_length(j.payload)::bigint as payload_size, encode(substr(j.result, 1, 65536), 'escape') as result, j.raw_state
-from j
+       j.payload_type, octet_length(j.payload)::bigint as payload_size,
+       encode(substr(j.result, 1, 65536), 'escape') as result, j.raw_state
+from found j
 -- what is valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(j.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
-                                     and encode(j.payload, 'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
+                                     and encode(j.payload,
+                                                'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|'
+                                                         'e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
                                            'ed[89].[89ab].|f0[9ab].([89ab].){2}|f[1-3]([89ab].){3}|f48.([89ab].){2})*$'
                                 then convert_from(j.payload, 'UTF8') end as text) x
 
@@ -253,13 +285,15 @@ select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)}
        case when w.lock_key is null then {ms(q.updated::timestamptz)} end as ended_ms,
        case when w.lock_key is null then 'failed' else 'running' end as outcome, coalesce(q.error, '')::text as error
 from {schema}.queue q left join {schema}.work_queue w on w.id = q.id
-where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
   and (w.lock_key is not null or q.error is not null)
 union all
 select h.tries, null, {ms(h.started::timestamptz)},
        {ms(h.created::timestamptz)}, lower(h.state), coalesce(h.error, '')
 from {schema}.queue_history h
-where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where h.id = any(array(select i::uuid from unnest($1::text[]) i
+                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: nodes
 -- a node is known by what it holds; it never says that it lives
@@ -277,7 +311,8 @@ select w.lock_key::text as node, q.queue::text as queue, 1::bigint as jobs,
        w.version::bigint as version, w.id::text as job_ids, q.tries,
        '→ ready' as effect
 from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text) and ($2::text is null or q.queue = $2::text)
+where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
+  and ($2::text is null or q.queue = $2::text)
 order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 
 -- name: groups
@@ -285,21 +320,24 @@ order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 with recursive tenants (tenant_id) as (
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
-    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id limit 1)
+    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
+            limit 1)
     from tenants x where x.tenant_id is not null
-), f as materialized (
+), failed_jobs as materialized (
     select h.* from tenants x
     cross join lateral (select h.id, h.queue::text as queue, h.created, coalesce(h.error, '')::text as error
                         from {schema}.queue_history h
-                        where h.tenant_id = x.tenant_id and h.state = 'FAILED' and ($1::text is null or h.queue = $1::text)
+                        where h.tenant_id = x.tenant_id and h.state = 'FAILED'
+                          and ($1::text is null or h.queue = $1::text)
                         order by h.created desc limit 5000) h
     order by h.created desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
        {ms(min(created)::timestamptz)} as first_ms,
        {ms(max(created)::timestamptz)} as last_ms,
-       (array_agg(error order by created desc))[1] as sample, (array_agg(id::text order by created desc))[1] as sample_id
-from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+       (array_agg(error order by created desc))[1] as sample,
+       (array_agg(id::text order by created desc))[1] as sample_id
+from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
@@ -308,8 +346,8 @@ select case when s.key is null then s.id::text else s.tenant_id || '/' || s.key 
        s.type::text as kind, case when s.paused then 'paused' else 'active' end as state,
        {ms(s.last_run::timestamptz)} as last_run_ms, null::text as last_outcome,
        {ms(s.next_run::timestamptz)} as next_run_ms,
-       encode(substr(s.payload, 1, 10000), 'escape') as payload, s.payload_type::text as payload_type, 'tenant ' || s.tenant_id as comment,
-       {ms(s.created::timestamptz)} as created_ms,
+       encode(substr(s.payload, 1, 10000), 'escape') as payload, s.payload_type::text as payload_type,
+       'tenant ' || s.tenant_id as comment, {ms(s.created::timestamptz)} as created_ms,
        {ms(s.updated::timestamptz)} as changed_ms
 from {schema}.schedules s
 where $1::text is null or case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text
@@ -321,26 +359,30 @@ order by 1
 -- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue, and no live job of the queue has the key
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.state = 'RUNNING' or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 ), now_due as (
-    update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1, updated = now(),
+    update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1,
+                                updated = now(),
            tries = case when coalesce($2::boolean, false) then 0 else t.tries end
     from pick where t.id = pick.id
     returning t.id
 ), ended as (
     select h.* from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and h.state = 'FAILED'
     for update skip locked
 ), back as (
-    insert into {schema}.queue (tenant_id, id, created, updated, key, schedule_id, type, tries, queue, state, delay, payload, payload_type,
-                                target, error, worker_data)
-    select tenant_id, id, scheduled, now(), key, schedule_id, type, case when coalesce($2::boolean, false) then 0 else tries end, queue,
+    insert into {schema}.queue (tenant_id, id, created, updated, key, schedule_id, type, tries, queue, state, delay,
+                                payload, payload_type, target, error, worker_data)
+    select tenant_id, id, scheduled, now(), key, schedule_id, type,
+           case when coalesce($2::boolean, false) then 0 else tries end, queue,
            'PENDING', delay, payload, payload_type, target, error, worker_data
     from ended
     on conflict do nothing
@@ -355,7 +397,8 @@ select id::text, 'ready' as state from now_due union all select id::text, 'ready
 -- official: no (unlocking, of one job instead of a whole node)
 -- guard: only jobs that a node holds
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
+                               version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null
 returning id::text, 'ready' as state
@@ -374,7 +417,8 @@ returning id::text, 'ready' as state
 -- guard: only jobs that a node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
+  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
+  and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: extend_where
@@ -382,7 +426,8 @@ returning id::text, 'extended' as state
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
 -- guard: only jobs that the node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
+where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
+  and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: reschedule
@@ -391,15 +436,18 @@ returning id::text, 'extended' as state
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1, updated = now() from pick where t.id = pick.id
-returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
+update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1, updated = now()
+from pick where t.id = pick.id
+returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry'
+                           else 'scheduled' end as state
 
 -- name: delete
 -- params: ids
@@ -407,11 +455,13 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between
@@ -420,7 +470,8 @@ with free as materialized (
     delete from {schema}.queue t using pick where t.id = pick.id returning t.id
 ), ended as (
     delete from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where h.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
     returning h.id
 )
 select id::text, 'deleted' as state from live union select id::text, 'deleted' from ended
@@ -432,7 +483,9 @@ select id::text, 'deleted' as state from live union select id::text, 'deleted' f
 -- cost: reads the history of a month
 with pick as (
     select h.tableoid, h.ctid from {schema}.queue_history h
-    where h.state = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
+    where h.state
+        = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s
+                    where s in ('completed', 'failed')))
       and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
     limit coalesce($4::int, 1000) for update skip locked
 )
@@ -443,7 +496,8 @@ returning h.id::text, 'purged' as state
 -- params: queue states before
 -- cost: reads the whole history
 select 'purged' as state, count(*) as n, lower(h.state) as why from {schema}.queue_history h
-where h.state = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
+where h.state
+    = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
       and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
 group by h.state
 
@@ -467,12 +521,14 @@ returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.k
 -- guard: only a schedule that is not paused and not due this moment
 -- mode: deferred
 update {schema}.schedules s set next_run = now(), updated = now(), version = least(version, 2147483646) + 1
-where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true and s.next_run is distinct from now()::timestamp
+where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
+  and s.next_run is distinct from now()::timestamp
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'run' as state
 
 -- name: cron_remove
 -- params: schedule
 -- official: the schedule is deleted
 -- confirm: It is gone with its payload.
-delete from {schema}.schedules s where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text
+delete from {schema}.schedules s where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end
+                                     = $1::text
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'removed' as state

@@ -14,9 +14,11 @@
 -- name: detect
 -- the tables may have a prefix, one installation each; a slash ends the schema's name
 select n.nspname || case when x.prefix <> '' or n.nspname like '%/%' then '/' || x.prefix else '' end as schema
-from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p') and c.relname ~ '^([a-z_][a-z0-9_]*)?pgqueuer$'
+from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
+                        and c.relname ~ '^([a-z_][a-z0-9_]*)?pgqueuer$'
 cross join lateral (select left(c.relname, -8) as prefix) x
-where exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'queue_manager_id' and not a.attisdropped)
+where exists (select from pg_attribute a
+              where a.attrelid = c.oid and a.attname = 'queue_manager_id' and not a.attisdropped)
   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'attempts' and not a.attisdropped)
   and exists (select from pg_class l join pg_attribute a on a.attrelid = l.oid and a.attname = 'traceback'
               where l.relnamespace = n.oid and l.relname = x.prefix || 'pgqueuer_log')
@@ -26,35 +28,42 @@ order by 1
 -- no table says it; a column that 1.3 has not does
 select case when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
                          join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-                         where n.nspname = {schema_lit} and c.relname = {prefix_lit} || 'pgqueuer' and a.attname <> all (
-                             '{id,priority,queue_manager_id,created,updated,heartbeat,execute_after,status,entrypoint,dedupe_key,payload,headers,attempts}'))
+                         where n.nspname = {schema_lit} and c.relname = {prefix_lit} || 'pgqueuer'
+                           and a.attname <> all (
+                             '{id,priority,queue_manager_id,created,updated,heartbeat,execute_after,status,'
+                             'entrypoint,dedupe_key,payload,headers,attempts}'))
             then '1.4' else '1.3' end as version
 
 -- name: queues
 select queue, null::bool as paused
 from (select distinct entrypoint as queue from {schema}.{prefix}pgqueuer
       union select distinct entrypoint from {schema}.{prefix}pgqueuer_schedules
-      union select distinct entrypoint from (select entrypoint from {schema}.{prefix}pgqueuer_log order by id desc limit 10000) l) q
+      union select distinct entrypoint from (select entrypoint from {schema}.{prefix}pgqueuer_log order by id desc
+                                             limit 10000) l) q
 order by 1 limit 10000
 
 -- name: counts
 -- among the failed: what is held, and what ended with an exception, 10,000 of these at most
 with gone as materialized (
     select entrypoint, job_id from {schema}.{prefix}pgqueuer_log where status = 'exception' limit 10000
-), c as (
-    select entrypoint as queue, count(*) filter (where status = 'queued' and execute_after > now() and attempts = 0) as scheduled,
+), counted as (
+    select entrypoint as queue, count(*) filter (where status = 'queued' and execute_after > now()
+                                                   and attempts = 0) as scheduled,
            count(*) filter (where status = 'queued' and execute_after <= now()) as ready,
            count(*) filter (where status = 'queued' and execute_after > now() and attempts <> 0) as retry,
-           count(*) filter (where status = 'picked') as running, count(*) filter (where status::text = 'failed') as failed,
-           min(greatest(created, execute_after)) filter (where status = 'queued' and execute_after <= now()) as oldest, false as approx
+           count(*) filter (where status = 'picked') as running,
+           count(*) filter (where status::text = 'failed') as failed,
+           min(greatest(created, execute_after)) filter (where status = 'queued' and execute_after <= now()) as oldest,
+           false as approx
     from {schema}.{prefix}pgqueuer group by 1
     union all
     select entrypoint, 0, 0, 0, 0, count(*), null, (select count(*) from gone) = 10000
     from gone where not exists (select from {schema}.{prefix}pgqueuer q where q.id = gone.job_id) group by 1
 )
-select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
+select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry,
+       sum(running)::bigint as running,
        sum(failed)::bigint as failed, {ms(min(oldest))} as oldest_ms, bool_or(approx) as approx
-from c group by 1 order by 1
+from counted c group by 1 order by 1
 
 -- name: counts_final
 -- cost: reads the log's entries of finished jobs
@@ -64,59 +73,71 @@ from {schema}.{prefix}pgqueuer_log where status in ('successful', 'canceled', 'd
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- First what the queue holds, newest first (cursor q...), then, where final states or ids are asked for, what only the log knows (l...). With terms that
--- must be looked at row by row n rows are read: a last row without an id tells where to go on.
-with p as not materialized (
-    select case when num_nonnulls($4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int, $11::int) > 0
+-- First what the queue holds, newest first (cursor q...), then, where final states or ids are asked for, what only the
+-- log knows (l...). With terms that must be looked at row by row n rows are read: a last row without an id tells where
+-- to go on.
+with params as not materialized (
+    select case when num_nonnulls($4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int,
+                                  $11::int) > 0
                 then coalesce($13::int, 10000) else coalesce($14::int, 100) end as n,
            array(select i::bigint from unnest($12::text[]) i
-                 where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end) as ids,
+                 where case when i ~ '^-?[0-9]{1,19}$'
+                                then i::numeric between -9223372036854775808 and 9223372036854775807 end) as ids,
            case when $15::text ~ '^q-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as q,
            case when $15::text ~ '^l-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as l,
            coalesce($2::text[] && '{completed,cancelled,failed}', $12::text[] is not null) as final
 ), live as materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.{prefix}pgqueuer j
-    where (select l from p) is null and ($1::text is null or j.entrypoint = $1::text)
+    where (select l from params) is null and ($1::text is null or j.entrypoint = $1::text)
       and ($3::text[] is null or j.status::text = any($3::text[]))
       and ($2::text[] is null or case j.status::text when 'picked' then 'running' when 'failed' then 'failed'
-               when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
+               when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled'
+                                       else 'retry' end
                else 'cancelled' end = any($2::text[]))
-      and ($12::text[] is null or j.id = any((select ids from p)::bigint[]))
-      and ((select q from p) is null or j.id < (select q from p))
-    order by j.id desc limit (select n from p)
+      and ($12::text[] is null or j.id = any((select ids from params)::bigint[]))
+      and ((select q from params) is null or j.id < (select q from params))
+    order by j.id desc limit (select n from params)
 ), past as materialized (
     select g.*, row_number() over (order by g.id desc) as o
     from {schema}.{prefix}pgqueuer_log g
-    where (select final from p) and (select count(*) from live) < (select n from p)
-      and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
+    where (select final from params) and (select count(*) from live) < (select n from params)
+      and g.status in ('successful', 'exception', 'canceled', 'deleted')
+      and ($1::text is null or g.entrypoint = $1::text)
       and ($3::text[] is null or g.status::text = any($3::text[]))
-      and ($12::text[] is null or g.job_id = any((select ids from p)::bigint[]))
-      and ((select l from p) is null or g.id < (select l from p))
+      and ($12::text[] is null or g.job_id = any((select ids from params)::bigint[]))
+      and ((select l from params) is null or g.id < (select l from params))
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
       and not exists (select from {schema}.{prefix}pgqueuer_log o where o.job_id = g.job_id and o.id > g.id
                       and o.status in ('successful', 'exception', 'canceled', 'deleted'))
-    order by g.id desc limit (select n from p)
-), j as (
-    select 1 as arm, o, 'q' || id as cursor, id::bigint as id, entrypoint, status, priority, attempts, created, execute_after, updated,
-           case when status = 'picked' then updated end as started, null::timestamptz as ended, queue_manager_id, heartbeat,
+    order by g.id desc limit (select n from params)
+), merged as (
+    select 1 as arm, o, 'q' || id as cursor, id::bigint as id, entrypoint, status, priority, attempts, created,
+           execute_after, updated,
+           case when status = 'picked' then updated end as started, null::timestamptz as ended, queue_manager_id,
+           heartbeat,
            case when status::text = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
-               where g.job_id = live.id and g.traceback is not null order by g.created desc, g.id desc limit 1) end as traceback
+               where g.job_id = live.id and g.traceback is not null order by g.created desc, g.id desc
+                                                   limit 1) end as traceback
     from live
     union all
-    select 2, o, 'l' || id, job_id, entrypoint, status, priority, (h.picked)::int, h.created, null, past.created, h.started, past.created, null, null,
-           traceback
+    select 2, o, 'l' || id, job_id, entrypoint, status, priority, (h.picked)::int, h.created, null, past.created,
+           h.started, past.created, null, null, traceback
     from past cross join lateral (
-        select min(g.created) filter (where g.status = 'queued') as created, max(g.created) filter (where g.status = 'picked') as started,
+        select min(g.created) filter (where g.status = 'queued') as created,
+               max(g.created) filter (where g.status = 'picked') as started,
                count(*) filter (where g.status = 'picked') as picked
         from {schema}.{prefix}pgqueuer_log g where g.job_id = past.job_id) h
-), f as (
+), matching as (
     select j.*, s.state, s.error
-    from j cross join lateral (
-        select case j.status::text when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
-                    when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
+    from merged j cross join lateral (
+        select case j.status::text when 'picked' then 'running' when 'failed' then 'failed'
+                    when 'exception' then 'failed' when 'successful' then 'completed'
+                    when 'queued' then case when j.execute_after <= now() then 'ready'
+                                            when j.attempts = 0 then 'scheduled' else 'retry' end
                     else 'cancelled' end as state,
-               case when jsonb_typeof(j.traceback) = 'object' then concat_ws(': ', j.traceback ->> 'exception_type', j.traceback ->> 'exception_message')
+               case when jsonb_typeof(j.traceback) = 'object'
+                        then concat_ws(': ', j.traceback ->> 'exception_type', j.traceback ->> 'exception_message')
                     else j.traceback::text end as error) s
     where ($4::text is null or j.entrypoint = $4::text)
       and ($5::text is null or (j.status = 'picked' and coalesce(j.queue_manager_id::text, '(none)') = $5::text))
@@ -130,89 +151,112 @@ with p as not materialized (
       and ($11::int is null or j.attempts <= $11::int)
     order by j.arm, j.o limit coalesce($14::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms, node, lease, lease_until_ms,
-       error, cursor, stale
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease, lease_until_ms, error, cursor, stale
 from (
-    select arm, o, id::text, entrypoint as queue, entrypoint as kind, state, priority, attempts as tries, null::int as max_tries,
-           {ms(created)} as created_ms, {ms(execute_after)} as run_after_ms, {ms(updated)} as changed_ms, {ms(started)} as started_ms,
-           {ms(ended)} as finished_ms, case when status = 'picked' then coalesce(queue_manager_id::text, '(none)') end as node, null::bigint as lease,
-           case when status = 'picked' then {ms(heartbeat)} + 30000 end as lease_until_ms, left(error, 300) as error, cursor,
+    select arm, o, id::text, entrypoint as queue, entrypoint as kind, state, priority, attempts as tries,
+           null::int as max_tries, {ms(created)} as created_ms, {ms(execute_after)} as run_after_ms,
+           {ms(updated)} as changed_ms, {ms(started)} as started_ms, {ms(ended)} as finished_ms,
+           case when status = 'picked' then coalesce(queue_manager_id::text, '(none)') end as node,
+           null::bigint as lease,
+           case when status = 'picked' then {ms(heartbeat)} + 30000 end as lease_until_ms, left(error, 300) as error,
+           cursor,
            case when status = 'picked' then heartbeat <= now() - interval '30 s' end as stale
-    from f
+    from matching
     union all
     (select 3, 0, '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', cursor, null
-     from j where o = (select n from p) and (select count(*) from f) < coalesce($14::int, 100) order by arm desc limit 1)
+     from merged where o = (select n from params) and (select count(*) from matching) < coalesce($14::int, 100)
+     order by arm desc
+     limit 1)
 ) z order by arm, o
 
 -- name: job
 -- params: ids
-with w as materialized (
+with wanted as materialized (
     select i::bigint as id from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1
-), j as (
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+    limit 1
+), found as (
     select q.id::bigint as id, q.entrypoint, q.status, q.priority, q.attempts, q.created, q.execute_after, q.updated,
-           case when q.status = 'picked' then q.updated end as started, null::timestamptz as ended, q.queue_manager_id, q.heartbeat,
-           q.dedupe_key, q.payload, q.headers, true as kept,
+           case when q.status = 'picked' then q.updated end as started, null::timestamptz as ended, q.queue_manager_id,
+           q.heartbeat, q.dedupe_key, q.payload, q.headers, true as kept,
            case when q.status::text = 'failed' then (select g.traceback from {schema}.{prefix}pgqueuer_log g
-               where g.job_id = q.id and g.traceback is not null order by g.created desc, g.id desc limit 1) end as traceback
-    from {schema}.{prefix}pgqueuer q where q.id = (select id from w)
+               where g.job_id = q.id and g.traceback is not null order by g.created desc, g.id desc
+                                                     limit 1) end as traceback
+    from {schema}.{prefix}pgqueuer q where q.id = (select id from wanted)
     union all
-    (select g.job_id, g.entrypoint, g.status, g.priority, h.picked::int, h.created, null, g.created, h.started, g.created, null, null, null, null, null,
-            false, g.traceback
+    (select g.job_id, g.entrypoint, g.status, g.priority, h.picked::int, h.created, null, g.created, h.started,
+            g.created, null, null, null, null, null, false, g.traceback
      from {schema}.{prefix}pgqueuer_log g cross join lateral (
-         select min(l.created) filter (where l.status = 'queued') as created, max(l.created) filter (where l.status = 'picked') as started,
+         select min(l.created) filter (where l.status = 'queued') as created,
+                max(l.created) filter (where l.status = 'picked') as started,
                 count(*) filter (where l.status = 'picked') as picked
          from {schema}.{prefix}pgqueuer_log l where l.job_id = g.job_id) h
-     where g.job_id = (select id from w) and g.status in ('successful', 'exception', 'canceled', 'deleted')
+     where g.job_id = (select id from wanted) and g.status in ('successful', 'exception', 'canceled', 'deleted')
        and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
      order by g.id desc limit 1)
 )
 select j.id::text, j.entrypoint as queue, j.entrypoint as kind,
-       case j.status::text when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed' when 'successful' then 'completed'
-            when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
+       case j.status::text when 'picked' then 'running' when 'failed' then 'failed' when 'exception' then 'failed'
+            when 'successful' then 'completed'
+            when 'queued' then case when j.execute_after <= now() then 'ready' when j.attempts = 0 then 'scheduled'
+                                    else 'retry' end
             else 'cancelled' end as state,
-       j.priority, j.attempts as tries, null::int as max_tries, {ms(j.created)} as created_ms, {ms(j.execute_after)} as run_after_ms,
+       j.priority, j.attempts as tries, null::int as max_tries, {ms(j.created)} as created_ms,
+       {ms(j.execute_after)} as run_after_ms,
        {ms(j.updated)} as changed_ms, {ms(j.started)} as started_ms, {ms(j.ended)} as finished_ms,
-       case when j.status = 'picked' then coalesce(j.queue_manager_id::text, '(none)') end as node, null::bigint as lease,
+       case when j.status = 'picked' then coalesce(j.queue_manager_id::text, '(none)') end as node,
+       null::bigint as lease,
        case when j.status = 'picked' then {ms(j.heartbeat)} + 30000 end as lease_until_ms,
-       case when jsonb_typeof(j.traceback) = 'object' then concat_ws(': ', j.traceback ->> 'exception_type', j.traceback ->> 'exception_message')
+       case when jsonb_typeof(j.traceback) = 'object'
+                then concat_ws(': ', j.traceback ->> 'exception_type', j.traceback ->> 'exception_message')
             else j.traceback::text end as error, null::text as cursor,
        case when j.status = 'picked' then j.heartbeat <= now() - interval '30 s' end as stale,
-       case when t.is_text then convert_from(j.payload, 'UTF8') else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
+       case when t.is_text then convert_from(j.payload, 'UTF8')
+            else encode(substr(j.payload, 1, 65536), 'hex') end as payload,
        case when not j.kept then 'gone' when j.payload is null then '' when not t.is_text then 'bytes'
             when encode(substr(j.payload, 1, 1), 'escape') in ('{', '[') then 'json' else 'text' end as payload_format,
        ''::text as payload_type, octet_length(j.payload)::bigint as payload_size, j.dedupe_key as unique_key,
        j.status::text as raw_state
-from j cross join lateral (
-    select case when octet_length(j.payload) <= 100000 and getdatabaseencoding() = 'UTF8' then encode(j.payload, 'hex') ~
-        ('^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]|e0[ab][0-9a-f][89ab][0-9a-f]|e[1-9a-cef](?:[89ab][0-9a-f]){2}'
-         || '|ed[89][0-9a-f][89ab][0-9a-f]|f0[9ab][0-9a-f](?:[89ab][0-9a-f]){2}|f[1-3](?:[89ab][0-9a-f]){3}|f48[0-9a-f](?:[89ab][0-9a-f]){2})*$')
+from found j cross join lateral (
+    select case when octet_length(j.payload) <= 100000
+                     and getdatabaseencoding() = 'UTF8' then encode(j.payload, 'hex') ~
+        ('^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]|e0[ab][0-9a-f][89ab][0-9a-f]|'
+         'e[1-9a-cef](?:[89ab][0-9a-f]){2}'
+         || '|ed[89][0-9a-f][89ab][0-9a-f]|f0[9ab][0-9a-f](?:[89ab][0-9a-f]){2}|f[1-3](?:[89ab][0-9a-f]){3}|'
+            'f48[0-9a-f](?:[89ab][0-9a-f]){2})*$')
         else false end as is_text) t
 
 -- name: attempts
 -- params: ids
 -- the log, from the newest
-select row_number() over (order by id)::int as number, null::text as node, null::bigint as started_ms, {ms(created)} as ended_ms,
-       case status when 'picked' then 'started' when 'successful' then 'completed' when 'exception' then 'failed' when 'canceled' then 'cancelled'
+select row_number() over (order by id)::int as number, null::text as node, null::bigint as started_ms,
+       {ms(created)} as ended_ms,
+       case status when 'picked' then 'started' when 'successful' then 'completed' when 'exception' then 'failed'
+            when 'canceled' then 'cancelled'
                    else status::text end as outcome,
-       coalesce(case when jsonb_typeof(traceback) = 'object' then concat_ws(': ', traceback ->> 'exception_type', traceback ->> 'exception_message')
+       coalesce(case when jsonb_typeof(traceback) = 'object'
+                         then concat_ws(': ', traceback ->> 'exception_type', traceback ->> 'exception_message')
                      else traceback::text end, '') as error, left(traceback ->> 'traceback', 65536) as trace
 from {schema}.{prefix}pgqueuer_log
 where job_id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+                         limit 1))
 order by id desc limit 200
 
 -- name: nodes
 -- a worker is known by the jobs that it holds; each has a heartbeat of its own
 select coalesce(queue_manager_id::text, '(none)') as node,
-       case when max(heartbeat) > now() - interval '30 s' then 'up' else 'dead' end as state, {ms(max(heartbeat))} as heartbeat_ms,
+       case when max(heartbeat) > now() - interval '30 s' then 'up' else 'dead' end as state,
+       {ms(max(heartbeat))} as heartbeat_ms,
        count(*) as running, count(*) as leases, count(*) filter (where heartbeat <= now() - interval '30 s') as expired,
        string_agg(distinct entrypoint, ',') as queues, {ms(max(heartbeat))} + 30000 as lease_until_ms
 from {schema}.{prefix}pgqueuer where status = 'picked' group by 1 order by 1 limit 10000
 
 -- name: leases
 -- params: node queue limit
-select id::bigint as lease, coalesce(queue_manager_id::text, '(none)') as node, entrypoint as queue, 1::bigint as jobs, {ms(updated)} as started_ms,
+select id::bigint as lease, coalesce(queue_manager_id::text, '(none)') as node, entrypoint as queue, 1::bigint as jobs,
+       {ms(updated)} as started_ms,
        {ms(heartbeat)} + 30000 as lease_until_ms, id::text as job_ids, attempts as tries, '→ ready' as effect
 from {schema}.{prefix}pgqueuer
 where status = 'picked' and ($1::text is null or coalesce(queue_manager_id::text, '(none)') = $1::text)
@@ -222,26 +266,32 @@ order by heartbeat, id limit coalesce($3::int, 200)
 -- name: groups
 -- params: queue limit
 -- of the newest 5000 failures in the log
-with f as materialized (
+with failed_jobs as materialized (
     select * from {schema}.{prefix}pgqueuer_log
-    where status::text in ('exception', 'failed') and ($1::text is null or entrypoint = $1::text) order by id desc limit 5000
-), g as (
+    where status::text in ('exception', 'failed') and ($1::text is null or entrypoint = $1::text) order by id desc
+    limit 5000
+), grouped as (
     select distinct on (f.job_id) f.job_id, f.id, f.entrypoint, f.created,
-           coalesce(case when jsonb_typeof(f.traceback) = 'object' then concat_ws(': ', f.traceback ->> 'exception_type', f.traceback ->> 'exception_message')
+           coalesce(case when jsonb_typeof(f.traceback) = 'object'
+                             then concat_ws(': ', f.traceback ->> 'exception_type', f.traceback ->> 'exception_message')
                          else f.traceback::text end, '') as error
-    from f left join {schema}.{prefix}pgqueuer q on q.id = f.job_id
+    from failed_jobs f left join {schema}.{prefix}pgqueuer q on q.id = f.job_id
     where q.status::text = 'failed' or (q.id is null and f.status = 'exception')
     order by f.job_id, f.id desc
 )
-select {error_key(error)} as error_key, entrypoint as queue, count(*) as n, (select count(*) from f) = 5000 as capped, {ms(min(created))} as first_ms,
-       {ms(max(created))} as last_ms, (array_agg(left(error, 1000) order by id desc))[1] as sample, (array_agg(job_id::text order by id desc))[1] as sample_id
-from g group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+select {error_key(error)} as error_key, entrypoint as queue, count(*) as n,
+       (select count(*) from failed_jobs) = 5000 as capped,
+       {ms(min(created))} as first_ms, {ms(max(created))} as last_ms,
+       (array_agg(left(error, 1000) order by id desc))[1] as sample,
+       (array_agg(job_id::text order by id desc))[1] as sample_id
+from grouped g group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
-select name, expression as cron, ''::text as tz, entrypoint as queue, entrypoint as kind, 'active' as state, {ms(last_run)} as last_run_ms,
-       case when status = 'picked' then 'running' else '' end as last_outcome, {ms(next_run)} as next_run_ms, {ms(created)} as created_ms,
-       {ms(updated)} as changed_ms
+select name, expression as cron, ''::text as tz, entrypoint as queue, entrypoint as kind, 'active' as state,
+       {ms(last_run)} as last_run_ms,
+       case when status = 'picked' then 'running' else '' end as last_outcome, {ms(next_run)} as next_run_ms,
+       {ms(created)} as created_ms, {ms(updated)} as changed_ms
 from (select s.*, s.entrypoint || ' (' || s.expression || ')' as name from {schema}.{prefix}pgqueuer_schedules s) s
 where $1::text is null or name = $1::text
 order by 1 limit 10000
@@ -250,29 +300,32 @@ order by 1 limit 10000
 -- params: ids
 -- official: Queries.requeue_jobs (attempts start over)
 -- guard: only jobs that are held as failed; one that ended with an exception is gone from the queue, its payload with it
-with up as (
+with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = 0, queue_manager_id = null
     where q.status::text = 'failed' and q.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint, priority from up
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
+            priority from updated_rows
 ), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
+                     join pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
+                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
 ), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table', {prefix_lit} || 'pgqueuer',
-                                               'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from up)
+    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
+                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
+    from channel c where exists (select from updated_rows)
 )
-select up.id::text, 'ready' as state, woken.sent from up cross join woken
+select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
 -- name: rescue
 -- params: ids
 -- official: Queries.retry_job: a try is counted
 -- guard: only running jobs whose heartbeat is 30 s old
-with up as (
+with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = q.attempts + 1, queue_manager_id = null
     where q.status = 'picked' and q.heartbeat <= now() - interval '30 s' and q.attempts < 2147483647
@@ -280,45 +333,52 @@ with up as (
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint, priority from up
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
+            priority from updated_rows
 ), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
+                     join pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
+                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
 ), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table', {prefix_lit} || 'pgqueuer',
-                                               'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from up)
+    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
+                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
+    from channel c where exists (select from updated_rows)
 )
-select up.id::text, 'ready' as state, woken.sent from up cross join woken
+select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
 -- name: release_where
 -- params: node
 -- official: no (Queries.retry_job for each of the worker's jobs: a try is counted)
 -- guard: only jobs whose heartbeat is 30 s old
-with up as (
+with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = q.attempts + 1, queue_manager_id = null
     where q.status = 'picked' and q.heartbeat <= now() - interval '30 s' and q.attempts < 2147483647
       and coalesce(q.queue_manager_id::text, '(none)') = $1::text
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint, priority from up
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
+            priority from updated_rows
 ), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
+                     join pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
+                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
 ), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table', {prefix_lit} || 'pgqueuer',
-                                               'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from up)
+    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
+                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
+    from channel c where exists (select from updated_rows)
 )
-select up.id::text, 'ready' as state, woken.sent from up cross join woken
+select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
 -- name: extend
 -- params: ids by
 -- official: Queries.update_heartbeat (which stands for 30 s from now); more than that is our own
 -- guard: only running jobs whose heartbeat would end before that time
 update {schema}.{prefix}pgqueuer q set heartbeat = now() + coalesce($2::interval, '30 s') - interval '30 s'
-where q.status = 'picked' and q.heartbeat < now() + coalesce($2::interval, '30 s') - interval '30 s' and q.id = any(array(select i::bigint from unnest($1::text[]) i
+where q.status = 'picked' and q.heartbeat < now() + coalesce($2::interval, '30 s') - interval '30 s'
+  and q.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
 returning q.id::text, 'extended' as state
 
@@ -334,14 +394,20 @@ with del as (
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'canceled', entrypoint, priority from del
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'canceled', entrypoint,
+            priority from del
 ), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
+                     join pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
+                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
 ), told as materialized (
-    select count(pg_notify(c.name, json_build_object('channel', c.name, 'ids', d.ids, 'sent_at', now(), 'type', 'cancellation_event')::text)) as n
+    select count(
+        pg_notify(c.name, json_build_object('channel', c.name, 'ids', d.ids, 'sent_at', now(), 'type',
+                                            'cancellation_event')::text)) as n
     from channel c cross join (
-        select json_agg(id) as ids from (select id, row_number() over (order by id) / 300 as part from del) x group by part) d
+        select json_agg(id) as ids from (select id, row_number() over (order by id) / 300 as part from del) x
+        group by part) d
 )
 select del.id::text, 'cancelled' as state, told.n as told from del cross join told
 
@@ -355,7 +421,8 @@ with del as (
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint, priority from del
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint,
+            priority from del
 )
 select id::text, 'deleted' as state from del
 
@@ -367,26 +434,31 @@ select id::text, 'deleted' as state from del
 update {schema}.{prefix}pgqueuer q set priority = $2::int, updated = now()
 where q.status = 'queued' and q.priority <> $2::int and q.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning q.id::text, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled' else 'retry' end as state
+returning q.id::text, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
+                           else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column; workers are woken)
 -- guard: only jobs with another time that wait
-with up as (
+with updated_rows as (
     update {schema}.{prefix}pgqueuer q set execute_after = $2::timestamptz, updated = now()
-    where q.status = 'queued' and q.execute_after <> $2::timestamptz and q.id = any(array(select i::bigint from unnest($1::text[]) i
+    where q.status = 'queued' and q.execute_after <> $2::timestamptz
+      and q.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-    returning q.id, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled' else 'retry' end as state
+    returning q.id, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
+                         else 'retry' end as state
 ), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
+                     join pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
+                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
 ), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table', {prefix_lit} || 'pgqueuer',
-                                               'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from up)
+    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
+                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
+    from channel c where exists (select from updated_rows)
 )
-select up.id::text, up.state, woken.sent from up cross join woken
+select up.id::text, up.state, woken.sent from updated_rows up cross join woken
 
 -- name: purge
 -- params: queue raw_states before limit
@@ -395,7 +467,8 @@ select up.id::text, up.state, woken.sent from up cross join woken
 with past as materialized (
     select distinct g.job_id from {schema}.{prefix}pgqueuer_log g
     where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
-      and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
+      and g.status in ('successful', 'exception', 'canceled', 'deleted')
+      and ($1::text is null or g.entrypoint = $1::text)
       and g.created < coalesce($3::timestamptz, now())
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
     limit coalesce($4::int, 1000)
@@ -410,14 +483,16 @@ with past as materialized (
         order by h.id limit coalesce($4::int, 1000) - (select count(*) from past) for update skip locked))
     returning q.id, q.entrypoint, q.priority
 ), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint, priority from held
+    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint,
+            priority from held
 )
 select distinct job_id::text as id, 'purged' as state from gone union all select id::text, 'purged' from held
 
 -- name: purge_preview
 -- params: queue raw_states before
 select 'purged' as state, count(distinct g.job_id) as n,
-       case g.status when 'successful' then 'completed' when 'exception' then 'failed, payload gone' else g.status::text end as why
+       case g.status when 'successful' then 'completed' when 'exception' then 'failed, payload gone'
+            else g.status::text end as why
 from {schema}.{prefix}pgqueuer_log g
 where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
   and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)

@@ -16,35 +16,43 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and c.relkind in ('r', 'p') and a.attname = 'abort_requested')
+              where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and c.relkind in ('r', 'p')
+                and a.attname = 'abort_requested')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_workers' and c.relkind in ('r', 'p') and a.attname = 'last_heartbeat')
+              where c.relnamespace = n.oid and c.relname = 'procrastinate_workers' and c.relkind in ('r', 'p')
+                and a.attname = 'last_heartbeat')
 order by 1
 
 -- name: version
 -- no table says it: the functions do, and what this file has never seen
 select case when new then '3.5' when fn @> '{procrastinate_retry_job_v2}' then '3.4'
             when fn @> '{procrastinate_defer_jobs_v1}' then '3.2' else '3.0' end as version
-from (select array(select p.proname::text from pg_proc p where p.pronamespace = n.oid and p.proname ~ '^procrastinate_') as fn,
-             exists (select from pg_proc p where p.pronamespace = n.oid and p.proname ~ '^procrastinate_(retry_job_v[3-9]|cancel_job_v[2-9])')
-             or exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+from (select array(select p.proname::text from pg_proc p
+                   where p.pronamespace = n.oid and p.proname ~ '^procrastinate_') as fn,
+             exists (select from pg_proc p where p.pronamespace = n.oid
+                                             and p.proname ~ '^procrastinate_(retry_job_v[3-9]|cancel_job_v[2-9])')
+             or exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+                                                   and not a.attisdropped
                         where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and a.attname <> all (
-                            '{id,queue_name,task_name,priority,lock,queueing_lock,args,status,scheduled_at,attempts,abort_requested,worker_id}')) as new
+                            '{id,queue_name,task_name,priority,lock,queueing_lock,args,status,scheduled_at,attempts,'
+                            'abort_requested,worker_id}')) as new
       from pg_namespace n where n.nspname = {schema_lit}) x
 
 -- name: queues
 -- from one queue to the next along the index
-with recursive q (queue) as (
+with recursive queue_names (queue) as (
     (select queue_name from {schema}.procrastinate_jobs order by queue_name limit 1)
     union all
-    select (select j.queue_name from {schema}.procrastinate_jobs j where j.queue_name > q.queue order by j.queue_name limit 1)
-    from q where q.queue is not null
+    select (select j.queue_name from {schema}.procrastinate_jobs j where j.queue_name > q.queue order by j.queue_name
+            limit 1)
+    from queue_names q where q.queue is not null
 )
-select queue::text, null::bool as paused from q where queue is not null limit 10000
+select queue::text, null::bool as paused from queue_names q where queue is not null limit 10000
 
 -- name: counts
 with live as (
-    select queue_name::text as queue, count(*) filter (where status = 'todo' and scheduled_at > now() and attempts = 0) as scheduled,
+    select queue_name::text as queue, count(*) filter (where status = 'todo' and scheduled_at > now()
+                                                         and attempts = 0) as scheduled,
            count(*) filter (where status = 'todo' and (scheduled_at <= now()) is not false) as ready,
            count(*) filter (where status = 'todo' and scheduled_at > now() and attempts <> 0) as retry,
            count(*) filter (where status = 'doing') as running, 0::bigint as failed,
@@ -52,17 +60,17 @@ with live as (
     from {schema}.procrastinate_jobs where status in ('todo', 'doing') group by 1
 ), newest as materialized (
     select queue_name::text as queue, status from {schema}.procrastinate_jobs order by id desc limit 10000
-), c as (
+), counted as (
     select * from live union all
     select queue, 0, 0, 0, 0, count(*), null from newest where status = 'failed' group by 1
 )
-select c.queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
-       sum(failed)::bigint as failed,
-       (select {ms(greatest(j.scheduled_at, min(e.at)))}
-        from {schema}.procrastinate_jobs j left join {schema}.procrastinate_events e on e.job_id = j.id and e.type = 'deferred'
+select c.queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry,
+       sum(running)::bigint as running, sum(failed)::bigint as failed, (select {ms(greatest(j.scheduled_at, min(e.at)))}
+        from {schema}.procrastinate_jobs j left join {schema}.procrastinate_events e on e.job_id = j.id
+                                               and e.type = 'deferred'
         where j.id = min(c.oldest) group by j.id) as oldest_ms,
        (select count(*) from newest) = 10000 as approx
-from c group by c.queue order by 1
+from counted c group by c.queue order by 1
 
 -- name: counts_final
 -- cost: reads all jobs
@@ -72,8 +80,9 @@ from {schema}.procrastinate_jobs where status not in ('todo', 'doing', 'failed')
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. What waits or runs has an index; the rest is looked for among n jobs at a time: a last row without an id tells where to go on.
-with w as materialized (
+-- Newest first. What waits or runs has an index; the rest is looked for among n jobs at a time: a last row without an
+-- id tells where to go on.
+with looked_at as materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.procrastinate_jobs j
     where ($1::text is null or j.queue_name = $1::text)
@@ -81,23 +90,30 @@ with w as materialized (
            or (j.status::text = any($3::text[]) and j.status in ('todo', 'doing')))
       and ($12::text[] is null or j.id = any(array(
             select i::bigint from unnest($12::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+            where case when i ~ '^-?[0-9]{1,19}$'
+                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
-    limit case when num_nonnulls($2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int, $11::int) > 0
+    limit case when num_nonnulls($2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval,
+                                 $10::int, $11::int) > 0
                then coalesce($13::int, 10000) else coalesce($14::int, 100) end
-), f as (
+), matching as (
     select w.*, s.state, s.stale, s.last_heartbeat, e.deferred, e.started, e.changed, e.ended
-    from w cross join lateral (
+    from looked_at w cross join lateral (
         select case w.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'failed' then 'failed'
-                    when 'todo' then case when (w.scheduled_at <= now()) is not false then 'ready' when w.attempts = 0 then 'scheduled' else 'retry' end
+                    when 'todo' then case when (w.scheduled_at <= now()) is not false then 'ready'
+                                          when w.attempts = 0 then 'scheduled' else 'retry' end
                     else 'cancelled' end as state,
-               case when w.status = 'doing' then not exists (select from {schema}.procrastinate_workers k where k.id = w.worker_id
-                                                             and k.last_heartbeat > now() - interval '30 s') end as stale,
-               case when w.status = 'doing' then (select k.last_heartbeat from {schema}.procrastinate_workers k where k.id = w.worker_id)
+               case when w.status = 'doing' then not exists (select from {schema}.procrastinate_workers k
+                                                             where k.id = w.worker_id
+                                                             and k.last_heartbeat
+                                                                 > now() - interval '30 s') end as stale,
+               case when w.status = 'doing' then (select k.last_heartbeat from {schema}.procrastinate_workers k
+                                                  where k.id = w.worker_id)
                end as last_heartbeat) s
     left join lateral (
-        select min(e.at) filter (where e.type = 'deferred') as deferred, max(e.at) filter (where e.type = 'started') as started,
+        select min(e.at) filter (where e.type = 'deferred') as deferred,
+               max(e.at) filter (where e.type = 'started') as started,
                max(e.at) filter (where e.type <> 'scheduled') as changed,
                max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
         from {schema}.procrastinate_events e where e.job_id = w.id) e on true
@@ -114,54 +130,62 @@ with w as materialized (
       and ($11::int is null or w.attempts <= $11::int)
     order by w.o limit coalesce($14::int, 100)
 )
-select id::text, queue_name::text as queue, task_name::text as kind, state, priority, attempts as tries, null::int as max_tries,
+select id::text, queue_name::text as queue, task_name::text as kind, state, priority, attempts as tries,
+       null::int as max_tries,
        {ms(deferred)} as created_ms, {ms(scheduled_at)} as run_after_ms, {ms(changed)} as changed_ms,
        {ms(case when status <> 'todo' then started end)} as started_ms,
        {ms(case when status not in ('todo', 'doing') then ended end)} as finished_ms,
        case when status = 'doing' then coalesce(worker_id::text, '(none)') end as node, null::bigint as lease,
        {ms(last_heartbeat)} + 30000 as lease_until_ms, ''::text as error, id::text as cursor, stale
-from f
+from matching f
 union all
 select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', id::text, null
-from w where o = coalesce($13::int, 10000) and (select count(*) from f) < coalesce($14::int, 100)
+from looked_at w where o = coalesce($13::int, 10000) and (select count(*) from matching) < coalesce($14::int, 100)
 
 -- name: job
 -- params: ids
 select j.id::text, j.queue_name::text as queue, j.task_name::text as kind,
        case j.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'failed' then 'failed'
-            when 'todo' then case when (j.scheduled_at <= now()) is not false then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end
+            when 'todo' then case when (j.scheduled_at <= now()) is not false then 'ready'
+                                  when j.attempts = 0 then 'scheduled' else 'retry' end
             else 'cancelled' end as state,
-       j.priority, j.attempts as tries, null::int as max_tries, {ms(e.deferred)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
+       j.priority, j.attempts as tries, null::int as max_tries, {ms(e.deferred)} as created_ms,
+       {ms(j.scheduled_at)} as run_after_ms,
        {ms(e.changed)} as changed_ms, {ms(case when j.status <> 'todo' then e.started end)} as started_ms,
        {ms(case when j.status not in ('todo', 'doing') then e.ended end)} as finished_ms,
        case when j.status = 'doing' then coalesce(j.worker_id::text, '(none)') end as node, null::bigint as lease,
-       {ms(case when j.status = 'doing' then k.last_heartbeat end)} + 30000 as lease_until_ms, ''::text as error, null::text as cursor,
+       {ms(case when j.status = 'doing' then k.last_heartbeat end)} + 30000 as lease_until_ms, ''::text as error,
+       null::text as cursor,
        case when j.status = 'doing' then (k.last_heartbeat > now() - interval '30 s') is not true end as stale,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
-       octet_length(j.args::text)::bigint as payload_size, j.queueing_lock as unique_key, j.abort_requested as cancel_asked,
-       j.status::text as raw_state
+       octet_length(j.args::text)::bigint as payload_size, j.queueing_lock as unique_key,
+       j.abort_requested as cancel_asked, j.status::text as raw_state
 from {schema}.procrastinate_jobs j
 left join {schema}.procrastinate_workers k on k.id = j.worker_id
 left join lateral (
-    select min(e.at) filter (where e.type = 'deferred') as deferred, max(e.at) filter (where e.type = 'started') as started,
+    select min(e.at) filter (where e.type = 'deferred') as deferred,
+           max(e.at) filter (where e.type = 'started') as started,
            max(e.at) filter (where e.type <> 'scheduled') as changed,
            max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
     from {schema}.procrastinate_events e where e.job_id = j.id) e on true
 where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+                       limit 1))
 
 -- name: attempts
 -- params: ids
 -- from one start to what came next
 select number::int, null::text as node, {ms(at)} as started_ms, {ms(ended)} as ended_ms,
-       case outcome when 'deferred_for_retry' then 'retry' when 'succeeded' then 'completed' when 'started' then 'lost' else outcome end as outcome,
+       case outcome when 'deferred_for_retry' then 'retry' when 'succeeded' then 'completed' when 'started' then 'lost'
+            else outcome end as outcome,
        ''::text as error, null::text as trace
 from (select type, at, lead(type::text) over (order by id) as outcome, lead(at) over (order by id) as ended,
              count(*) filter (where type = 'started') over (order by id) as number
       from {schema}.procrastinate_events
       where type::text in ('started', 'deferred_for_retry', 'failed', 'succeeded', 'aborted') and job_id = any(array(
           select i::bigint from unnest($1::text[]) i
-          where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))) e
+          where case when i ~ '^-?[0-9]{1,19}$'
+                         then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))) e
 where type = 'started' order by number desc limit 200
 
 -- name: nodes
@@ -170,8 +194,8 @@ select coalesce(k.id::text, '(none)') as node,
        case when k.id is null or k.last_heartbeat <= now() - interval '30 s' then 'dead'
             when k.last_heartbeat <= now() - interval '20 s' then 'late' else 'up' end as state,
        {ms(k.last_heartbeat)} as heartbeat_ms, coalesce(r.n, 0) as running, coalesce(r.n, 0) as leases,
-       case when k.last_heartbeat > now() - interval '30 s' then 0 else coalesce(r.n, 0) end as expired, coalesce(r.queues, '') as queues,
-       {ms(k.last_heartbeat)} + 30000 as lease_until_ms
+       case when k.last_heartbeat > now() - interval '30 s' then 0 else coalesce(r.n, 0) end as expired,
+       coalesce(r.queues, '') as queues, {ms(k.last_heartbeat)} + 30000 as lease_until_ms
 from {schema}.procrastinate_workers k
 full join (select worker_id, count(*) as n, string_agg(distinct queue_name, ',') as queues
            from {schema}.procrastinate_jobs where status = 'doing' group by 1) r on r.worker_id = k.id
@@ -180,7 +204,8 @@ order by 1 limit 10000
 -- name: leases
 -- params: node queue limit
 select j.id as lease, coalesce(j.worker_id::text, '(none)') as node, j.queue_name::text as queue, 1::bigint as jobs,
-       (select {ms(max(e.at))} from {schema}.procrastinate_events e where e.job_id = j.id and e.type = 'started') as started_ms,
+       (select {ms(max(e.at))} from {schema}.procrastinate_events e
+        where e.job_id = j.id and e.type = 'started') as started_ms,
        {ms(k.last_heartbeat)} + 30000 as lease_until_ms, j.id::text as job_ids, j.attempts as tries,
        case when j.abort_requested then '→ failed (abort was asked for)' else '→ ready' end as effect
 from {schema}.procrastinate_jobs j left join {schema}.procrastinate_workers k on k.id = j.worker_id
@@ -191,13 +216,17 @@ order by k.last_heartbeat nulls first, j.id limit coalesce($3::int, 200)
 -- name: schedules
 -- params: schedule
 -- what was deferred last; the cron lines stand in the application
-select d.name, ''::text as cron, ''::text as tz, j.queue_name::text as queue, d.task_name::text as kind, 'active' as state,
+select d.name, ''::text as cron, ''::text as tz, j.queue_name::text as queue, d.task_name::text as kind,
+       'active' as state,
        case when abs(d.defer_timestamp::numeric) < 1e13 then d.defer_timestamp * 1000 end as last_run_ms,
-       case j.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'todo' then 'ready' when 'failed' then 'failed'
+       case j.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'todo' then 'ready'
+            when 'failed' then 'failed'
             else case when j.id is null then 'gone' else 'cancelled' end end as last_outcome,
        null::bigint as next_run_ms, d.job_id::text as last_job
-from (select distinct on (p.task_name, p.periodic_id) p.*, p.task_name || case when p.periodic_id <> '' then '/' || p.periodic_id else '' end as name
-      from {schema}.procrastinate_periodic_defers p order by p.task_name, p.periodic_id, p.defer_timestamp desc nulls last) d
+from (select distinct on (p.task_name, p.periodic_id) p.*,
+             p.task_name || case when p.periodic_id <> '' then '/' || p.periodic_id else '' end as name
+      from {schema}.procrastinate_periodic_defers p
+      order by p.task_name, p.periodic_id, p.defer_timestamp desc nulls last) d
 left join {schema}.procrastinate_jobs j on j.id = d.job_id
 where $1::text is null or d.name = $1::text
 order by 1 limit 10000
@@ -207,13 +236,15 @@ order by 1 limit 10000
 -- official: retry_job_by_id (procrastinate_retry_job_v2, at once)
 -- guard: only failed jobs, and not where an abort was asked for; a running one whose worker is gone: rescue; one that waits: reschedule
 -- requires: version >= 3.4
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.procrastinate_jobs j
-    where j.status = 'failed' and not j.abort_requested and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.status = 'failed' and not j.abort_requested and j.attempts < 2147483647
+      and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id for update
 )
-select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from w
+select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done
+from chosen w
 
 -- name: rescue
 -- params: ids
@@ -224,15 +255,16 @@ with seen as materialized (
     select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-      and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
-), w as materialized (
+      and not exists (select from {schema}.procrastinate_workers k
+                      where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
+), chosen as materialized (
     -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
     where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
     order by j.id for update of j skip locked
 )
 select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
-       {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from w
+       {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from chosen w
 
 -- name: release_where
 -- params: node
@@ -242,30 +274,33 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 with seen as materialized (
     select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and coalesce(j.worker_id::text, '(none)') = $1::text
-      and not exists (select from {schema}.procrastinate_workers k where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
-), w as materialized (
+      and not exists (select from {schema}.procrastinate_workers k
+                      where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
+), chosen as materialized (
     -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
     where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
     order by j.id for update of j skip locked
 )
 select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
-       {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from w
+       {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from chosen w
 
 -- name: cancel
 -- params: ids
 -- official: cancel_job_by_id (procrastinate_cancel_job_v1), abort=True for a running job
 -- guard: only jobs that wait or run; a running one is asked to abort, once, and stops when its task looks
 -- mode: signal
-with w as materialized (
+with chosen as materialized (
     select j.id, j.status = 'doing' as runs from {schema}.procrastinate_jobs j
-    where j.status in ('todo', 'doing') and not j.abort_requested and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.status in ('todo', 'doing') and not j.abort_requested
+      and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id for update
-), c as materialized (
-    select {schema}.procrastinate_cancel_job_v1(w.id, w.runs, false) as id, runs from w
+), cancelled as materialized (
+    select {schema}.procrastinate_cancel_job_v1(w.id, w.runs, false) as id, runs from chosen w
 )
-select id::text, case when runs then 'abort requested' else 'cancelled' end as state from c where id is not null
+select id::text, case when runs then 'abort requested' else 'cancelled' end as state from cancelled c
+where id is not null
 
 -- name: delete
 -- params: ids
@@ -284,16 +319,19 @@ returning j.id::text, 'deleted' as state
 update {schema}.procrastinate_jobs j set priority = $2::int
 where j.status = 'todo' and j.priority <> $2::int and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
+                           when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: reschedule
 -- params: ids at
 -- official: no (plain column; a trigger writes the event)
 -- guard: only jobs with another time that wait
 update {schema}.procrastinate_jobs j set scheduled_at = $2::timestamptz
-where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz and j.id = any(array(select i::bigint from unnest($1::text[]) i
+where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz
+  and j.id = any(array(select i::bigint from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
-returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready' when j.attempts = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
+                           when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
 -- name: purge
 -- params: queue raw_states before limit
@@ -304,14 +342,16 @@ where j.id = any(array(
     select f.id from {schema}.procrastinate_jobs f
     where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
       and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)
-      and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id) < coalesce($3::timestamptz, now())
+      and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id)
+        < coalesce($3::timestamptz, now())
     order by f.id limit coalesce($4::int, 1000) for update skip locked))
 returning j.id::text, 'purged' as state
 
 -- name: purge_preview
 -- params: queue raw_states before
 select 'purged' as state, count(*) as n,
-       case f.status when 'succeeded' then 'completed' when 'failed' then 'failed, still to requeue' else f.status::text end as why
+       case f.status when 'succeeded' then 'completed' when 'failed' then 'failed, still to requeue'
+            else f.status::text end as why
 from {schema}.procrastinate_jobs f
 where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
   and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)

@@ -14,9 +14,11 @@
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'que_jobs' and c.relkind in ('r', 'p') and a.attname = 'expired_at')
+              where c.relnamespace = n.oid and c.relname = 'que_jobs' and c.relkind in ('r', 'p')
+                and a.attname = 'expired_at')
   and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'que_lockers' and c.relkind in ('r', 'p') and a.attname = 'ruby_pid')
+              where c.relnamespace = n.oid and c.relname = 'que_lockers' and c.relkind in ('r', 'p')
+                and a.attname = 'ruby_pid')
 order by 1
 
 -- name: version
@@ -39,20 +41,23 @@ with held as materialized (
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid in (select pid from {schema}.que_lockers)
       and l.database = (select oid from pg_database where datname = current_database())
 ), newest as materialized (
-    select queue, expired_at is not null and finished_at is null as failed from {schema}.que_jobs order by id desc limit 10000
-), c as (
+    select queue, expired_at is not null and finished_at is null as failed from {schema}.que_jobs order by id desc
+    limit 10000
+), counted as (
     select queue, count(*) filter (where run_at > now() and error_count = 0 and not runs) as scheduled,
            count(*) filter (where run_at <= now() and not runs) as ready,
            count(*) filter (where run_at > now() and error_count <> 0 and not runs) as retry,
-           count(*) filter (where runs) as running, 0::bigint as failed, min(run_at) filter (where run_at <= now() and not runs) as oldest
+           count(*) filter (where runs) as running, 0::bigint as failed,
+           min(run_at) filter (where run_at <= now() and not runs) as oldest
     from (select queue, run_at, error_count, id in (select id from held) as runs
           from {schema}.que_jobs where finished_at is null and expired_at is null) j group by queue
     union all
     select queue, 0, 0, 0, 0, count(*), null from newest where failed group by queue
 )
-select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry, sum(running)::bigint as running,
+select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, sum(retry)::bigint as retry,
+       sum(running)::bigint as running,
        sum(failed)::bigint as failed, {ms(min(oldest))} as oldest_ms, (select count(*) from newest) = 10000 as approx
-from c group by queue order by 1
+from counted c group by queue order by 1
 
 -- name: counts_final
 -- cost: reads all jobs
@@ -60,38 +65,45 @@ select queue, count(*) as completed from {schema}.que_jobs where finished_at is 
 
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first, by number: when a job was pushed is not kept (its age is that of run_at). What is live has an index; the rest is looked for
--- among n jobs at a time: a last row without an id tells where to go on.
+-- Newest first, by number: when a job was pushed is not kept (its age is that of run_at). What is live has an index;
+-- the rest is looked for among n jobs at a time: a last row without an id tells where to go on.
 with held as materialized (
     select (l.classid::bigint << 32) | l.objid::bigint as id, min(l.pid) as pid
     from pg_locks l
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid in (select pid from {schema}.que_lockers)
       and l.database = (select oid from pg_database where datname = current_database())
     group by 1
-), w as materialized (
+), looked_at as materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.que_jobs j
     where ($1::text is null or j.queue = $1::text)
-      and (coalesce($2::text[] && '{failed,completed,cancelled,blocked}', true) or (j.finished_at is null and j.expired_at is null))
+      and (coalesce($2::text[] && '{failed,completed,cancelled,blocked}', true)
+           or (j.finished_at is null and j.expired_at is null))
       and (coalesce(not $2::text[] <@ '{running}', true) or j.id in (select id from held))
       and ($11::text[] is null or j.id = any(array(
             select i::bigint from unnest($11::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+            where case when i ~ '^-?[0-9]{1,19}$'
+                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
       and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
-    limit case when num_nonnulls($2::text[], $3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int, $10::int) > 0
+    limit case when num_nonnulls($2::text[], $3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval,
+                                 $9::int, $10::int) > 0
                then coalesce($12::int, 10000) else coalesce($13::int, 100) end
-), f as (
+), matching as (
     select w.*, s.state, s.kind, h.pid
-    from w left join held h on h.id = w.id and w.finished_at is null and w.expired_at is null
+    from looked_at w left join held h on h.id = w.id and w.finished_at is null and w.expired_at is null
     cross join lateral (
-        select case when w.finished_at is not null then 'completed' when w.expired_at is not null then 'failed' when h.pid is not null then 'running'
-                    when w.run_at <= now() then 'ready' when w.error_count = 0 then 'scheduled' else 'retry' end as state,
-               coalesce(case when w.job_class like '%JobWrapper' then w.args #>> '{0,job_class}' end, w.job_class) as kind) s
+        select case when w.finished_at is not null then 'completed' when w.expired_at is not null then 'failed'
+                    when h.pid is not null then 'running'
+                    when w.run_at <= now() then 'ready' when w.error_count = 0 then 'scheduled'
+                    else 'retry' end as state,
+               coalesce(case when w.job_class like '%JobWrapper' then w.args #>> '{0,job_class}' end,
+                        w.job_class) as kind) s
     where ($2::text[] is null or s.state = any($2::text[]))
       and ($3::text is null or s.kind = $3::text)
       and ($4::text is null or h.pid::text = $4::text)
-      and ($5::text is null or case when $5::text like '~%' then strpos(lower(w.last_error_message), lower(substr($5::text, 2))) > 0
+      and ($5::text is null
+           or case when $5::text like '~%' then strpos(lower(w.last_error_message), lower(substr($5::text, 2))) > 0
                                     else {error_key(w.last_error_message)} = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', w.id, w.queue, s.kind, w.last_error_message)), lower(x)) = 0))
@@ -101,24 +113,29 @@ with held as materialized (
       and ($10::int is null or w.error_count <= $10::int)
     order by w.o limit coalesce($13::int, 100)
 )
-select id::text, queue, kind, state, priority::int, error_count as tries, null::int as max_tries, null::bigint as created_ms,
+select id::text, queue, kind, state, priority::int, error_count as tries, null::int as max_tries,
+       null::bigint as created_ms,
        {ms(run_at)} as run_after_ms, {ms(coalesce(finished_at, expired_at))} as changed_ms, null::bigint as started_ms,
-       {ms(coalesce(finished_at, expired_at))} as finished_ms, pid::text as node, null::bigint as lease, null::bigint as lease_until_ms,
-       left(last_error_message, 300) as error, id::text as cursor
-from f
+       {ms(coalesce(finished_at, expired_at))} as finished_ms, pid::text as node, null::bigint as lease,
+       null::bigint as lease_until_ms, left(last_error_message, 300) as error, id::text as cursor
+from matching f
 union all
 select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', id::text
-from w where o = coalesce($12::int, 10000) and (select count(*) from f) < coalesce($13::int, 100)
+from looked_at w where o = coalesce($12::int, 10000) and (select count(*) from matching) < coalesce($13::int, 100)
 
 -- name: job
 -- params: ids
-select j.id::text, j.queue, coalesce(case when j.job_class like '%JobWrapper' then j.args #>> '{0,job_class}' end, j.job_class) as kind,
-       case when j.finished_at is not null then 'completed' when j.expired_at is not null then 'failed' when h.pid is not null then 'running'
+select j.id::text, j.queue, coalesce(case when j.job_class like '%JobWrapper' then j.args #>> '{0,job_class}' end,
+                                     j.job_class) as kind,
+       case when j.finished_at is not null then 'completed' when j.expired_at is not null then 'failed'
+            when h.pid is not null then 'running'
             when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled' else 'retry' end as state,
-       j.priority::int, j.error_count as tries, null::int as max_tries, null::bigint as created_ms, {ms(j.run_at)} as run_after_ms,
+       j.priority::int, j.error_count as tries, null::int as max_tries, null::bigint as created_ms,
+       {ms(j.run_at)} as run_after_ms,
        {ms(coalesce(j.finished_at, j.expired_at))} as changed_ms, null::bigint as started_ms,
-       {ms(coalesce(j.finished_at, j.expired_at))} as finished_ms, h.pid::text as node, null::bigint as lease, null::bigint as lease_until_ms,
-       j.last_error_message as error, null::text as cursor, left(p.payload, 1000000) as payload, 'json' as payload_format,
+       {ms(coalesce(j.finished_at, j.expired_at))} as finished_ms, h.pid::text as node, null::bigint as lease,
+       null::bigint as lease_until_ms, j.last_error_message as error, null::text as cursor,
+       left(p.payload, 1000000) as payload, 'json' as payload_format,
        'application/json' as payload_type, octet_length(p.payload)::bigint as payload_size
 from {schema}.que_jobs j
 cross join lateral (
@@ -128,41 +145,48 @@ left join lateral (
     select l.pid from pg_locks l
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid in (select pid from {schema}.que_lockers)
       and l.database = (select oid from pg_database where datname = current_database())
-      and (l.classid::bigint << 32) | l.objid::bigint = j.id and j.finished_at is null and j.expired_at is null limit 1) h on true
+      and (l.classid::bigint << 32) | l.objid::bigint = j.id and j.finished_at is null and j.expired_at is null
+    limit 1) h on true
 where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+                       limit 1))
 
 -- name: attempts
 -- params: ids
 -- only the last error is kept
 select error_count as number, null::text as node, null::bigint as started_ms, {ms(expired_at)} as ended_ms,
-       case when expired_at is not null and finished_at is null then 'failed' else 'retry' end as outcome, last_error_message as error,
-       last_error_backtrace as trace
+       case when expired_at is not null and finished_at is null then 'failed' else 'retry' end as outcome,
+       last_error_message as error, last_error_backtrace as trace
 from {schema}.que_jobs
 where error_count > 0 and last_error_message is not null and id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))
+    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
+            limit 1))
 
 -- name: nodes
 -- a worker process is the database session that holds the locks of its jobs: as long as it lives, they run
-select k.pid::text as node, case when a.pid is null then 'dead' else 'up' end as state, k.ruby_hostname as host, k.ruby_pid as pid,
-       {ms(a.backend_start)} as started_ms, null::bigint as heartbeat_ms, k.worker_count as slots, coalesce(h.n, 0) as running,
-       coalesce(h.n, 0) as leases, array_to_string(k.queues, ',') as queues, a.pid is not null as session_alive, k.pid as backend_pid,
+select k.pid::text as node, case when a.pid is null then 'dead' else 'up' end as state, k.ruby_hostname as host,
+       k.ruby_pid as pid, {ms(a.backend_start)} as started_ms, null::bigint as heartbeat_ms, k.worker_count as slots,
+       coalesce(h.n, 0) as running, coalesce(h.n, 0) as leases, array_to_string(k.queues, ',') as queues,
+       a.pid is not null as session_alive, k.pid as backend_pid,
        a.state as session_state, {ms(a.state_change)} as session_ms
 from {schema}.que_lockers k
 left join pg_stat_activity a on a.pid = k.pid and a.datname = current_database()
 left join (select l.pid, count(*) as n
            from pg_locks l
-           join {schema}.que_jobs j on j.id = (l.classid::bigint << 32) | l.objid::bigint and j.finished_at is null and j.expired_at is null
+           join {schema}.que_jobs j on j.id = (l.classid::bigint << 32) | l.objid::bigint and j.finished_at is null
+               and j.expired_at is null
            where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
-             and l.database = (select oid from pg_database where datname = current_database()) group by 1) h on h.pid = k.pid
+             and l.database = (select oid from pg_database where datname = current_database()) group by 1) h on h.pid
+    = k.pid
 order by 1
 
 -- name: leases
 -- params: node queue limit
-select j.id as lease, l.pid::text as node, j.queue, 1::bigint as jobs, null::bigint as started_ms, null::bigint as lease_until_ms,
-       j.id::text as job_ids, j.error_count as tries, '→ ready' as effect
+select j.id as lease, l.pid::text as node, j.queue, 1::bigint as jobs, null::bigint as started_ms,
+       null::bigint as lease_until_ms, j.id::text as job_ids, j.error_count as tries, '→ ready' as effect
 from pg_locks l
-join {schema}.que_jobs j on j.id = (l.classid::bigint << 32) | l.objid::bigint and j.finished_at is null and j.expired_at is null
+join {schema}.que_jobs j on j.id = (l.classid::bigint << 32) | l.objid::bigint and j.finished_at is null
+    and j.expired_at is null
 where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.pid in (select pid from {schema}.que_lockers)
   and l.database = (select oid from pg_database where datname = current_database())
   and ($1::text is null or l.pid::text = $1::text) and ($2::text is null or j.queue = $2::text)
@@ -171,26 +195,29 @@ order by l.pid, j.id limit coalesce($3::int, 200)
 -- name: groups
 -- params: queue limit
 -- of the newest 5000 expired jobs
-with f as materialized (
+with failed_jobs as materialized (
     select id, queue, expired_at, last_error_message as error from {schema}.que_jobs
-    where expired_at is not null and finished_at is null and ($1::text is null or queue = $1::text) order by id desc limit 5000
+    where expired_at is not null and finished_at is null and ($1::text is null or queue = $1::text) order by id desc
+    limit 5000
 )
-select {error_key(coalesce(error, ''))} as error_key, queue, count(*) as n, (select count(*) from f) = 5000 as capped,
-       {ms(min(expired_at))} as first_ms, {ms(max(expired_at))} as last_ms, (array_agg(left(error, 1000) order by id desc))[1] as sample,
-       max(id)::text as sample_id
-from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+select {error_key(coalesce(error, ''))} as error_key, queue, count(*) as n,
+       (select count(*) from failed_jobs) = 5000 as capped,
+       {ms(min(expired_at))} as first_ms, {ms(max(expired_at))} as last_ms,
+       (array_agg(left(error, 1000) order by id desc))[1] as sample, max(id)::text as sample_id
+from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: requeue
 -- params: ids
 -- official: que-web's reschedule to now: run_at, expired_at NULL, under the job's lock; errors stay counted
 -- guard: only expired jobs and such that wait for their time, and no worker holds the job's lock
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.que_jobs j
-    where j.finished_at is null and (j.expired_at is not null or j.run_at > now()) and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.finished_at is null and (j.expired_at is not null or j.run_at > now())
+      and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
-    select w.id from w where pg_try_advisory_xact_lock(w.id)
+    select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
 )
 update {schema}.que_jobs j set run_at = now(), expired_at = null
 from got where j.id = got.id and j.finished_at is null and (j.expired_at is not null or j.run_at > now())
@@ -200,29 +227,31 @@ returning j.id::text, 'ready' as state
 -- params: ids at
 -- official: que-web's reschedule: run_at, expired_at NULL, under the job's lock
 -- guard: only jobs with another time that are not finished and whose lock no worker holds
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.que_jobs j
-    where j.finished_at is null and (j.run_at <> $2::timestamptz or j.expired_at is not null) and j.id = any(array(select i::bigint from unnest($1::text[]) i
+    where j.finished_at is null and (j.run_at <> $2::timestamptz or j.expired_at is not null)
+      and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
-    select w.id from w where pg_try_advisory_xact_lock(w.id)
+    select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
 )
 update {schema}.que_jobs j set run_at = $2::timestamptz, expired_at = null
 from got where j.id = got.id and j.finished_at is null
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled'
+                           else 'retry' end as state
 
 -- name: discard
 -- params: ids
 -- official: Que::Job#expire: it stays as expired (failed) and can be requeued
 -- guard: only jobs that are neither finished nor expired and whose lock no worker holds
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and j.expired_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
-    select w.id from w where pg_try_advisory_xact_lock(w.id)
+    select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
 )
 update {schema}.que_jobs j set expired_at = now()
 from got where j.id = got.id and j.finished_at is null and j.expired_at is null
@@ -232,12 +261,12 @@ returning j.id::text, 'expired' as state
 -- params: ids
 -- official: que-web's delete, under the job's lock
 -- guard: only jobs whose lock no worker holds
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.que_jobs j where j.id = any(array(select i::bigint from unnest($1::text[]) i
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
-    select w.id from w where pg_try_advisory_xact_lock(w.id)
+    select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
 )
 delete from {schema}.que_jobs j using got where j.id = got.id
 returning j.id::text, 'deleted' as state
@@ -247,7 +276,7 @@ returning j.id::text, 'deleted' as state
 -- official: no (plain column, under the job's lock; smaller is sooner)
 -- guard: only jobs of another priority that are neither finished nor expired and whose lock no worker holds
 -- range: -32768..32767
-with w as materialized (
+with chosen as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and j.expired_at is null and $2::int between -32768 and 32767
       and j.priority <> $2::int
@@ -255,11 +284,12 @@ with w as materialized (
         where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
     order by j.id
 ), got as materialized (
-    select w.id from w where pg_try_advisory_xact_lock(w.id)
+    select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
 )
 update {schema}.que_jobs j set priority = least(greatest($2::int, -32768), 32767)::smallint
 from got where j.id = got.id and j.finished_at is null and j.expired_at is null
-returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled' else 'retry' end as state
+returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_count = 0 then 'scheduled'
+                           else 'retry' end as state
 
 -- name: release_where
 -- params: node
@@ -292,15 +322,19 @@ where j.id = any(array(
     select f.id from {schema}.que_jobs f
     where case when f.finished_at is not null then 'completed' when f.expired_at is not null then 'failed' end
               = any(coalesce($2::text[], '{completed}'))
-      and coalesce(f.finished_at, f.expired_at) < coalesce($3::timestamptz, now()) and ($1::text is null or f.queue = $1::text)
+      and coalesce(f.finished_at, f.expired_at) < coalesce($3::timestamptz, now())
+      and ($1::text is null or f.queue = $1::text)
     order by f.id limit coalesce($4::int, 1000) for update skip locked))
 returning j.id::text, 'purged' as state
 
 -- name: purge_preview
 -- params: queue states before
-select 'purged' as state, count(*) as n, case s.state when 'failed' then 'failed, still to requeue' else s.state end as why
+select 'purged' as state, count(*) as n, case s.state when 'failed' then 'failed, still to requeue'
+                                              else s.state end as why
 from {schema}.que_jobs j cross join lateral (
-    select case when j.finished_at is not null then 'completed' when j.expired_at is not null then 'failed' end as state) s
-where s.state = any(coalesce($2::text[], '{completed}')) and coalesce(j.finished_at, j.expired_at) < coalesce($3::timestamptz, now())
+    select case when j.finished_at is not null then 'completed'
+                when j.expired_at is not null then 'failed' end as state) s
+where s.state = any(coalesce($2::text[], '{completed}'))
+  and coalesce(j.finished_at, j.expired_at) < coalesce($3::timestamptz, now())
   and ($1::text is null or j.queue = $1::text)
 group by s.state

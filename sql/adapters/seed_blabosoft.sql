@@ -26,34 +26,40 @@ select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue
 
 -- name: counts
 -- no index finds what was popped: of the first 100000 rows; more are estimated. The oldest by the index of the pop
-with s as (
-    select count(*) as n, count(*) filter (where started is null) as ready, count(*) filter (where started is not null and not failed) as running,
+with sums as (
+    select count(*) as n, count(*) filter (where started is null) as ready,
+           count(*) filter (where started is not null and not failed) as running,
            count(*) filter (where started is not null and failed) as failed
-    from (select processing_started_at as started, errors is not null as failed from {schema}.simple_queue limit 100001) x
+    from (select processing_started_at as started, errors is not null as failed from {schema}.simple_queue
+          limit 100001) x
 )
 select 'simple_queue' as queue, 0::bigint as scheduled,
        case when s.n <= 100000 then s.ready
-            else greatest(s.ready, (select c.reltuples::bigint from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                                    where n.nspname = {schema_lit} and c.relname = 'simple_queue') - s.running - s.failed) end as ready,
+            else greatest(s.ready, (select c.reltuples::bigint from pg_catalog.pg_class c
+                                    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                                    where n.nspname = {schema_lit} and c.relname
+                                        = 'simple_queue') - s.running - s.failed) end as ready,
        0::bigint as retry, s.running, s.failed,
        {ms((select t.created_at::timestamptz from {schema}.simple_queue t where t.processing_started_at is null
             order by t.processing_started_at, t.created_at limit 1))} as oldest_ms,
        s.n > 100000 as approx
-from s
+from sums s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
 -- leaves. A row without an id says where to go on
-with w as materialized (
+with looked_at as materialized (
     select t.id as key, t.id::text as id, 'simple_queue' as queue, '' as kind,
-           case when t.processing_started_at is null then 'ready' when t.errors is null then 'running' else 'failed' end as state,
+           case when t.processing_started_at is null then 'ready' when t.errors is null then 'running'
+                else 'failed' end as state,
            null::int as priority, case when t.processing_started_at is null then 0 else 1 end as tries,
            null::int as max_tries, {ms(t.created_at::timestamptz)} as created_ms,
            null::bigint as run_after_ms,
            {ms(coalesce(t.processing_started_at, t.created_at)::timestamptz)} as changed_ms,
            {ms(t.processing_started_at::timestamptz)} as started_ms,
-           null::bigint as finished_ms, null::text as node, null::bigint as lease_until_ms, coalesce(t.errors, '') as error,
+           null::bigint as finished_ms, null::text as node, null::bigint as lease_until_ms,
+           coalesce(t.errors, '') as error,
            t.errors is null and t.processing_started_at < now() - interval '1 hour' as stale, t.id::text as cursor
     from {schema}.simple_queue t
     where ($1::text is null or $1::text = 'simple_queue')
@@ -66,16 +72,18 @@ with w as materialized (
       and ($9::int is null or case when t.processing_started_at is null then 0 else 1 end >= $9::int)
       and ($10::int is null or case when t.processing_started_at is null then 0 else 1 end <= $10::int)
       and ($11::text[] is null
-           or t.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+           or t.id = any(array(select i::uuid from unnest($11::text[]) i
+                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -83,22 +91,24 @@ with w as materialized (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by key desc limit coalesce($13::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from f
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from matching f
       union all
       (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.key limit 1)) x
 order by part, key desc
 
 -- name: job
 -- params: ids
 select t.id::text as id, 'simple_queue' as queue, '' as kind,
-       case when t.processing_started_at is null then 'ready' when t.errors is null then 'running' else 'failed' end as state,
-       null::int as priority, case when t.processing_started_at is null then 0 else 1 end as tries, null::int as max_tries,
-       {ms(t.created_at::timestamptz)} as created_ms, null::bigint as run_after_ms,
+       case when t.processing_started_at is null then 'ready' when t.errors is null then 'running'
+            else 'failed' end as state,
+       null::int as priority, case when t.processing_started_at is null then 0 else 1 end as tries,
+       null::int as max_tries, {ms(t.created_at::timestamptz)} as created_ms, null::bigint as run_after_ms,
        {ms(coalesce(t.processing_started_at, t.created_at)::timestamptz)} as changed_ms,
        {ms(t.processing_started_at::timestamptz)} as started_ms, null::bigint as finished_ms,
        null::text as node, null::bigint as lease_until_ms, coalesce(t.errors, '') as error,
@@ -107,7 +117,8 @@ select t.id::text as id, 'simple_queue' as queue, '' as kind,
        case when t.payload is null then '' else 'text' end as payload_format,
        octet_length(t.payload)::bigint as payload_size
 from {schema}.simple_queue t
-where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: attempts
 -- params: ids
@@ -115,24 +126,26 @@ select 1 as number, null::text as node, {ms(t.processing_started_at::timestamptz
        null::bigint as ended_ms,
        case when t.errors is null then 'running' else 'failed' end as outcome, coalesce(t.errors, '') as error
 from {schema}.simple_queue t
-where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
   and t.processing_started_at is not null
 
 -- name: groups
 -- params: queue limit
 -- cost: no index finds the items that failed
-with f as materialized (
+with failed_jobs as materialized (
     select t.id, t.errors, t.processing_started_at as started, {error_key(t.errors)} as error_key
     from {schema}.simple_queue t
-    where t.processing_started_at is not null and t.errors is not null and ($1::text is null or $1::text = 'simple_queue')
+    where t.processing_started_at is not null and t.errors is not null
+      and ($1::text is null or $1::text = 'simple_queue')
     order by t.processing_started_at desc limit 5000
 )
-select error_key, 'simple_queue' as queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+select error_key, 'simple_queue' as queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
        {ms(min(started)::timestamptz)} as first_ms,
        {ms(max(started)::timestamptz)} as last_ms,
        (array_agg(left(errors, 1000) order by started desc))[1] as sample,
        (array_agg(id::text order by started desc))[1] as sample_id
-from f group by error_key order by count(*) desc, error_key limit coalesce($2::int, 200)
+from failed_jobs f group by error_key order by count(*) desc, error_key limit coalesce($2::int, 200)
 
 -- name: requeue
 -- params: ids
@@ -141,7 +154,8 @@ from f group by error_key order by count(*) desc, error_key limit coalesce($2::i
 -- confirm: The text of the error goes, or the item would look failed again as soon as it is popped.
 with pick as (
     select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and processing_started_at is not null and errors is not null
     for update skip locked
 )
@@ -155,7 +169,8 @@ returning t.id::text, 'ready' as state
 -- confirm: Nothing tells whether its worker is alive. If it is, the item is worked on twice.
 with pick as (
     select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and processing_started_at is not null and errors is null
     for update skip locked
 )
@@ -168,7 +183,8 @@ returning t.id::text, 'ready' as state
 -- guard: only waiting or failed jobs whose row no worker has locked
 with pick as (
     select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (processing_started_at is null or errors is not null)
     for update skip locked
 )

@@ -23,12 +23,13 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
   and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
                 and 6 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('version', 'int4'), ('batch_order', 'int4'), ('started', 'timestamp'),
-                                ('lock_key', 'varchar'), ('lock_timeout', 'timestamp')
+                     join (values ('id', 'uuid'), ('version', 'int4'), ('batch_order', 'int4'),
+                                ('started', 'timestamp'), ('lock_key', 'varchar'), ('lock_timeout', 'timestamp')
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p') and a.attname = 'tenant_id' and not a.attisdropped)
+              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
+                and a.attname = 'tenant_id' and not a.attisdropped)
 order by 1
 
 -- name: queues
@@ -43,7 +44,8 @@ from (select unnest(most_common_vals::text::text[]) as queue from pg_catalog.pg_
 
 -- name: counts
 -- live rows by the index on (state, run_after, created)
-select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING' and q.run_after > now()) as scheduled,
+select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING'
+                                                  and q.run_after > now()) as scheduled,
        count(*) filter (where w.id is not null and w.lock_key is null
                               or w.id is null and q.state in ('PENDING', 'RETRY')
                                  and (q.run_after is null or q.run_after <= now())) as ready,
@@ -58,14 +60,15 @@ where q.state in ('PENDING', 'RETRY', 'RUNNING', 'FAILED') group by 1
 
 -- name: counts_final
 -- cost: reads all that is finished
-select queue::text, count(*) filter (where state = 'COMPLETED') as completed, count(*) filter (where state = 'CANCELLED') as cancelled
+select queue::text, count(*) filter (where state = 'COMPLETED') as completed,
+       count(*) filter (where state = 'CANCELLED') as cancelled
 from {schema}.queue where state in ('COMPLETED', 'CANCELLED') group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
 -- leaves. A row without an id says where to go on
-with w as materialized (
+with looked_at as materialized (
     select t.id as key, t.id::text as id, t.queue::text as queue, '' as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
                 when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
@@ -91,23 +94,26 @@ with w as materialized (
            or 'failed' = any($2::text[]) and w.id is null and t.state = 'FAILED'
            or 'completed' = any($2::text[]) and w.id is null and t.state = 'COMPLETED'
            or 'cancelled' = any($2::text[]) and w.id is null and t.state = 'CANCELLED'
-           or 'blocked' = any($2::text[]) and w.id is null and t.state not in ('PENDING', 'RETRY', 'FAILED', 'COMPLETED', 'CANCELLED'))
+           or 'blocked' = any($2::text[]) and w.id is null
+           and t.state not in ('PENDING', 'RETRY', 'FAILED', 'COMPLETED', 'CANCELLED'))
       and ($15::text is null or w.lock_key = $15::text)
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.tries >= $9::int)
       and ($10::int is null or t.tries <= $10::int)
       and ($11::text[] is null
-           or t.id = any(array(select i::uuid from unnest($11::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+           or t.id = any(array(select i::uuid from unnest($11::text[]) i
+                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -115,13 +121,14 @@ with w as materialized (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by key desc limit coalesce($13::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from f
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from matching f
       union all
       (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.key limit 1)) x
 order by part, key desc
 
@@ -146,10 +153,13 @@ select t.id::text as id, t.queue::text as queue, '' as kind,
 from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
 -- what is valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(t.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
-                                     and encode(t.payload, 'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
+                                     and encode(t.payload,
+                                                'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|'
+                                                         'e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
                                            'ed[89].[89ab].|f0[9ab].([89ab].){2}|f[1-3]([89ab].){3}|f48.([89ab].){2})*$'
                                 then convert_from(t.payload, 'UTF8') end as text) x
-where t.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: nodes
 -- a node is known by what it holds; it never says that it lives
@@ -167,7 +177,8 @@ select w.lock_key::text as node, q.queue::text as queue, 1::bigint as jobs,
        w.version::bigint as version, w.id::text as job_ids, q.tries,
        '→ ready' as effect
 from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text) and ($2::text is null or q.queue = $2::text)
+where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
+  and ($2::text is null or q.queue = $2::text)
 order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 
 -- name: requeue
@@ -176,14 +187,16 @@ order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 -- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.state in ('FAILED', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1 from pick where t.id = pick.id
+update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1 from pick
+where t.id = pick.id
 returning t.id::text, 'ready' as state
 
 -- name: rescue
@@ -191,7 +204,8 @@ returning t.id::text, 'ready' as state
 -- official: no (unlocking, of one job instead of a whole node)
 -- guard: only jobs that a node holds
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null, version = least(version, 2147483646) + 1
+update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
+                               version = least(version, 2147483646) + 1
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
   and lock_key is not null
 returning id::text, 'ready' as state
@@ -210,7 +224,8 @@ returning id::text, 'ready' as state
 -- guard: only jobs that a node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
 where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
+  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
+  and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: extend_where
@@ -218,7 +233,8 @@ returning id::text, 'extended' as state
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
 -- guard: only jobs that the node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true) and $2::interval > interval '0'
+where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
+  and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
 -- name: reschedule
@@ -227,15 +243,18 @@ returning id::text, 'extended' as state
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
-update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1 from pick where t.id = pick.id
-returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
+update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1 from pick
+where t.id = pick.id
+returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry'
+                           else 'scheduled' end as state
 
 -- name: delete
 -- params: ids
@@ -243,11 +262,13 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
     -- the state as it was seen, lest the scheduler handed it out in between

@@ -18,31 +18,34 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p') and a.attname in ('leased_until', 'priority') and not a.attisdropped)
+              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p')
+                and a.attname in ('leased_until', 'priority') and not a.attisdropped)
 order by 1
 
 -- name: queues
 select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info
 
 -- name: counts
--- by the index of the dequeue; more than 100000 waiting tasks are estimated. A task whose worker stalled counts as running
--- until another takes it
-with r as (select count(*) as n from (select from {schema}.queue_tasks where started_at is null limit 100001) x),
-     s as (select count(*) as n from {schema}.queue_tasks where started_at is not null)
+-- by the index of the dequeue; more than 100000 waiting tasks are estimated. A task whose worker stalled counts as
+-- running until another takes it
+with retrying as (select count(*) as n from (select from {schema}.queue_tasks where started_at is null limit 100001) x),
+     sample as (select count(*) as n from {schema}.queue_tasks where started_at is not null)
 select 'queue_tasks' as queue, 0::bigint as scheduled,
        case when r.n <= 100000 then r.n
-            else greatest(r.n, (select c.reltuples::bigint from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+            else greatest(r.n, (select c.reltuples::bigint from pg_catalog.pg_class c
+                                join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                                 where n.nspname = {schema_lit} and c.relname = 'queue_tasks') - s.n) end as ready,
        0::bigint as retry, s.n as running, 0::bigint as failed,
-       {ms((select t.created_at from {schema}.queue_tasks t where t.started_at is null order by t.started_at, t.created_at limit 1))} as oldest_ms,
+       {ms((select t.created_at from {schema}.queue_tasks t where t.started_at is null
+            order by t.started_at, t.created_at limit 1))} as oldest_ms,
        r.n > 100000 as approx
-from r, s
+from retrying r, sample s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
 -- leaves. A row without an id says where to go on
-with w as materialized (
+with looked_at as materialized (
     select t.id as key, t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
            case when t.started_at is null then 'ready' else 'running' end as state, null::int as priority, 0 as tries,
            null::int as max_tries, {ms(t.created_at)} as created_ms,
@@ -69,10 +72,11 @@ with w as materialized (
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -80,13 +84,14 @@ with w as materialized (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by key desc limit coalesce($13::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from f
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from matching f
       union all
       (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.key limit 1)) x
 order by part, key desc
 
@@ -99,8 +104,8 @@ select t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
        {ms(t.started_at)} as started_ms, null::bigint as finished_ms, null::text as node,
        case when t.started_at is not null
             then {ms(t.started_at)} + 300000 end as lease_until_ms,
-       '' as error, t.started_at is not null and t.started_at < now() - interval '5 minutes' as stale, null::text as cursor,
-       t.task_name as unique_key, left(p.payload::text, 1000000) as payload,
+       '' as error, t.started_at is not null and t.started_at < now() - interval '5 minutes' as stale,
+       null::text as cursor, t.task_name as unique_key, left(p.payload::text, 1000000) as payload,
        'json' as payload_format, octet_length(p.payload::text)::bigint as payload_size
 from {schema}.queue_tasks t
 cross join lateral (select to_jsonb(t) - array['id', 'task_name', 'created_at', 'started_at'] as payload) p

@@ -25,13 +25,13 @@ order by 1
 
 -- name: queues
 -- by the index of the names, from one to the next
-with recursive q (queue) as (
+with recursive queue_names (queue) as (
     (select queue_name from {schema}.jobs where queue_name is not null order by queue_name limit 1)
     union all
     select (select j.queue_name from {schema}.jobs j where j.queue_name > q.queue order by j.queue_name limit 1)
-    from q where q.queue is not null
+    from queue_names q where q.queue is not null
 )
-select queue, null::boolean as paused, 'workers take from all queues' as info from q where queue is not null
+select queue, null::boolean as paused, 'workers take from all queues' as info from queue_names q where queue is not null
 union all
 select '(none)', null, 'workers take from all queues' where exists (select from {schema}.jobs where queue_name is null)
 
@@ -61,14 +61,14 @@ from {schema}.jobs where status = 'completed' group by 1
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
 -- leaves. A row without an id says where to go on
-with w as materialized (
-    select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind, s.state as state,
-           null::int as priority, t.attempts as tries, 4 as max_tries,
-           {ms(t.created)} as created_ms,
+with looked_at as materialized (
+    select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind,
+           s.state as state, null::int as priority, t.attempts as tries, 4 as max_tries, {ms(t.created)} as created_ms,
            case when s.state = 'scheduled' then {ms(t.visibility_at)} end as run_after_ms,
            null::bigint as changed_ms, null::bigint as started_ms, null::bigint as finished_ms, null::text as node,
            case when s.state = 'running' then {ms(t.visibility_at)} end as lease_until_ms,
-           case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left' else 'expired before it was done' end as error,
+           case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left'
+                else 'expired before it was done' end as error,
            s.state = 'running' and not h.held as stale, t.id::text as cursor
     from {schema}.jobs t
     cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
@@ -77,7 +77,8 @@ with w as materialized (
                                     when not h.may_run then 'failed' when t.visibility_at > now() then 'scheduled'
                                     when t.status = 'in_transit' then 'running' else 'ready' end as state) s
     where ($1::text is null or (t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)'))
-      and ($2::text[] is null or s.state = any($2::text[]) and ('completed' = any($2::text[]) or t.status <> 'completed'))
+      and ($2::text[] is null or s.state = any($2::text[])
+           and ('completed' = any($2::text[]) or t.status <> 'completed'))
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.attempts >= $9::int)
@@ -89,10 +90,11 @@ with w as materialized (
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -100,13 +102,14 @@ with w as materialized (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by key desc limit coalesce($13::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from f
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from matching f
       union all
       (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.key limit 1)) x
 order by part, key desc
 
@@ -118,11 +121,12 @@ select t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.n
        case when s.state = 'scheduled' then {ms(t.visibility_at)} end as run_after_ms,
        null::bigint as changed_ms, null::bigint as started_ms, null::bigint as finished_ms, null::text as node,
        case when s.state = 'running' then {ms(t.visibility_at)} end as lease_until_ms,
-       case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left' else 'expired before it was done' end as error,
+       case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left'
+            else 'expired before it was done' end as error,
        s.state = 'running' and not h.held as stale, null::text as cursor,
        t.reference as unique_key, left(t.data::text, 1000000) as payload,
-       case when t.data is null then '' else 'json' end as payload_format, octet_length(t.data::text)::bigint as payload_size,
-       t.status::text as raw_state
+       case when t.data is null then '' else 'json' end as payload_format,
+       octet_length(t.data::text)::bigint as payload_size, t.status::text as raw_state
 from {schema}.jobs t
     cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
                                t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h
@@ -134,7 +138,7 @@ where t.id = any(array(select i from unnest($1::text[]) i limit 1))
 -- name: groups
 -- params: queue limit
 -- cost: no index finds the jobs that failed
-with f as materialized (
+with failed_jobs as materialized (
     select t.id, coalesce(t.queue_name, '(none)') as queue, t.created,
            case when t.attempts > 3 then 'no attempts left' else 'expired before it was done' end as error
     from {schema}.jobs t
@@ -143,10 +147,10 @@ with f as materialized (
       and ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
     order by t.created desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
        {ms(min(created))} as first_ms, {ms(max(created))} as last_ms,
        min(error) as sample, (array_agg(id order by created desc))[1] as sample_id
-from f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: requeue
 -- params: ids reset
@@ -167,7 +171,8 @@ returning id, 'ready' as state
 update {schema}.jobs set status = 'pending', visibility_at = now()
 where id = any($1::text[])
   and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
-                                 or status = 'in_transit' and not (attempts > 3 or coalesce(expires_at <= now(), false)))
+                                 or status = 'in_transit' and not (attempts > 3
+                                                                   or coalesce(expires_at <= now(), false)))
 returning id, case when attempts > 3 or expires_at <= now() then 'failed' else 'ready' end as state
 
 -- name: extend
@@ -177,8 +182,10 @@ returning id, case when attempts > 3 or expires_at <= now() then 'failed' else '
 update {schema}.jobs set status = 'pending', visibility_at = greatest(visibility_at, now() + $2::interval)
 where id = any($1::text[])
   and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
-                                 or status = 'in_transit' and not (attempts > 3 or coalesce(expires_at <= now(), false)))
-  and (status <> 'pending' or visibility_at is null or visibility_at < now() + $2::interval) and $2::interval > interval '0'
+                                 or status = 'in_transit' and not (attempts > 3
+                                                                   or coalesce(expires_at <= now(), false)))
+  and (status <> 'pending' or visibility_at is null or visibility_at < now() + $2::interval)
+  and $2::interval > interval '0'
 returning id, 'extended' as state
 
 -- name: reschedule

@@ -15,11 +15,12 @@ from pg_catalog.pg_namespace n
 where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'tasks' and c.relkind in ('r', 'p')
                 and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'int4'), ('status', 'varchar'), ('payload', 'jsonb'), ('created_at', 'timestamptz'),
-                                ('updated_at', 'timestamptz')
+                     join (values ('id', 'int4'), ('status', 'varchar'), ('payload', 'jsonb'),
+                                ('created_at', 'timestamptz'), ('updated_at', 'timestamptz')
                           ) v (col, typ) on v.col = a.attname and v.typ = t.typname
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'status'
+  and exists (select from pg_catalog.pg_class c
+              join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'status'
               join pg_catalog.pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
               where c.relnamespace = n.oid and c.relname = 'tasks' and c.relkind in ('r', 'p')
                 and pg_catalog.pg_get_expr(d.adbin, d.adrelid) like '''pending''%')
@@ -30,7 +31,7 @@ select 'tasks' as queue, null::boolean as paused, 'one table is one queue; who t
 
 -- name: counts
 -- no index has the status: of the newest ids, so that the cost is bounded; approx where there are more
-with t as (
+with by_status as (
     select status, count(*) as n, min(created_at) as oldest
     from (select status, created_at from {schema}.tasks order by id desc limit 100001) x group by status
 )
@@ -38,10 +39,11 @@ select 'tasks' as queue, 0::bigint as scheduled, coalesce(sum(n) filter (where s
        0::bigint as retry, coalesce(sum(n) filter (where status = 'in_progress'), 0)::bigint as running,
        coalesce(sum(n) filter (where status = 'failed'), 0)::bigint as failed,
        {ms(min(oldest) filter (where status = 'pending'))} as oldest_ms,
-       coalesce(sum(n) filter (where status not in ('pending', 'in_progress', 'failed', 'completed', 'cancelled', 'canceled')), 0)::bigint
+       coalesce(sum(n) filter (where status not in ('pending', 'in_progress', 'failed', 'completed', 'cancelled',
+                                                    'canceled')), 0)::bigint
            as blocked,
        coalesce(sum(n) > 100000, false) as approx
-from t
+from by_status t
 
 -- name: counts_final
 -- cost: reads the whole table
@@ -53,10 +55,11 @@ from {schema}.tasks
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
 -- leaves. A row without an id says where to go on
-with w as materialized (
+with looked_at as materialized (
     select t.id as key, t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
            case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
-                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled' else 'blocked' end as state,
+                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled'
+                else 'blocked' end as state,
            null::int as priority, coalesce(t.retry_count, 0)::int as tries, null::int as max_tries,
            {ms(t.created_at)} as created_ms, null::bigint as run_after_ms,
            {ms(t.updated_at)} as changed_ms,
@@ -73,7 +76,8 @@ with w as materialized (
            or 'failed' = any($2::text[]) and t.status = 'failed'
            or 'completed' = any($2::text[]) and t.status = 'completed'
            or 'cancelled' = any($2::text[]) and t.status in ('cancelled', 'canceled')
-           or 'blocked' = any($2::text[]) and t.status not in ('pending', 'in_progress', 'failed', 'completed', 'cancelled', 'canceled'))
+           or 'blocked' = any($2::text[]) and t.status not in ('pending', 'in_progress', 'failed', 'completed',
+                                                               'cancelled', 'canceled'))
       and ($7::interval is null or t.created_at < now() - $7::interval)
       and ($8::interval is null or t.created_at > now() - $8::interval)
       and ($9::int is null or coalesce(t.retry_count, 0)::int >= $9::int)
@@ -85,10 +89,11 @@ with w as materialized (
     order by t.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
                else coalesce($12::int, 10000) end
-), f as materialized (
-    select * from w
+), matching as materialized (
+    select * from looked_at
     where ($3::text is null or kind = $3::text)
-      and ($4::text is null or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
+      and ($4::text is null
+           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
                                     else {error_key(error)} = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
@@ -96,13 +101,14 @@ with w as materialized (
                        where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
     order by key desc limit coalesce($13::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms, finished_ms,
-       node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from f
+select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
+       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
+from (select 1 as part, f.* from matching f
       union all
       (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from f) < coalesce($13::int, 100) and (select count(*) from w) = coalesce($12::int, 10000)
+       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
+                and (select count(*) from matching) < coalesce($13::int, 100)
+                and (select count(*) from looked_at) = coalesce($12::int, 10000)
        order by w.key limit 1)) x
 order by part, key desc
 
@@ -110,7 +116,8 @@ order by part, key desc
 -- params: ids
 select t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
        case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
-                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled' else 'blocked' end as state,
+                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled'
+            else 'blocked' end as state,
        null::int as priority, coalesce(t.retry_count, 0)::int as tries, null::int as max_tries,
        {ms(t.created_at)} as created_ms, null::bigint as run_after_ms,
        {ms(t.updated_at)} as changed_ms,
@@ -182,7 +189,8 @@ with pick as (
     select id from {schema}.tasks
     where ($1::text is null or $1::text = 'tasks')
       and case when status in ('cancelled', 'canceled') then 'cancelled' else status end
-          = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s where s in ('completed', 'cancelled', 'failed')))
+          = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s
+                      where s in ('completed', 'cancelled', 'failed')))
       and coalesce(updated_at, created_at) < coalesce($3::timestamptz, now())
     order by id limit coalesce($4::int, 1000) for update skip locked
 )
@@ -196,6 +204,7 @@ select 'purged' as state, count(*) as n, status::text as why
 from {schema}.tasks
 where ($1::text is null or $1::text = 'tasks')
   and case when status in ('cancelled', 'canceled') then 'cancelled' else status end
-      = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s where s in ('completed', 'cancelled', 'failed')))
+      = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s
+                  where s in ('completed', 'cancelled', 'failed')))
   and coalesce(updated_at, created_at) < coalesce($3::timestamptz, now())
 group by status

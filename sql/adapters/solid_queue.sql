@@ -13,33 +13,42 @@
 -- name: detect
 select n.nspname::text as schema
 from pg_namespace n
-where exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_jobs' and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_claimed_executions' and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_processes' and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_recurring_tasks' and c.relkind in ('r', 'p'))
+where exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_jobs'
+                                       and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_claimed_executions'
+                                       and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_processes'
+                                       and c.relkind in ('r', 'p'))
+  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_recurring_tasks'
+                                       and c.relkind in ('r', 'p'))
 order by 1
 
 -- name: version
 -- by its tables: batches came after 1.5
-select case when to_regclass(format('%I.solid_queue_batches', {schema_lit})) is not null then '1.6' else '1.5' end as version
+select case when to_regclass(format('%I.solid_queue_batches', {schema_lit})) is not null then '1.6'
+            else '1.5' end as version
 
 -- name: queues
 -- every queue that has jobs, found by hops through the index, and those that are paused
-with recursive q as (
+with recursive queue_names as (
     select min(queue_name) as queue from {schema}.solid_queue_jobs
     union all
-    select (select min(j.queue_name) from {schema}.solid_queue_jobs j where j.queue_name > q.queue) from q where q.queue is not null
+    select (select min(j.queue_name) from {schema}.solid_queue_jobs j where j.queue_name > q.queue) from queue_names q
+    where q.queue is not null
 )
 select coalesce(q.queue, p.queue_name)::text as queue, p.id is not null as paused, {ms(p.created_at)} as paused_ms,
        null::text as info
-from (select queue from q where queue is not null) q full join {schema}.solid_queue_pauses p on p.queue_name = q.queue
+from (select queue from queue_names where queue is not null) q
+full join {schema}.solid_queue_pauses p on p.queue_name = q.queue
 order by 1
 
 -- name: counts
 -- each state is a table of its own, and none of them holds finished jobs
-select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, 0::bigint as retry, sum(running)::bigint as running,
+select queue, sum(scheduled)::bigint as scheduled, sum(ready)::bigint as ready, 0::bigint as retry,
+       sum(running)::bigint as running,
        sum(failed)::bigint as failed, sum(blocked)::bigint as blocked, {ms(min(oldest))} as oldest_ms
-from (select queue_name::text as queue, count(*) as ready, 0 as scheduled, 0 as running, 0 as failed, 0 as blocked, min(created_at) as oldest
+from (select queue_name::text as queue, count(*) as ready, 0 as scheduled, 0 as running, 0 as failed, 0 as blocked,
+             min(created_at) as oldest
       from {schema}.solid_queue_ready_executions group by 1
       union all
       select queue_name, 0, count(*), 0, 0, 0, null from {schema}.solid_queue_scheduled_executions group by 1
@@ -47,16 +56,20 @@ from (select queue_name::text as queue, count(*) as ready, 0 as scheduled, 0 as 
       select queue_name, 0, 0, 0, 0, count(*), null from {schema}.solid_queue_blocked_executions group by 1
       union all
       select j.queue_name, 0, 0, count(*), 0, 0, null
-      from {schema}.solid_queue_claimed_executions c cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j group by 1
+      from {schema}.solid_queue_claimed_executions c
+      cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j group by 1
       union all
       select j.queue_name, 0, 0, 0, count(*), 0, null
-      from {schema}.solid_queue_failed_executions f cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j group by 1) s
+      from {schema}.solid_queue_failed_executions f
+      cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
+      group by 1) s
 group by 1
 
 -- name: counts_final
 -- cost: reads the index entries of all finished jobs; of more than five million jobs a sample
 with size as materialized (
-    select greatest(reltuples, 1)::float8 as n from pg_class where oid = format('%I.solid_queue_jobs', {schema_lit})::regclass
+    select greatest(reltuples, 1)::float8 as n from pg_class
+    where oid = format('%I.solid_queue_jobs', {schema_lit})::regclass
 )
 select queue, sum(n)::bigint as completed, null::bigint as cancelled, bool_or(approx) as approx
 from (select queue_name::text as queue, count(*)::numeric as n, false as approx from {schema}.solid_queue_jobs
@@ -69,84 +82,104 @@ group by 1
 
 -- name: jobs
 -- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed. The order: running, ready, scheduled, blocked (what is next comes first), then failed and completed ones,
--- newest first. Each arm reads one table by its index. Where terms must be looked at row by row at most n rows are, and a row without
--- an id says where to go on.
-with p as not materialized (
+-- Without states: what is not completed. The order: running, ready, scheduled, blocked (what is next comes first), then
+-- failed and completed ones, newest first. Each arm reads one table by its index. Where terms must be looked at row by
+-- row at most n rows are, and a row without an id says where to go on.
+with params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
            case when $5::text not like '~%' then {error_key($5::text)} end as error_key,
-           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older, $10::interval as younger,
-           $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how, substr($13::text, 2) as inside, $14::text[] as path,
+           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older,
+           $10::interval as younger, $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how,
+           substr($13::text, 2) as inside, $14::text[] as path,
            coalesce($15::int, 10000) as n, coalesce($16::int, 100) as top,
-           num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval, $11::int, $12::int, $13::text) = 0 as plain,
-           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval, $11::int, $12::int, $13::text) = 0
+           num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval, $11::int,
+                        $12::int, $13::text) = 0 as plain,
+           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval,
+                                  $11::int, $12::int, $13::text) = 0
                 then coalesce($16::int, 100) else coalesce($15::int, 10000) end as most,
-           coalesce(nullif(split_part($17::text, '/', 1), '')::int, 0) as c_arm, nullif(split_part($17::text, '/', 2), '')::int as c_priority,
-           nullif(split_part($17::text, '/', 3), '')::bigint as c_id, substring($17::text from '^[^/]*/[^/]*/[^/]*/(.*)$')::timestamp as c_at,
+           coalesce(nullif(split_part($17::text, '/', 1), '')::int, 0) as c_arm,
+           nullif(split_part($17::text, '/', 2), '')::int as c_priority,
+           nullif(split_part($17::text, '/', 3), '')::bigint as c_id,
+           substring($17::text from '^[^/]*/[^/]*/[^/]*/(.*)$')::timestamp as c_at,
            $8::text[] is null and coalesce($2::text[] @> '{running}', true) as running,
            $8::text[] is null and coalesce($2::text[] @> '{ready}', $4::text is null) as ready,
            $8::text[] is null and coalesce($2::text[] @> '{scheduled}', $4::text is null) as scheduled,
            $8::text[] is null and coalesce($2::text[] @> '{blocked}', $4::text is null) as blocked,
            $8::text[] is null and coalesce($2::text[] @> '{failed}', $4::text is null) as failed,
            $8::text[] is null and coalesce($2::text[] @> '{completed}', false) as completed
-), a1 as (
-    select 1 as arm, 0 as o1, c.created_at as at, c.job_id as id, c.job_id, c.process_id, row_number() over (order by c.job_id) as o from (
-        select c.* from p, {schema}.solid_queue_claimed_executions c
+), running_jobs as (
+    select 1 as arm, 0 as o1, c.created_at as at, c.job_id as id, c.job_id, c.process_id,
+           row_number() over (order by c.job_id) as o from (
+        select c.* from params p, {schema}.solid_queue_claimed_executions c
         where p.running and p.c_arm <= 1 and (p.c_arm < 1 or c.job_id > p.c_id)
-          and (p.queue is null or exists (select from {schema}.solid_queue_jobs j where j.id = c.job_id and j.queue_name = p.queue))
-        order by c.job_id limit (select most from p)) c
-), a2 as (
-    select 2, c.priority, c.created_at, c.job_id, c.job_id, null::bigint, row_number() over (order by c.priority, c.job_id) from (
-        select c.* from p, {schema}.solid_queue_ready_executions c
-        where p.ready and p.c_arm <= 2 and (p.queue is null or c.queue_name = p.queue) and (p.c_arm < 2 or (c.priority, c.job_id) > (p.c_priority, p.c_id))
-        order by c.priority, c.job_id limit (select most from p)) c
-), a3 as (
-    select 3, c.priority, c.scheduled_at, c.job_id, c.job_id, null::bigint, row_number() over (order by c.scheduled_at, c.priority, c.job_id) from (
-        select c.* from p, {schema}.solid_queue_scheduled_executions c
+          and (p.queue is null or exists (select from {schema}.solid_queue_jobs j
+                                          where j.id = c.job_id and j.queue_name = p.queue))
+        order by c.job_id limit (select most from params)) c
+), ready_jobs as (
+    select 2, c.priority, c.created_at, c.job_id, c.job_id, null::bigint,
+           row_number() over (order by c.priority, c.job_id) from (
+        select c.* from params p, {schema}.solid_queue_ready_executions c
+        where p.ready and p.c_arm <= 2 and (p.queue is null or c.queue_name = p.queue)
+          and (p.c_arm < 2 or (c.priority, c.job_id) > (p.c_priority, p.c_id))
+        order by c.priority, c.job_id limit (select most from params)) c
+), scheduled_jobs as (
+    select 3, c.priority, c.scheduled_at, c.job_id, c.job_id, null::bigint,
+           row_number() over (order by c.scheduled_at, c.priority, c.job_id) from (
+        select c.* from params p, {schema}.solid_queue_scheduled_executions c
         where p.scheduled and p.c_arm <= 3 and (p.queue is null or c.queue_name = p.queue)
           and (p.c_arm < 3 or (c.scheduled_at, c.priority, c.job_id) > (p.c_at, p.c_priority, p.c_id))
-        order by c.scheduled_at, c.priority, c.job_id limit (select most from p)) c
-), a4 as (
+        order by c.scheduled_at, c.priority, c.job_id limit (select most from params)) c
+), blocked_jobs as (
     select 4, 0, c.created_at, c.job_id, c.job_id, null::bigint, row_number() over (order by c.job_id) from (
-        select c.* from p, {schema}.solid_queue_blocked_executions c
-        where p.blocked and p.c_arm <= 4 and (p.queue is null or c.queue_name = p.queue) and (p.c_arm < 4 or c.job_id > p.c_id)
-        order by c.job_id limit (select most from p)) c
-), a5 as (
+        select c.* from params p, {schema}.solid_queue_blocked_executions c
+        where p.blocked and p.c_arm <= 4 and (p.queue is null or c.queue_name = p.queue)
+          and (p.c_arm < 4 or c.job_id > p.c_id)
+        order by c.job_id limit (select most from params)) c
+), failed_jobs as (
     select 5, 0, c.created_at, c.id, c.job_id, null::bigint, row_number() over (order by c.id desc) from (
-        select c.* from p, (
-            select c.* from p, {schema}.solid_queue_failed_executions c where p.failed and p.c_arm <= 5 and (p.c_arm < 5 or c.id < p.c_id)
-            order by c.id desc limit (select 16::bigint * n from p)) c
-        where p.queue is null or exists (select from {schema}.solid_queue_jobs j where j.id = c.job_id and j.queue_name = p.queue)
-        order by c.id desc limit (select most from p)) c
-), a6 as (
-    select 6, 0, c.finished_at, c.id, c.id, null::bigint, row_number() over (order by c.finished_at desc, c.id desc) from (
-        select c.* from p, {schema}.solid_queue_jobs c
+        select c.* from params p, (
+            select c.* from params p, {schema}.solid_queue_failed_executions c
+            where p.failed and p.c_arm <= 5 and (p.c_arm < 5 or c.id < p.c_id)
+            order by c.id desc limit (select 16::bigint * n from params)) c
+        where p.queue is null or exists (select from {schema}.solid_queue_jobs j
+                                         where j.id = c.job_id and j.queue_name = p.queue)
+        order by c.id desc limit (select most from params)) c
+), finished_jobs as (
+    select 6, 0, c.finished_at, c.id, c.id, null::bigint, row_number() over (order by c.finished_at desc, c.id desc)
+    from (
+        select c.* from params p, {schema}.solid_queue_jobs c
         where p.completed and c.finished_at is not null and (p.queue is null or c.queue_name = p.queue)
           and (p.c_arm < 6 or (c.finished_at <= p.c_at and (c.finished_at, c.id) < (p.c_at, p.c_id)))
-        order by c.finished_at desc, c.id desc limit (select most from p)) c
+        order by c.finished_at desc, c.id desc limit (select most from params)) c
 ), found as materialized (
     select *, row_number() over (order by arm, o) as place from (
-        select * from a1 union all select * from a2 union all select * from a3 union all select * from a4 union all select * from a5 union all select * from a6
+        select * from running_jobs union all select * from ready_jobs union all select * from scheduled_jobs
+                union all select * from blocked_jobs
+                union all select * from failed_jobs union all select * from finished_jobs
         union all
-        select 9, 0, null, i::bigint, i::bigint, (select c.process_id from {schema}.solid_queue_claimed_executions c where c.job_id = i::bigint),
-               row_number() over (order by i::bigint desc) from p, unnest(p.ids) i where i ~ '^[0-9]{1,18}$') f
-    order by arm, o limit (select most from p)
+        select 9, 0, null, i::bigint, i::bigint, (select c.process_id from {schema}.solid_queue_claimed_executions c
+                                                  where c.job_id = i::bigint),
+               row_number() over (order by i::bigint desc) from params p, unnest(p.ids) i where i ~ '^[0-9]{1,18}$') f
+    order by arm, o limit (select most from params)
 ), fits as (
-    select f.place, f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, '') as cursor, j.*, x.failed_at, x.error, x.since, x.state, x.tries,
-           x.heartbeat, x.node, x.process_id
-    from p, found f
+    select f.place, f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, '') as cursor, j.*, x.failed_at,
+           x.error, x.since, x.state, x.tries, x.heartbeat, x.node, x.process_id
+    from params p, found f
     cross join lateral (select * from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
     cross join lateral (
         select e.*, case when e.raw is null then null when left(e.raw, 1) = '{' and right(e.raw, 1) = '}'
-                         then concat_ws(': ', replace(e.raw, '\u0000', '\ufffd')::json ->> 'exception_class', replace(e.raw, '\u0000', '\ufffd')::json ->> 'message')
+                         then concat_ws(': ', replace(e.raw, '\u0000', '\ufffd')::json ->> 'exception_class',
+                                        replace(e.raw, '\u0000', '\ufffd')::json ->> 'message')
                          else e.raw end as error,
                case when left(j.arguments, 1) = '{' and right(j.arguments, 1) = '}'
                      and replace(j.arguments, '\u0000', '')::json ->> 'executions' ~ '^[0-9]{1,8}$'
                     then (replace(j.arguments, '\u0000', '')::json ->> 'executions')::int else 0 end as tries,
-               case when j.finished_at is not null then 'completed' when e.claim is not null then 'running' when e.failed_at is not null then 'failed'
+               case when j.finished_at is not null then 'completed' when e.claim is not null then 'running'
+                    when e.failed_at is not null then 'failed'
                     when e.is_ready then 'ready' when e.is_blocked then 'blocked' else 'scheduled' end as state
-        from (select (select f5.created_at from {schema}.solid_queue_failed_executions f5 where f5.job_id = j.id) as failed_at,
+        from (select (select f5.created_at from {schema}.solid_queue_failed_executions f5
+                      where f5.job_id = j.id) as failed_at,
                      (select f5.error from {schema}.solid_queue_failed_executions f5 where f5.job_id = j.id) as raw,
                      c.id as claim, c.created_at as since, c.process_id, w.last_heartbeat_at as heartbeat,
                      case when c.id is not null then coalesce(w.name, 'process ' || c.process_id) end as node,
@@ -168,18 +201,20 @@ with p as not materialized (
                where strpos(lower(concat_ws(' ', j.id, j.queue_name, j.class_name, x.error)), lower(w)) = 0))
       and (p.not_words is null or not exists (select from unnest(p.not_words) w
                where strpos(lower(concat_ws(' ', j.id, j.queue_name, j.class_name, x.error)), lower(w)) > 0))
-      and (p.inside is null or case when p.path is null then strpos(lower(left(j.arguments, 1000000)), lower(p.inside)) > 0
-                                    when left(j.arguments, 1) <> '{' or right(j.arguments, 1) <> '}' or strpos(j.arguments, '\u0000') > 0 then false
+      and (p.inside is null
+           or case when p.path is null then strpos(lower(left(j.arguments, 1000000)), lower(p.inside)) > 0
+                                    when left(j.arguments, 1) <> '{' or right(j.arguments, 1) <> '}'
+                        or strpos(j.arguments, '\u0000') > 0 then false
                                     when p.how = '=' then (j.arguments::json -> 'arguments') #>> p.path = p.inside
-                                    else strpos(lower((j.arguments::json -> 'arguments') #>> p.path), lower(p.inside)) > 0 end)
-    order by f.place limit (select top from p)
+                                    else strpos(lower((j.arguments::json -> 'arguments') #>> p.path),
+                                                lower(p.inside)) > 0 end)
+    order by f.place limit (select top from params)
 )
-select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms, z.started_ms,
-       z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
+select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms,
+       z.started_ms, z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
 from (
-    select f.id::text, f.queue_name::text as queue, f.class_name::text as kind, f.state, f.priority, f.tries, null::int as max_tries,
-           {ms(f.created_at)} as created_ms,
-           {ms(f.scheduled_at)} as run_after_ms,
+    select f.id::text, f.queue_name::text as queue, f.class_name::text as kind, f.state, f.priority, f.tries,
+           null::int as max_tries, {ms(f.created_at)} as created_ms, {ms(f.scheduled_at)} as run_after_ms,
            {ms(coalesce(f.finished_at, f.failed_at, f.since, f.updated_at))} as changed_ms,
            {ms(f.since)} as started_ms,
            {ms(coalesce(f.finished_at, f.failed_at))} as finished_ms, f.node,
@@ -187,28 +222,35 @@ from (
            f.state = 'running' and coalesce(f.heartbeat < now() - interval '5 min', true) as stale, f.place, 0 as mark
     from fits f
     union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '', f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, ''), null, f.place, 1
-    from p, found f where f.place = p.n and not p.plain and p.ids is null and (select count(*) from fits) < p.top
+    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '',
+           f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, ''), null, f.place, 1
+    from params p, found f where f.place = p.n and not p.plain and p.ids is null and (select count(*) from fits) < p.top
 ) z order by z.place, z.mark
 
 -- name: job
 -- params: ids
 select j.id::text, j.queue_name::text as queue, j.class_name::text as kind,
-       case when j.finished_at is not null then 'completed' when c.id is not null then 'running' when f.id is not null then 'failed'
+       case when j.finished_at is not null then 'completed' when c.id is not null then 'running'
+            when f.id is not null then 'failed'
             when exists (select from {schema}.solid_queue_ready_executions r where r.job_id = j.id) then 'ready'
-            when exists (select from {schema}.solid_queue_blocked_executions b where b.job_id = j.id) then 'blocked' else 'scheduled' end as state,
-       j.priority, case when left(j.arguments, 1) = '{' and right(j.arguments, 1) = '}' and replace(j.arguments, '\u0000', '')::json ->> 'executions' ~ '^[0-9]{1,8}$'
-                        then (replace(j.arguments, '\u0000', '')::json ->> 'executions')::int else 0 end as tries, null::int as max_tries,
-       {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
+            when exists (select from {schema}.solid_queue_blocked_executions b where b.job_id = j.id) then 'blocked'
+            else 'scheduled' end as state,
+       j.priority, case when left(j.arguments, 1) = '{' and right(j.arguments, 1) = '}'
+                             and replace(j.arguments, '\u0000', '')::json ->> 'executions' ~ '^[0-9]{1,8}$'
+                        then (replace(j.arguments, '\u0000', '')::json ->> 'executions')::int else 0 end as tries,
+       null::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
        {ms(coalesce(j.finished_at, f.created_at, c.created_at, j.updated_at))} as changed_ms,
        {ms(c.created_at)} as started_ms, {ms(coalesce(j.finished_at, f.created_at))} as finished_ms,
        case when c.id is not null then coalesce(w.name, 'process ' || c.process_id) end as node,
        {ms(w.last_heartbeat_at + interval '5 min')} as lease_until_ms,
        case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-            then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message') else f.error end as error,
-       null::text as cursor, c.id is not null and coalesce(w.last_heartbeat_at < now() - interval '5 min', true) as stale,
+            then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
+                           replace(f.error, '\u0000', '\ufffd')::json ->> 'message') else f.error end as error,
+       null::text as cursor, c.id is not null and coalesce(w.last_heartbeat_at < now() - interval '5 min',
+                                                           true) as stale,
        j.concurrency_key::text as unique_key, left(j.arguments, 1000000) as payload,
-       case when j.arguments is null then '' when left(j.arguments, 1) = '{' then 'json' else 'text' end as payload_format,
+       case when j.arguments is null then '' when left(j.arguments, 1) = '{' then 'json'
+            else 'text' end as payload_format,
        'application/json' as payload_type, octet_length(j.arguments)::bigint as payload_size
 from {schema}.solid_queue_jobs j
 left join {schema}.solid_queue_claimed_executions c on c.job_id = j.id
@@ -220,106 +262,127 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 -- params: ids
 -- only the failure that stands is kept
 select 1 as number, null::text as node, null::bigint as started_ms, {ms(f.created_at)} as ended_ms, 'failed' as outcome,
-       case when f.is_json then concat_ws(': ', f.raw::json ->> 'exception_class', f.raw::json ->> 'message') else f.raw end as error,
+       case when f.is_json then concat_ws(': ', f.raw::json ->> 'exception_class', f.raw::json ->> 'message')
+            else f.raw end as error,
        case when f.is_json and json_typeof(f.raw::json -> 'backtrace') = 'array'
-            then left((select string_agg(t, e'\n') from json_array_elements_text(f.raw::json -> 'backtrace') t), 65536) end as trace
-from (select f.created_at, replace(f.error, '\u0000', '\ufffd') as raw, left(f.error, 1) = '{' and right(f.error, 1) = '}' as is_json
+            then left((select string_agg(t, e'\n')
+                       from json_array_elements_text(f.raw::json -> 'backtrace') t), 65536) end as trace
+from (select f.created_at, replace(f.error, '\u0000', '\ufffd') as raw,
+             left(f.error, 1) = '{' and right(f.error, 1) = '}' as is_json
       from {schema}.solid_queue_failed_executions f
       where f.job_id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)) f
 
 -- name: nodes
 -- workers beat once a minute; a claim whose process has no row is an orphan
-with r as materialized (
+with running_rows as materialized (
     select c.process_id, count(*) as running, string_agg(distinct j.queue_name, ',' order by j.queue_name) as queues
-    from {schema}.solid_queue_claimed_executions c cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j
+    from {schema}.solid_queue_claimed_executions c
+    cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j
     group by 1
 )
 select coalesce(w.name, 'process ' || r.process_id)::text as node,
-       case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then 'dead' when w.last_heartbeat_at < now() - interval '2 min' then 'late' else 'up' end as state,
+       case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then 'dead'
+            when w.last_heartbeat_at < now() - interval '2 min' then 'late' else 'up' end as state,
        w.hostname::text as host, w.pid, {ms(w.created_at)} as started_ms,
-       {ms(w.last_heartbeat_at)} as heartbeat_ms, coalesce(r.running, 0)::bigint as running, coalesce(r.running, 0)::bigint as leases,
-       case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then coalesce(r.running, 0) else 0 end::bigint as expired,
+       {ms(w.last_heartbeat_at)} as heartbeat_ms, coalesce(r.running, 0)::bigint as running,
+       coalesce(r.running, 0)::bigint as leases,
+       case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then coalesce(r.running, 0)
+            else 0 end::bigint as expired,
        coalesce(r.queues, '')::text as queues, null::boolean as session_alive, w.kind::text as version
-from (select * from {schema}.solid_queue_processes) w full join r on r.process_id = w.id
+from (select * from {schema}.solid_queue_processes) w full join running_rows r on r.process_id = w.id
 order by 1
 
 -- name: leases
 -- params: node queue limit
 -- a claimed job is a lease; it ends when its worker has been silent for five minutes
-select c.id as lease, coalesce(w.name, 'process ' || c.process_id)::text as node, j.queue_name::text as queue, 1::bigint as jobs,
+select c.id as lease, coalesce(w.name, 'process ' || c.process_id)::text as node, j.queue_name::text as queue,
+       1::bigint as jobs,
        {ms(c.created_at)} as started_ms, {ms(w.last_heartbeat_at + interval '5 min')} as lease_until_ms,
        c.job_id::text as job_ids, '→ ready' as effect
 from {schema}.solid_queue_claimed_executions c
 cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j
 left join {schema}.solid_queue_processes w on w.id = c.process_id
-where ($1::text is null or coalesce(w.name, 'process ' || c.process_id) = $1::text) and ($2::text is null or j.queue_name = $2::text)
+where ($1::text is null or coalesce(w.name, 'process ' || c.process_id) = $1::text)
+  and ($2::text is null or j.queue_name = $2::text)
 order by c.created_at, c.id limit coalesce($3::int, 200)
 
 -- name: groups
 -- params: queue limit
-with f as materialized (
-    select f.id, f.job_id, f.created_at, f.error from {schema}.solid_queue_failed_executions f order by f.id desc limit 5000
-), k as (
+with failed_jobs as materialized (
+    select f.id, f.job_id, f.created_at, f.error from {schema}.solid_queue_failed_executions f order by f.id desc
+    limit 5000
+), keyed as (
     select f.*, j.queue_name::text as queue, e.text, coalesce({error_key(e.text)}, '') as error_key
-    from f cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
+    from failed_jobs f cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id
+                                           limit 1) j
     cross join lateral (
         select left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                         then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+                         then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
+                                        replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
                          else f.error end, 1000) as text) e
     where $1::text is null or j.queue_name = $1::text
 )
-select error_key, queue, count(*) as n, (select count(*) from f) >= 5000 as capped,
+select error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
        {ms(min(created_at))} as first_ms, {ms(max(created_at))} as last_ms,
        (array_agg(text order by id desc))[1] as sample, (array_agg(job_id::text order by id desc))[1] as sample_id
-from k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+from keyed k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: groups_by
 -- params: settings queue limit n
 -- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
-with f as materialized (
-    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node, f.created_at as at,
-           left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+with failed_jobs as materialized (
+    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
+           f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
+                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
+                                    replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
                      else f.error end, 1000) as error
     from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($4::int, 5000)) f
     cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
-), g as (
+), grouped as (
     select f.*, coalesce({error_key(f.error)}, '') as error_key,
-           case $1::text when 'kind' then f.kind when 'node' then f.node when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
-    from f where $2::text is null or f.queue = $2::text
+           case $1::text when 'kind' then f.kind when 'node' then f.node
+                when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
+    from failed_jobs f where $2::text is null or f.queue = $2::text
 )
-select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue, count(*) as n,
-       (select count(*) from f) >= coalesce($4::int, 5000) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue,
+       count(*) as n, (select count(*) from failed_jobs) >= coalesce($4::int, 5000) as capped,
+       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
        (array_agg(id order by at desc))[1] as sample_id
-from g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
 -- params: queue n
 -- when jobs failed in the last half hour, by steps of two minutes; of the newest n
-with f as materialized (
-    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node, f.created_at as at,
-           left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class', replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+with failed_jobs as materialized (
+    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
+           f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
+                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
+                                    replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
                      else f.error end, 1000) as error
     from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($2::int, 5000)) f
     cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
 )
-select queue, coalesce({error_key(f.error)}, '') as error_key, (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
-from f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+select queue, coalesce({error_key(f.error)}, '') as error_key,
+       (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
+from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
 group by 1, 2, 3
 
 -- name: schedules
 -- params: schedule
-select t.key::text as name, t.schedule::text as cron, '' as tz, coalesce(t.queue_name, j.queue_name, 'default')::text as queue,
+select t.key::text as name, t.schedule::text as cron, '' as tz,
+       coalesce(t.queue_name, j.queue_name, 'default')::text as queue,
        coalesce(t.class_name, 'command')::text as kind, 'active' as state, {ms(e.run_at)} as last_run_ms,
        case when e.job_id is null then null when j.finished_at is not null then 'completed'
             when exists (select from {schema}.solid_queue_failed_executions f where f.job_id = j.id) then 'failed'
-            when exists (select from {schema}.solid_queue_claimed_executions c where c.job_id = j.id) then 'running' else 'ready' end as last_outcome,
-       null::bigint as next_run_ms, e.job_id::text as last_job, t.priority, coalesce(t.command, t.arguments)::text as payload, t.description as comment,
+            when exists (select from {schema}.solid_queue_claimed_executions c where c.job_id = j.id) then 'running'
+            else 'ready' end as last_outcome,
+       null::bigint as next_run_ms, e.job_id::text as last_job, t.priority,
+       coalesce(t.command, t.arguments)::text as payload, t.description as comment,
        {ms(t.created_at)} as created_ms, {ms(t.updated_at)} as changed_ms
 from {schema}.solid_queue_recurring_tasks t
-left join lateral (select * from {schema}.solid_queue_recurring_executions e where e.task_key = t.key order by e.run_at desc limit 1) e on true
+left join lateral (select * from {schema}.solid_queue_recurring_executions e where e.task_key = t.key
+                   order by e.run_at desc limit 1) e on true
 left join {schema}.solid_queue_jobs j on j.id = e.job_id
 where $1::text is null or t.key = $1::text
 order by 1
@@ -330,77 +393,83 @@ order by 1
 -- guard: only a failed job
 -- mode: deferred
 -- one with a concurrency key goes to the scheduled ones, due now: the dispatcher applies the limit that only Ruby knows
-with f as materialized (
+with failed_jobs as materialized (
     select f.id, f.job_id, j.queue_name, j.priority, j.concurrency_key
     from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
     where f.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
     order by f.job_id for update of f
-), d as (
-    delete from {schema}.solid_queue_failed_executions x using f where x.id = f.id returning x.job_id
-), u as (
+), deleted as (
+    delete from {schema}.solid_queue_failed_executions x using failed_jobs f where x.id = f.id returning x.job_id
+), updated as (
     update {schema}.solid_queue_jobs j set updated_at = now(), arguments = case
         when left(j.arguments, 1) = '{' and right(j.arguments, 1) = '}' and strpos(j.arguments, '\u0000') = 0
-        then (select '{' || string_agg(to_json(e.key)::text || ':' || case e.key when 'executions' then '0' when 'exception_executions' then '{}' else e.value::text end, ','
+        then (select '{' || string_agg(to_json(e.key)::text || ':'
+                                       || case e.key when 'executions' then '0' when 'exception_executions' then '{}'
+                                               else e.value::text end, ','
                                        order by e.o) || '}'
               from json_each(j.arguments::json) with ordinality e (key, value, o))
         else j.arguments end
-    from f where j.id = f.job_id
-), r as (
+    from failed_jobs f where j.id = f.job_id
+), ready_rows as (
     insert into {schema}.solid_queue_ready_executions (job_id, queue_name, priority, created_at)
-    select f.job_id, f.queue_name, f.priority, now() from f join d using (job_id) where f.concurrency_key is null
-), s as (
+    select f.job_id, f.queue_name, f.priority, now() from failed_jobs f join deleted using (job_id)
+    where f.concurrency_key is null
+), scheduled_rows as (
     insert into {schema}.solid_queue_scheduled_executions (job_id, queue_name, priority, scheduled_at, created_at)
-    select f.job_id, f.queue_name, f.priority, now(), now() from f join d using (job_id) where f.concurrency_key is not null
+    select f.job_id, f.queue_name, f.priority, now(), now() from failed_jobs f join deleted using (job_id)
+    where f.concurrency_key is not null
 )
 select f.job_id::text as id, case when f.concurrency_key is null then 'ready' else 'scheduled' end as state,
-       case when f.concurrency_key is not null then 'the dispatcher lets it in when its concurrency key has room' end as why
-from f join d using (job_id)
+       case when f.concurrency_key is not null
+                then 'the dispatcher lets it in when its concurrency key has room' end as why
+from failed_jobs f join deleted d using (job_id)
 
 -- name: rescue
 -- params: ids
 -- official: ClaimedExecution#release
 -- guard: only a running job
 -- confirm: If its worker still lives, the job runs twice. It goes past the limit of its concurrency key.
-with c as materialized (
+with chosen as materialized (
     select c.id, c.job_id, j.queue_name, j.priority
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
     where c.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
     order by c.job_id for update of c
-), d as (
-    delete from {schema}.solid_queue_claimed_executions x using c where x.id = c.id returning x.job_id
-), r as (
+), deleted as (
+    delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
+), ready_rows as (
     insert into {schema}.solid_queue_ready_executions (job_id, queue_name, priority, created_at)
-    select c.job_id, c.queue_name, c.priority, now() from c join d using (job_id)
+    select c.job_id, c.queue_name, c.priority, now() from chosen c join deleted using (job_id)
 )
-select job_id::text as id, 'ready' as state from d
+select job_id::text as id, 'ready' as state from deleted d
 
 -- name: release_where
 -- params: node
 -- official: ClaimedExecution.release_all (Solid Queue itself fails such jobs)
 -- guard: only of a process that is gone or has been silent for five minutes
-with c as materialized (
+with chosen as materialized (
     select c.id, c.job_id, j.queue_name, j.priority
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
     left join {schema}.solid_queue_processes w on w.id = c.process_id
-    where coalesce(w.name, 'process ' || c.process_id) = $1::text and (w.id is null or w.last_heartbeat_at < now() - interval '5 min')
+    where coalesce(w.name, 'process ' || c.process_id) = $1::text
+      and (w.id is null or w.last_heartbeat_at < now() - interval '5 min')
     -- what is locked is being ended by somebody: not waited for, lest a heartbeat came meanwhile
     order by c.job_id for update of c skip locked
-), d as (
-    delete from {schema}.solid_queue_claimed_executions x using c where x.id = c.id returning x.job_id
-), r as (
+), deleted as (
+    delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
+), ready_rows as (
     insert into {schema}.solid_queue_ready_executions (job_id, queue_name, priority, created_at)
-    select c.job_id, c.queue_name, c.priority, now() from c join d using (job_id)
+    select c.job_id, c.queue_name, c.priority, now() from chosen c join deleted using (job_id)
 )
-select job_id::text as id, 'ready' as state from d
+select job_id::text as id, 'ready' as state from deleted d
 
 -- name: delete
 -- params: ids
 -- official: Execution#discard
 -- guard: only jobs that do not run; none that is ready with a concurrency key: it holds a slot of its semaphore
 -- confirm: The jobs are gone for good.
--- Locking the job waits for whoever moves it (a new execution refers to it), and what was seen before the wait may be over. So the row of its
--- state is locked too: one that went meanwhile, or that somebody is just taking, keeps its job.
-with j as materialized (
+-- Locking the job waits for whoever moves it (a new execution refers to it), and what was seen before the wait may be
+-- over. So the row of its state is locked too: one that went meanwhile, or that somebody is just taking, keeps its job.
+with chosen as materialized (
     select j.id from {schema}.solid_queue_jobs j
     where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
     order by j.id for update
@@ -410,57 +479,67 @@ with j as materialized (
            exists (select from {schema}.solid_queue_scheduled_executions e where e.job_id = j.id) as scheduled,
            exists (select from {schema}.solid_queue_blocked_executions e where e.job_id = j.id) as blocked,
            exists (select from {schema}.solid_queue_failed_executions e where e.job_id = j.id) as failed
-    from j
-), r as materialized (
-    select e.job_id from {schema}.solid_queue_ready_executions e join j on j.id = e.job_id for update of e skip locked
-), s as materialized (
-    select e.job_id from {schema}.solid_queue_scheduled_executions e join j on j.id = e.job_id for update of e skip locked
-), b as materialized (
-    select e.job_id from {schema}.solid_queue_blocked_executions e join j on j.id = e.job_id for update of e skip locked
-), f as materialized (
-    select e.job_id from {schema}.solid_queue_failed_executions e join j on j.id = e.job_id for update of e skip locked
+    from chosen j
+), ready_rows as materialized (
+    select e.job_id from {schema}.solid_queue_ready_executions e join chosen j on j.id = e.job_id
+    for update of e skip locked
+), scheduled_rows as materialized (
+    select e.job_id from {schema}.solid_queue_scheduled_executions e join chosen j on j.id = e.job_id
+    for update of e skip locked
+), blocked_rows as materialized (
+    select e.job_id from {schema}.solid_queue_blocked_executions e join chosen j on j.id = e.job_id
+    for update of e skip locked
+), failed_jobs as materialized (
+    select e.job_id from {schema}.solid_queue_failed_executions e join chosen j on j.id = e.job_id
+    for update of e skip locked
 )
 delete from {schema}.solid_queue_jobs x using seen
 where x.id = seen.id and not seen.runs
-  and (not seen.ready or (x.concurrency_key is null and x.id in (select job_id from r)))
-  and (not seen.scheduled or x.id in (select job_id from s))
-  and (not seen.blocked or x.id in (select job_id from b))
-  and (not seen.failed or x.id in (select job_id from f))
+  and (not seen.ready or (x.concurrency_key is null and x.id in (select job_id from ready_rows)))
+  and (not seen.scheduled or x.id in (select job_id from scheduled_rows))
+  and (not seen.blocked or x.id in (select job_id from blocked_rows))
+  and (not seen.failed or x.id in (select job_id from failed_jobs))
 returning x.id::text, 'deleted' as state
 
 -- name: priority
 -- params: ids n
 -- official: no
 -- guard: only jobs of another priority that wait
-with j as materialized (
+with chosen as materialized (
     select j.id from {schema}.solid_queue_jobs j
-    where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and j.finished_at is null
+    where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and j.finished_at is null
       and j.priority <> $2::int
-), r as (
-    update {schema}.solid_queue_ready_executions e set priority = $2::int from j where e.job_id = j.id returning e.job_id, 'ready' as state
-), s as (
-    update {schema}.solid_queue_scheduled_executions e set priority = $2::int from j where e.job_id = j.id returning e.job_id, 'scheduled' as state
-), b as (
-    update {schema}.solid_queue_blocked_executions e set priority = $2::int from j where e.job_id = j.id returning e.job_id, 'blocked' as state
-), a as (
-    select * from r union all select * from s union all select * from b
-), u as (
-    update {schema}.solid_queue_jobs x set priority = $2::int, updated_at = now() from a where x.id = a.job_id
+), ready_rows as (
+    update {schema}.solid_queue_ready_executions e set priority = $2::int from chosen j where e.job_id = j.id
+    returning e.job_id, 'ready' as state
+), scheduled_rows as (
+    update {schema}.solid_queue_scheduled_executions e set priority = $2::int from chosen j where e.job_id = j.id
+    returning e.job_id, 'scheduled' as state
+), blocked_rows as (
+    update {schema}.solid_queue_blocked_executions e set priority = $2::int from chosen j where e.job_id = j.id
+    returning e.job_id, 'blocked' as state
+), all_rows as (
+    select * from ready_rows union all select * from scheduled_rows union all select * from blocked_rows
+), updated as (
+    update {schema}.solid_queue_jobs x set priority = $2::int, updated_at = now() from all_rows a where x.id = a.job_id
 )
-select job_id::text as id, state from a
+select job_id::text as id, state from all_rows a
 
 -- name: reschedule
 -- params: ids at
 -- official: no
 -- guard: only scheduled jobs with another time
-with s as (
+with scheduled_rows as (
     update {schema}.solid_queue_scheduled_executions e set scheduled_at = $2::timestamptz
-    where e.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and e.scheduled_at <> $2::timestamptz
+    where e.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and e.scheduled_at <> $2::timestamptz
     returning e.job_id
-), u as (
-    update {schema}.solid_queue_jobs x set scheduled_at = $2::timestamptz, updated_at = now() from s where x.id = s.job_id
+), updated as (
+    update {schema}.solid_queue_jobs x set scheduled_at = $2::timestamptz, updated_at = now() from scheduled_rows s
+    where x.id = s.job_id
 )
-select job_id::text as id, 'scheduled' as state from s
+select job_id::text as id, 'scheduled' as state from scheduled_rows s
 
 -- name: pause
 -- params: queue
@@ -487,7 +566,8 @@ with done as ( -- locked, so that nothing goes that has been retried meanwhile
     order by j.finished_at limit coalesce($4::int, 1000) for update skip locked
 ), broken as (
     select j.id from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
-    where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)
+    where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now())
+      and ($1::text is null or j.queue_name = $1::text)
     order by f.id limit coalesce($4::int, 1000) for update skip locked
 )
 delete from {schema}.solid_queue_jobs where id = any(array(
@@ -500,6 +580,8 @@ select 'deleted' as state, n, null::text as why
 from (select (select count(*) from {schema}.solid_queue_jobs j
               where coalesce($2::text[], '{completed}') @> '{completed}' and j.finished_at is not null
                 and j.finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text))
-           + (select count(*) from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
-              where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now()) and ($1::text is null or j.queue_name = $1::text)) as n) c
+           + (select count(*) from {schema}.solid_queue_failed_executions f
+              join {schema}.solid_queue_jobs j on j.id = f.job_id
+              where $2::text[] @> '{failed}' and f.created_at < coalesce($3::timestamptz, now())
+                and ($1::text is null or j.queue_name = $1::text)) as n) c
 where n > 0

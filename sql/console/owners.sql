@@ -4,8 +4,10 @@
 --   $2 tables and types, $3 patterns of more tables (like), $4 functions, $5 true = all functions, types and operators
 --   of the schema. That is so too when one of $4 is there: the body of a function may find any of them.
 --   $7 a prefix that names may have.
--- From there on everything that a statement could run: rules of views, policies, defaults, constraints, triggers,
--- indexes, partitions, tables behind foreign keys, types of columns with their functions, foreign servers.
+-- From there on everything that a statement could run: rules of views, policies, defaults, constraints, triggers with
+-- their conditions, indexes and the functions of their operator classes, statistics, partitions, tables behind foreign
+-- keys, types of columns with their functions, casts and fields, foreign servers. Event triggers belong to no schema:
+-- they count where whole schemas do, and alone for schema pg_catalog.
 -- $6 NULL = tell. Else these owners are the only ones allowed, and the first other one is an error (22P02): a statement
 -- behind this one in the same transaction does not run.
 -- A superuser counts as a member of every role for pg_has_role(): so memberships are followed here.
@@ -46,6 +48,10 @@ touched (class, id) as (
         from place
         join pg_catalog.pg_depend d on d.refclassid = 'pg_namespace'::regclass and d.refobjid = place.oid
         where place.whole and d.classid in ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass)
+        union all
+        select 'pg_event_trigger'::regclass, e.oid
+        from place join pg_catalog.pg_event_trigger e on place.whole or place.nspname = 'pg_catalog'
+        where e.evtenabled <> 'D'
     ) named (class, id)
     union
     select reached.class, reached.id
@@ -72,15 +78,33 @@ touched (class, id) as (
               union all
               select 'pg_class'::regclass, h.inhrelid from pg_catalog.pg_inherits h where h.inhparent = t.id
               union all
-              select 'pg_proc'::regclass, g.tgfoid from pg_catalog.pg_trigger g where g.tgrelid = t.id
+              select 'pg_trigger'::regclass, g.oid from pg_catalog.pg_trigger g where g.tgrelid = t.id
+              union all
+              select 'pg_statistic_ext'::regclass, x.oid from pg_catalog.pg_statistic_ext x where x.stxrelid = t.id
               union all
               select 'pg_class'::regclass, g.tgconstrrelid
               from pg_catalog.pg_trigger g where g.tgrelid = t.id and g.tgconstrrelid <> 0
              ) part (class, id)
         where t.class = 'pg_class'::regclass
         union all
-        select 'pg_constraint'::regclass, c.oid
-        from pg_catalog.pg_constraint c where t.class = 'pg_type'::regclass and c.contypid = t.id
+        select part.class, part.id
+        from (select 'pg_constraint'::regclass::oid, c.oid from pg_catalog.pg_constraint c where c.contypid = t.id
+              union all
+              select 'pg_cast'::regclass, c.oid from pg_catalog.pg_cast c where t.id in (c.castsource, c.casttarget)
+              union all
+              select 'pg_opclass'::regclass, o.oid from pg_catalog.pg_opclass o where o.opcintype = t.id
+              union all
+              select 'pg_class'::regclass, y.typrelid
+              from pg_catalog.pg_type y where y.oid = t.id and y.typrelid <> 0
+             ) part (class, id)
+        where t.class = 'pg_type'::regclass
+        union all
+        select part.class, part.id
+        from (select 'pg_proc'::regclass::oid, p.amproc from pg_catalog.pg_amproc p where p.amprocfamily = t.id
+              union all
+              select 'pg_operator'::regclass, o.amopopr from pg_catalog.pg_amop o where o.amopfamily = t.id
+             ) part (class, id)
+        where t.class = 'pg_opfamily'::regclass
     ) reached (class, id)
 ),
 owned (owner, rank, class, id) as (

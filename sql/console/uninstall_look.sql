@@ -44,7 +44,7 @@ with recursive schema (oid) as (
       and case when c.relnamespace <> schema.oid
                then o.classid = 'pg_class'::regclass or not exists (select from gone w
                        where w.objid = c.oid and w.objsubid = 0)
-               when c.oid is not null then c.relkind = 'c'
+               when c.oid is not null then (c.relkind = 'c' and c.relname not in ('job_filter', 'key_place'))
                    or (c.relkind = 'S' and c.relname not in ('job_seq', 'lease_seq')
                    and not exists (select from pg_depend e where e.classid = o.classid and e.objid = o.objid
                                      and e.deptype in ('a', 'i')

@@ -3,17 +3,18 @@
 -- These scripts run in the order of their names in ONE transaction (`queuetop install`), after
 --   select set_config('queuetop.schema', NAME, true), set_config('queuetop.viewer', ROLE, true),
 --          set_config('queuetop.worker', ROLE, true), set_config('queuetop.operator', ROLE, true);
--- Nothing is substituted in the text: this script points search_path at the schema, the others use bare
--- names, and every function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
+-- Nothing is substituted in the text: this script points search_path at the schema, the others use bare names, and
+-- every function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
 --
 -- The order of locks. Every function takes its locks in this order, so no two of them wait for each other:
 --   1. the action: the advisory lock of its uuid (act_begin)
---   2. rows that it may have to wait for: leases (work_queue) by number; jobs (queue) that are not ready by id; the row of a
---      queue (queue_config) or of a schedule. A job that is ready belongs to its lease: who has locked the lease has the job
+--   2. rows that it may have to wait for: leases (work_queue) by number; jobs (queue) that are not ready by id; the row
+--      of a queue (queue_config) or of a schedule. A job that is ready belongs to its lease: who has locked the lease
+--      has the job
 --   3. the scheduler row (scheduler_lock). What was read before is read again: decisions are made under this lock
 --   4. with the scheduler row held nobody waits for a transaction of anybody else: rows are taken with SKIP LOCKED, or
---      waited for no longer than 50 or 100 ms (lock_timeout). What is locked is left alone and reported; where that can't be
---      (a pause, a change of settings) the act fails with 55P03 and changes nothing
+--      waited for no longer than 50 or 100 ms (lock_timeout). What is locked is left alone and reported; where that
+--      can't be (a pause, a change of settings) the act fails with 55P03 and changes nothing
 --   5. unique keys: several are inserted in the order (queue, unique_key)
 -- History, attempt, delta and the other books are only appended to.
 
@@ -30,12 +31,18 @@ begin
     end if;
     perform set_config('search_path', format('%I, pg_temp', s), true);
     perform set_config('client_min_messages', 'warning', true);
-    if to_regtype('job_state') is null or
-       (select typnamespace from pg_type where oid = to_regtype('job_state')) <> to_regnamespace(quote_ident(s)) then
+    if not exists (select from pg_type where typname = 'job_state'
+                     and typnamespace = quote_ident(s)::regnamespace) then
         create type job_state as enum
             ('scheduled', 'ready', 'retry', 'failed', 'running', 'completed', 'cancelled', 'blocked');
-        comment on type job_state is 'scheduled, ready, retry and failed stand in queue; completed and cancelled in '
-            'history; running and blocked are shown by views only';
+        comment on type job_state is 'Table queue holds scheduled, ready, retry and failed jobs, history completed and '
+            'cancelled ones; running and blocked are shown by views only';
+    end if;
+    if not exists (select from pg_type where typname = 'job_filter'
+                     and typnamespace = quote_ident(s)::regnamespace) then
+        create type job_filter as (queue text, states text[], kind text, error text, before timestamptz, "limit" int,
+                                   after text, expected bigint);
+        comment on type job_filter is 'Which jobs an act is for, and how many of them a call takes. NULL = any';
     end if;
 end $$;
 
@@ -50,9 +57,12 @@ create table if not exists meta (
     catalogs          text
 );
 comment on table meta is 'What is installed here: one row';
-comment on column meta.protocol is 'The version of the worker functions; a worker that speaks less than min_protocol is turned away';
-comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another one they are made anew';
-comment on column meta.made_from is 'The scripts and roles of the last install; with catalogs the same too, there is nothing to do';
+comment on column meta.protocol is 'The version of the worker functions; a worker that speaks less than min_protocol '
+    'is turned away';
+comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another '
+    'one they are made anew';
+comment on column meta.made_from is 'The scripts and roles of the last install; with catalogs the same too, there is '
+    'nothing to do';
 comment on column meta.catalogs is 'The functions, tables and rights after the last install, as a fingerprint';
 
 insert into meta (version, protocol, min_protocol, system_identifier)
@@ -66,16 +76,19 @@ create table if not exists setting (
     constraint setting_limit check (name <> 'payload_limit' or value::bigint >= 1000),
     -- each step and each answer reads them: what is no number or no time would stop all of them
     constraint setting_number check (name !~ '_limit$' or value::bigint between 1 and 1000000000),
-    constraint setting_time check (name !~ '^node_|_keep$' or value::interval between interval '1 s' and interval '36500 days')
+    constraint setting_time check (name !~ '^node_|_keep$'
+                                   or value::interval between interval '1 s' and interval '36500 days')
 );
 comment on table setting is 'Limits and intervals of the whole installation';
 
 insert into setting (name, value, note) values
-    ('payload_limit', '10485760', 'bytes of a payload or body, 1000 at least; the push functions refuse more (QT004), a plain INSERT is not checked'),
+    ('payload_limit', '10485760',
+     'bytes of a payload or body, at least 1000; the push functions reject more (QT004), INSERT is not checked'),
     ('result_limit', '1048576', 'bytes of a result; complete refuses more (QT004)'),
     ('error_limit', '8192', 'characters of an error; more is cut'),
     ('trace_limit', '65536', 'characters of a trace; more is cut'),
-    ('max_queues', '100000', 'how many queues there may be; jobs of further names wait until there is room (raise it, or remove queues)'),
+    ('max_queues', '100000',
+     'how many queues there may be; jobs of further names wait until there is room (raise it, or remove queues)'),
     ('node_late', '15 seconds', 'a node is late when its last heartbeat is older'),
     ('node_dead', '30 seconds', 'a node is dead when its last heartbeat is older'),
     ('node_keep', '1 day', 'how long a dead node is shown')
@@ -83,10 +96,10 @@ on conflict do nothing;
 
 create or replace function setting_int(name text) returns bigint
 language sql stable set search_path from current as
-$$ select value::bigint from setting s where s.name = $1 $$;
+$$ select value::bigint from setting s where s.name = setting_int.name $$;
 comment on function setting_int(text) is 'A limit of table setting as a number';
 
 create or replace function setting_interval(name text) returns interval
 language sql stable set search_path from current as
-$$ select value::interval from setting s where s.name = $1 $$;
+$$ select value::interval from setting s where s.name = setting_interval.name $$;
 comment on function setting_interval(text) is 'An interval of table setting';

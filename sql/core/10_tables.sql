@@ -202,6 +202,12 @@ create index if not exists attempt_job on attempt (job, number);
 comment on table attempt is 'One row for each attempt that failed or was lost; by day, like history';
 comment on column attempt.number is 'Which try it was, from 1';
 
+create or replace function own_id(id uuid) returns boolean
+language sql immutable parallel safe as $$
+    select (pg_catalog.get_byte(pg_catalog.uuid_send(id), 6) operator(pg_catalog.&) 240) operator(pg_catalog.<>) 112
+$$;
+comment on function own_id(uuid) is 'Whether this is no version 7 uuid: an id of the pusher''s own, not made here';
+
 create table if not exists history (
     id           uuid not null,
     created      timestamptz not null,
@@ -229,8 +235,31 @@ create table if not exists history (
     concurrency_key text collate "C"
 ) partition by range (finished);
 create index if not exists history_queue on history (queue, finished);
-create index if not exists history_id on history using brin (id) with (pages_per_range = 16, autosummarize = on);
+-- Of an expression, not WHERE: who looks for an id cannot take it without the id then, whatever the planner believes.
+create index if not exists history_id on history using brin ((case when not own_id(id) then id end))
+    with (pages_per_range = 16, autosummarize = on);
+create index if not exists history_own_id on history (id) where own_id(id);
 comment on table history is 'Finished jobs, a partition a day (UTC) of the time they finished. Purge drops partitions';
 comment on column history.tries is 'Tries in all, the successful one included';
 comment on column history.kept is 'Whether payload and body were kept (queue_config.history): only then can the job be requeued';
-comment on index history_id is 'Version 7 ids are nearly in order: a small index is enough';
+comment on index history_id is 'Version 7 ids are nearly in order: a small index is enough, where no other ids are in it';
+comment on index history_own_id is 'Ids of any other kind are in no order: each has its entry. It costs nothing where there are none';
+
+-- Each of the two indexes gets its own ids only. A function of its own settings and a plan of its own, so that whoever asks,
+-- and whatever the planner believes, nobody reads all of history for an id.
+create or replace function history_of(ids uuid[]) returns setof history
+language plpgsql stable security definer parallel safe rows 1 set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_bitmapscan = on set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+declare
+    made uuid[] := array(select i from unnest(ids) i where not own_id(i));
+    own  uuid[] := array(select i from unnest(ids) i where own_id(i));
+begin
+    if made <> '{}' then
+        return query select h.* from history h where case when not own_id(h.id) then h.id end = any(made);
+    end if;
+    if own <> '{}' then
+        return query select h.* from history h where own_id(h.id) and h.id = any(own);
+    end if;
+end $$;
+comment on function history_of(uuid[]) is 'The finished jobs of these ids, each found by an index, whatever kind of uuid it is';

@@ -52,11 +52,15 @@ create table if not exists fold (
     keep     boolean not null,
     swept    bigint[] not null default '{0,0,0}',
     rolled   boolean not null default false,
-    ms       real not null default 0
+    ms       real not null default 0,
+    chunk_queues text[],
+    chunks   int[]
 );
 comment on table fold is 'One sum of the deltas: counter rows of the same number';
 comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
-comment on column fold.swept is 'Up to which tick, cursor, mark, minute and fold the sweep after it has deleted: the next starts there';
+comment on column fold.swept is 'Up to which tick, cursor, mark, minute, fold and newcomer the sweep after it has '
+    'deleted: the next starts there';
+comment on column fold.chunks is 'What the chunk of each of chunk_queues should be: the next step takes it over';
 comment on column fold.ms is 'How long summing took where that was more than 25 ms: the next comes after 20 times as long, half a second at least';
 comment on column fold.rolled is 'Its deltas, those since the kept fold before it, stand in minute';
 comment on column fold.keep is 'One each 10 s is kept for 10 minutes (rates); these also sum the groups of errors';
@@ -110,7 +114,14 @@ create table if not exists tick (
     again    boolean not null default false,
     settled  text,
     patrol   text not null default '',
-    slots    int
+    slots    int,
+    joining  boolean not null default false,
+    known    bigint not null default 0,
+    names    int,
+    limited  text[] not null default '{}',
+    limits   text,
+    measured bigint not null default 0,
+    trimmed  text not null default ''
 );
 comment on table tick is 'Scheduler steps that did something; the newest row counts';
 comment on column tick.snapshot is 'The deltas that steps have seen so far';
@@ -131,6 +142,15 @@ comment on column tick.settled is 'After a take-over: every queue is looked at f
 comment on column tick.patrol is 'Once a second the next hundred queues are looked at, whatever the lists say: up to this name';
 comment on column tick.slots is 'The most slots that a living node has, a second old at most: a cut does not read the nodes, whose heartbeats leave '
     'dead rows. NULL = none says so';
+comment on column tick.joining is 'New names wait in newcomer: each step makes some of them known';
+comment on column tick.known is 'Newcomers up to this number are known';
+comment on column tick.names is 'How many queues there are, a second old at most; NULL = not counted';
+comment on column tick.limited is 'Queues with limits that may have uncut jobs, 500 at most: only these are looked at '
+    'when a token is due';
+comment on column tick.limits is 'More of them than that have: all queues with limits are passed, some a step, and this '
+    'was the last; NULL = no';
+comment on column tick.measured is 'The chunks that folds up to this number have measured are taken over';
+comment on column tick.trimmed is 'The history of queues up to this name has been looked through, see retain()';
 comment on column tick.after is 'Waiting jobs due until this time have been promoted, those due at this very time up to the number after_seq';
 
 create table if not exists cursor (
@@ -150,6 +170,18 @@ comment on column cursor.high is 'By priority: jobs up to here may stand in a le
 comment on column cursor.low is 'No free lease of the queue has a lower number';
 comment on column cursor.chunk is 'Measured jobs a lease';
 
+create table if not exists newcomer (
+    n        bigint generated always as identity primary key,
+    queue    text collate "C" not null,
+    priority smallint not null,
+    seq      bigint not null
+);
+alter table newcomer set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0);
+comment on table newcomer is 'New names of queues, if more came than a step takes: the next steps make them known, in '
+    'order (tick.known)';
+comment on column newcomer.seq is 'The first job that was seen: its cursor starts before it';
+
 create table if not exists mark (
     n     bigint generated always as identity (start 2) primary key,
     mark  bigint not null,
@@ -162,8 +194,10 @@ create table if not exists scheduler (
     holder text not null,
     until  timestamptz not null
 );
-insert into scheduler (term, holder, until) values (0, 'lock', '-infinity') on conflict do nothing;
-comment on table scheduler is 'Row 0 is the lock that every maker of free leases takes; the newest row names the active scheduler';
+insert into scheduler (term, holder, until) values (0, 'lock', '-infinity'), (-1, 'fold', '-infinity')
+on conflict do nothing;
+comment on table scheduler is 'Row 0 is the lock that every maker of free leases takes, row -1 that of who folds the '
+    'counters; the newest row names the active scheduler';
 
 -- The first rows name their numbers: with wal_level minimal a sequence that is used in the transaction that makes it would
 -- give the same 32 numbers again after a crash.

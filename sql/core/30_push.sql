@@ -53,6 +53,7 @@ declare
 begin
     if exists (select from schedule s join cron_run r on r.schedule = s.name
                where s.name in (named, regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
+                 and r.due >= coalesce(s.runs_from, '-infinity') -- before it there are dead rows only
                  and r.job is null and r.error is null and not r.pushed
                  and cron_key(s, r.due) = cron_key_fault.unique_key) then
         return null;
@@ -187,7 +188,7 @@ language sql stable set search_path from current as $$
         (select q.id from queue q where q.id = push_twin.id),
         (select q.id from queue q where q.queue = push_twin.queue and q.unique_key = push_twin.unique_key
            and q.state <> 'failed'),
-        case when again then (select h.id from history h where h.id = push_twin.id limit 1) end)
+        case when again then (select h.id from history_of(array[push_twin.id]) h limit 1) end)
 $$;
 comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or '
     'same unique key unfinished';
@@ -218,7 +219,7 @@ begin
                 job.run_timeout, job.lease_timeout)
         on conflict do nothing returning q.id into push_row.id;
         pushed := found;
-        if pushed and again and exists (select from history h where h.id = job.id) then
+        if pushed and again and exists (select from history_of(array[job.id])) then
             perform push_withdraw(array[job.id]);
             pushed := false;
         elsif not pushed then
@@ -484,7 +485,7 @@ begin
     from ins
     into seqs, made, made_ids;
     if again then
-        select coalesce(array_agg(h.id), '{}') into old from history h where h.id = any(made_ids);
+        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h;
         perform push_withdraw(old) where old <> '{}';
     end if;
     if cardinality(made) = cardinality(new_ids) and old = '{}' then

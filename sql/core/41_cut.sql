@@ -20,20 +20,20 @@ begin
         where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
           and error_key is null
     ), g as materialized (
-        select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut
+        select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut, c.seq is not null as known
         from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n,
                      bool_or(min_seq is not null or ready > 0 or ready is null) as wake from d group by 1, 2) g
         left join lateral (select seq from cursor c where c.queue = g.queue order by n desc limit 1) c on true
     ), new as (
         select array_agg(queue) as q, array_agg(priority::int) as p, array_agg(coalesce(low, 1) - 1) as s
-        from g where cut is null
+        from (select * from g where cut is null order by known desc) z
     ), late as (
         select array_agg(d.queue) as q, array_agg(d.priority::int) as p, array_agg(d.min_seq) as f,
                array_agg(least(d.max_seq, g.cut)) as t
         from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
     select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0),
            (select array_agg(distinct g.queue) from g left join queue_config c on c.queue = g.queue
-            where g.wake or c.max_running is not null or c.rate is not null),
+            where g.known and (g.wake or c.max_running is not null or c.rate is not null)),
            (select min(after) from g),
            new.q, new.p, new.s, late.q, late.p, late.f, late.t
     from new, late
@@ -60,29 +60,6 @@ language sql set search_path from current as $$
 $$;
 comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are found again (those '
     'in leases are left out), and says up to where jobs may stand in leases. Under the scheduler lock only';
-
-create or replace function register(queues text[], priorities int[], seqs bigint[]) returns void
-language plpgsql set search_path from current as $$
-declare
-    most constant int := 10000; -- of a step; what is put off comes again as deltas that count nothing
-    room bigint;
-begin
-    if cardinality($1) > most then
-        insert into delta (queue, priority, min_seq) select v.queue, v.priority, v.seq + 1
-        from unnest($1[most + 1:], $2[most + 1:], $3[most + 1:]) v (queue, priority, seq);
-    end if;
-    room := setting_int('max_queues') - (select count(*) from queue_config);
-    insert into queue_config (queue)
-    select v.queue from unnest($1[:most], $3[:most]) v (queue, seq)
-    where not exists (select from queue_config c where c.queue = v.queue)
-    group by v.queue order by min(v.seq) limit greatest(0, room)
-    on conflict do nothing;
-    perform move_cursor(array_agg(v.queue), array_agg(v.priority), array_agg(v.seq), null)
-    from unnest($1[:most], $2[:most], $3[:most]) v (queue, priority, seq) join queue_config c on c.queue = v.queue
-    having count(*) > 0;
-end $$;
-comment on function register(text[], int[], bigint[]) is 'Makes new queues and priorities known, up to 10,000 a step; their cursor starts '
-    'before the first job seen. Beyond max_queues a name stays unknown, and its jobs wait';
 
 -- The line of free leases is claimed in the order of their numbers. Where it is longer than a tenth of a second of work, the first
 -- job of a queue that had nothing to do, and jobs more urgent than what stands free of their own queue, do not wait at its

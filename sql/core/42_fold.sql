@@ -1,84 +1,107 @@
 -- Summing deltas up into counters (a fold), deleting what was summed up, and the partitions of the next days.
 
+create or replace function fold_sum(last fold, keep boolean, out made bigint, out queues int)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    with deltas as materialized (
+        select * from delta where xid >= pg_snapshot_xmax(last.snapshot) and xid <> pg_current_xact_id()
+        union all
+        select * from delta where xid < pg_snapshot_xmax(last.snapshot) and xid <> pg_current_xact_id()
+                              and xid = any(array(select pg_snapshot_xip(last.snapshot)) || last.xid)
+    ), head as (
+        insert into fold (at, snapshot, xid, keep)
+        select clock_timestamp(), pg_current_snapshot(), pg_current_xact_id(), fold_sum.keep
+        where exists (select from deltas)
+        returning fold
+    ), sums as (
+        select queue, priority, sum(ready) as ready, sum(scheduled) as scheduled, sum(retry) as retry,
+               sum(failed) as failed, sum(pushed) as pushed, sum(completed) as completed, sum(fails) as fails,
+               sum(retried) as retried, sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms,
+               sum(blocked) as blocked
+        from (select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled,
+                     lost, run_ms, blocked
+              from counter where fold = last.fold and error_key is null
+              union all
+              select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled,
+                     lost, run_ms, blocked
+              from deltas where error_key is null) z
+        group by 1, 2
+    ), counters as (
+        insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried,
+                             cancelled, lost, run_ms, blocked, oldest)
+        select h.fold, s.queue, s.priority, coalesce(ready, 0), coalesce(scheduled, 0), coalesce(retry, 0),
+               coalesce(failed, 0), coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0),
+               coalesce(retried, 0), coalesce(cancelled, 0), coalesce(lost, 0), coalesce(run_ms, 0),
+               coalesce(blocked, 0), case when ready > 0 then (
+                   select least( -- the next that is uncut, and the first that is cut and free
+                       (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority
+                        and j.state = 'ready' and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
+                       (select j.changed from ( -- OFFSET 0: one lease first, then its first job
+                            select w.seqs[1] as seq from work_queue w
+                            where w.queue || '' = s.queue and w.lease + 0 >= c.low and w.lock_key is null
+                              and w.priority = s.priority
+                            order by w.lease + 0 limit 1 offset 0) w
+                        cross join lateral (
+                            select j.changed from queue j where j.queue = s.queue and j.priority = s.priority
+                            and j.state = 'ready' and j.seq = w.seq offset 0) j))
+                   from (select * from cursor c where c.queue = s.queue order by c.n desc limit 1 offset 0) c) end
+        from sums s, head h)
+    select h.fold, (select count(*) from (select from sums limit 2001) z) into made, queues from head h;
+end $$;
+comment on function fold_sum(fold, boolean) is 'The counters of the last fold and the deltas since, as a new fold. One '
+    'statement does it, so that the snapshot it stores is the one it read with; its own deltas are left for the next '
+    '(readers add them: fold.xid). made: NULL = there were no deltas; queues: 2001 = more than 2000';
+
 create or replace function fold_now() returns boolean
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    f     fold;
-    big   boolean;
+    last  fold;
     since timestamptz;
-    made  bigint;
+    keep  boolean;
+    sums  record;
     begun timestamptz := clock_timestamp();
-    n     int;
 begin
-    select * into f from fold order by fold desc limit 1;
+    select * into last from fold order by fold desc limit 1;
     select at into since from fold where keep order by fold desc limit 1;
-    big := (since > clock_timestamp() - interval '10 s' and since < clock_timestamp() + interval '1 s') is not true; -- or the clock was set back
-    with d as materialized (
-        select * from delta where xid >= pg_snapshot_xmax(f.snapshot) and xid <> pg_current_xact_id()
-        union all
-        select * from delta where xid < pg_snapshot_xmax(f.snapshot) and xid <> pg_current_xact_id()
-                              and xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)
-    ), h as (
-        insert into fold (at, snapshot, xid, keep)
-        select clock_timestamp(), pg_current_snapshot(), pg_current_xact_id(), big where exists (select from d)
-        returning fold
-    ), s as (
-        select queue, priority, sum(ready) as ready, sum(scheduled) as scheduled, sum(retry) as retry, sum(failed) as failed,
-               sum(pushed) as pushed, sum(completed) as completed, sum(fails) as fails, sum(retried) as retried,
-               sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms, sum(blocked) as blocked
-        from (select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked
-              from counter where fold = f.fold and error_key is null
-              union all
-              select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked
-              from d where error_key is null) z
-        group by 1, 2
-    ), ins as (
-    insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled,
-                         lost, run_ms, blocked, oldest)
-    select h.fold, s.queue, s.priority, coalesce(ready, 0), coalesce(scheduled, 0), coalesce(retry, 0), coalesce(failed, 0),
-           coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0), coalesce(cancelled, 0),
-           coalesce(lost, 0), coalesce(run_ms, 0), coalesce(blocked, 0), case when ready > 0 then (
-               select least( -- the next that is uncut, and the first that is cut and free
-                   (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority and j.state = 'ready'
-                    and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
-                   (select j.changed from ( -- OFFSET 0: one lease first, then its first job
-                        select w.seqs[1] as seq from work_queue w
-                        where w.queue || '' = s.queue and w.lease + 0 >= c.low and w.lock_key is null and w.priority = s.priority
-                        order by w.lease + 0 limit 1 offset 0) w
-                    cross join lateral (
-                        select j.changed from queue j
-                        where j.queue = s.queue and j.priority = s.priority and j.state = 'ready' and j.seq = w.seq offset 0) j))
-               from (select * from cursor c where c.queue = s.queue order by c.n desc limit 1 offset 0) c) end
-    from s, h)
-    select h.fold, (select count(*) from (select from s limit 2001) z) into made, n from h;
-    if made is not null and (big or n <= 2000) then -- with thousands of queues its time counts
-        perform measure_chunks(made, big);
+    -- each 10 s one is kept, and one if the clock was set back
+    keep := (since > clock_timestamp() - interval '10 s' and since < clock_timestamp() + interval '1 s') is not true;
+    select * into sums from fold_sum(last, keep);
+    if sums.made is null then
+        return false;
+    end if;
+    if keep or sums.queues <= 2000 then -- with thousands of queues its time counts
+        perform measure_chunks(sums.made, keep);
     end if;
     begun := begun + interval '25 ms';
     if begun < clock_timestamp() then -- ten thousand queues and priorities: not each half second
-        update fold set ms = 25 + 1000 * extract(epoch from clock_timestamp() - begun) where fold = made;
+        update fold set ms = 25 + 1000 * extract(epoch from clock_timestamp() - begun) where fold = sums.made;
     end if;
-    if made is not null and big then
-        perform fold_groups(made);
-        perform roll_minutes((select fold from fold where keep and fold < made order by fold desc limit 1));
+    if keep then
+        perform fold_groups(sums.made);
+        perform roll_minutes((select fold from fold where keep and fold < sums.made order by fold desc limit 1));
         perform check_counts(20000);
-        perform sweep(made);
+        perform sweep(sums.made);
     end if;
-    return made is not null;
+    return true;
 end $$;
-comment on function fold_now() is 'Sums the deltas since the last fold into new counter rows. One statement does it, so that the '
-    'snapshot it stores is the one it read with; its own deltas are left for the next (readers add them: fold.xid)';
+comment on function fold_now() is 'Sums the deltas since the last fold into new counter rows; each 10 s, with the '
+    'groups of errors, and deletes what nobody needs any more. false = there were no deltas';
 
-create or replace function must_fold() returns boolean
+create or replace function must_fold(grace interval default '0') returns boolean
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
-    select (f.at < clock_timestamp() - greatest(500, 20 * f.ms) * interval '1 ms' or f.at > clock_timestamp() + interval '1 s')
+    select (f.at < clock_timestamp() - greatest(500, 20 * f.ms) * interval '1 ms'
+                  - least(greatest(grace, interval '0'), interval '1 day')
+            or f.at > clock_timestamp() + interval '1 s')
         and (exists (select from delta where xid >= pg_snapshot_xmax(f.snapshot))
              or exists (select from delta where xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)))
     from (select * from fold order by fold desc limit 1) f
 $$;
-comment on function must_fold() is 'Whether the last fold is half a second old (or older, where folding takes its time) and has not seen all deltas';
+comment on function must_fold(interval) is 'Whether the last fold is half a second old (or older, if folding takes its '
+    'time) and grace, and has not seen all deltas';
 
 create or replace function try_fold() returns boolean
 language plpgsql set search_path from current as $$
@@ -89,103 +112,169 @@ exception when query_canceled or others then
     update fold set ms = 3000 where fold = (select f.fold from fold f order by f.fold desc limit 1);
     return false;
 end $$;
-comment on function try_fold() is 'fold_now() within a step: where it fails, or takes so long that the client cancels it, the leases that the step '
-    'has cut are kept';
+comment on function try_fold() is 'fold_now(): if it fails, or takes so long that the client cancels it, what the '
+    'transaction did before is kept, and the next try comes in a minute';
+
+create or replace function fold_beside(grace interval default '0') returns boolean
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
+    set enable_hashjoin = on as $$
+begin
+    if not must_fold(grace) or moved() then -- in another cluster the scheduler counts anew first
+        return false;
+    end if;
+    perform from scheduler where term = -1 for update skip locked;
+    return found and must_fold(grace) and try_fold(); -- asked again: another may just have done it
+end $$;
+comment on function fold_beside(interval) is 'Folds the counters if it is time to, outside the scheduler''s lock: no '
+    'lease waits for it, and one process at a time does it. The active scheduler calls it beside its steps; a step '
+    'does it itself only if nobody has for grace. false = it was not done';
 
 create or replace function fold_groups(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    f fold;
-    h fold;
+    last fold;
+    this fold;
 begin
-    select * into h from fold where fold = made;
-    select * into f from fold where keep and fold < made order by fold desc limit 1;
-    with d as (
+    select * into this from fold where fold = made;
+    select * into last from fold where keep and fold < made order by fold desc limit 1;
+    with deltas as (
         select queue, error_key, failed, at from delta
-        where error_key is not null and xid >= pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot) and xid <> h.xid
+        where error_key is not null and xid >= pg_snapshot_xmax(last.snapshot)
+          and pg_visible_in_snapshot(xid, this.snapshot) and xid <> this.xid
         union all
         select queue, error_key, failed, at from delta
-        where error_key is not null and xid < pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot) and xid <> h.xid
-          and xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)
-    ), s as (
+        where error_key is not null and xid < pg_snapshot_xmax(last.snapshot)
+          and pg_visible_in_snapshot(xid, this.snapshot) and xid <> this.xid
+          and xid = any(array(select pg_snapshot_xip(last.snapshot)) || last.xid)
+    ), sums as (
         select queue, error_key, sum(failed) as failed, min(first_at) as first_at, max(last_at) as last_at,
                row_number() over (order by sum(failed) desc) as rank
-        from (select queue, error_key, failed, first_at, last_at from counter where fold = f.fold and error_key is not null
+        from (select queue, error_key, failed, first_at, last_at from counter
+              where fold = last.fold and error_key is not null
               union all
-              select queue, error_key, failed, case when failed > 0 then at end, case when failed > 0 then at end from d) z
+              select queue, error_key, failed, case when failed > 0 then at end, case when failed > 0 then at end
+              from deltas) z
         group by 1, 2 having sum(failed) <> 0)
     insert into counter (fold, queue, priority, error_key, failed, first_at, last_at)
     select made, queue, 0, case when rank <= 2000 then error_key else '*' end, sum(failed), min(first_at), max(last_at)
-    from s group by 1, 2, 4;
-    delete from counter where fold = f.fold and error_key is not null;
+    from sums group by 1, 2, 4;
+    delete from counter where fold = last.fold and error_key is not null;
 end $$;
-comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest is one group *';
+comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest '
+    'is one group *';
 
 create or replace function measure_chunks(made bigint, shrink boolean) returns void
-language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set enable_mergejoin = off as $$
-    insert into cursor (queue, seq, high, low, chunk)
-    select c.queue, c.seq, c.high, c.low, m.chunk
-    from (select queue, greatest(1, least(100, round(1000.0 * (n.completed - coalesce(o.completed, 0))
-                                   / greatest(1, n.run_ms - coalesce(o.run_ms, 0)))))::int as chunk, n.completed - coalesce(o.completed, 0) as n
-          from (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
-                where fold = made and error_key is null group by 1) n
-          left join (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
-                     where fold = (select fold from fold where keep and fold < made order by fold desc limit 1) and error_key is null
-                     group by 1) o using (queue)
-          where n.completed > coalesce(o.completed, 0)) m
-    cross join lateral (select * from cursor c where c.queue = m.queue order by n desc limit 1) c
-    where case when shrink then c.chunk <> m.chunk else m.chunk >= 2 * c.chunk and m.n >= 2 * c.chunk end
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_nestloop = off set enable_mergejoin = off as $$
+    with done as (
+        select queue, now.completed - coalesce(before.completed, 0) as jobs,
+               now.run_ms - coalesce(before.run_ms, 0) as run_ms
+        from (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
+              where fold = made and error_key is null group by 1) now
+        left join (select queue, sum(completed) as completed, sum(run_ms) as run_ms from counter
+                   where fold = (select fold from fold where keep and fold < made order by fold desc limit 1)
+                     and error_key is null
+                   group by 1) before using (queue)
+        where now.completed > coalesce(before.completed, 0)
+    ), measured as (
+        select queue, jobs, greatest(1, least(100, round(1000.0 * jobs / greatest(1, run_ms))))::int as chunk from done
+    ), changed as (
+        select m.queue, m.chunk
+        from measured m
+        cross join lateral (select chunk from cursor c where c.queue = m.queue order by n desc limit 1) c
+        where case when shrink then c.chunk <> m.chunk else m.chunk >= 2 * c.chunk and m.jobs >= 2 * c.chunk end
+        order by m.jobs desc limit 1000
+    ), lists as (
+        select array_agg(queue) as queues, array_agg(chunk) as chunks from changed having count(*) > 0)
+    update fold set chunk_queues = l.queues, chunks = l.chunks from lists l where fold = made
 $$;
-comment on function measure_chunks(bigint, boolean) is 'A lease should be about a second of work: sets each queue''s chunk from what was done since the '
-    'last kept fold, 10 s at most. Without shrink it only grows where it is much too small: a backlog of short jobs should not wait for that';
+comment on function measure_chunks(bigint, boolean) is 'A lease should be about a second of work: notes in the fold '
+    'what each queue''s chunk should be, from what was done since the last kept fold, 10 s at most; the 1000 busiest '
+    'that differ, the next step takes them over. Without shrink only those that are much too small: a backlog of '
+    'short jobs should not wait for that';
+
+create or replace function take_chunks(inout new tick)
+language plpgsql set search_path from current as $$
+declare
+    last fold;
+begin
+    select * into last from fold f order by f.fold desc limit 1;
+    if last.fold <= new.measured then
+        return;
+    end if;
+    new.measured := last.fold;
+    if last.chunk_queues is not null then
+        insert into cursor (queue, seq, high, low, chunk)
+        select c.queue, c.seq, c.high, c.low, m.chunk
+        from unnest(last.chunk_queues, last.chunks) m (queue, chunk)
+        cross join lateral (select * from cursor c where c.queue = m.queue order by c.n desc limit 1) c
+        where c.chunk <> m.chunk;
+    end if;
+end $$;
+comment on function take_chunks(tick) is 'For schedule(), once a second: cursors take over the chunks that the newest fold has '
+    'measured. Not in the fold itself: cursors change under the scheduler lock only';
+
+create or replace function sweep_deltas(since fold, upto fold) returns void
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    if since.fold is null then
+        delete from delta where pg_visible_in_snapshot(xid, upto.snapshot) and xid <> upto.xid;
+    else
+        delete from delta
+        where xid >= pg_snapshot_xmax(since.snapshot) and pg_visible_in_snapshot(xid, upto.snapshot)
+          and xid <> upto.xid;
+        delete from delta
+        where xid = any(array(select pg_snapshot_xip(since.snapshot)) || since.xid)
+          and pg_visible_in_snapshot(xid, upto.snapshot) and xid <> upto.xid;
+    end if;
+end $$;
+comment on function sweep_deltas(fold, fold) is 'Deletes the deltas that this fold has summed up; what the one before '
+    'had seen is gone already';
 
 create or replace function sweep(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    h fold;
-    f fold;
-    e fold;
-    c bigint;
-    lo bigint[];
-    hi bigint[];
+    last fold; -- this fold's readers start at made
+    lo   bigint[];
+    hi   bigint[];
+    gone bigint;
 begin
-    select * into h from fold where fold = made;
-    select * into f from fold where keep and fold < made order by fold desc limit 1;
-    select * into e from fold where keep and fold < f.fold order by fold desc limit 1;
-    -- deltas that fold f saw (this fold's readers start at h); what fold e saw went with the last sweep
-    if e.fold is null then
-        delete from delta where pg_visible_in_snapshot(xid, f.snapshot) and xid <> f.xid;
-    else
-        delete from delta where xid >= pg_snapshot_xmax(e.snapshot) and pg_visible_in_snapshot(xid, f.snapshot) and xid <> f.xid;
-        delete from delta where xid = any(array(select pg_snapshot_xip(e.snapshot)) || e.xid)
-                            and pg_visible_in_snapshot(xid, f.snapshot) and xid <> f.xid;
-    end if;
-    delete from counter where fold > f.fold and fold < made;
-    delete from fold where fold > f.fold and fold < made;
-    lo := f.swept;
-    for c in delete from fold where keep and (at < now() - interval '10 min' or at > now() + interval '1 min')
-             and fold >= coalesce(lo[5], 0) and fold < f.fold returning fold loop
-        delete from counter where fold = c;
+    select * into last from fold where keep and fold < made order by fold desc limit 1;
+    perform sweep_deltas((select f from fold f where keep and fold < last.fold order by fold desc limit 1), last);
+    delete from counter where fold > last.fold and fold < made;
+    delete from fold where fold > last.fold and fold < made;
+    lo := last.swept;
+    for gone in delete from fold where keep and (at < now() - interval '10 min' or at > now() + interval '1 min')
+                and fold >= coalesce(lo[5], 0) and fold < last.fold returning fold loop
+        delete from counter where fold = gone;
     end loop;
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
                 extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint,
-                (select x.fold from fold x where x.fold >= coalesce(lo[5], 0) order by x.fold limit 1)];
+                (select f.fold from fold f where f.fold >= coalesce(lo[5], 0) order by f.fold limit 1),
+                (select known from tick order by tick desc limit 1)];
     delete from tick where tick >= lo[1] and tick < hi[1];
     delete from mark where n >= lo[3] and n < hi[3];
+    delete from newcomer where n > coalesce(lo[6], 0) and n <= hi[6];
     delete from cursor c where c.n + 0 = any(array( -- not a join, which might look through the dead for each
-        select o.n from (select queue, max(n) as n from cursor where n + 0 > lo[2] and n + 0 <= hi[2] group by queue) w
+        select o.n
+        from (select queue, max(n) as n from cursor where n + 0 > lo[2] and n + 0 <= hi[2] group by queue) w
         cross join lateral (select n from cursor o where o.queue = w.queue and o.n < w.n and o.n > lo[2]
                             union all
-                            (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)) o));
+                            (select n from cursor o where o.queue = w.queue and o.n <= lo[2] order by n desc limit 1)
+                           ) o));
     update fold set swept = hi where fold = made;
     delete from node where heartbeat < now() - setting_interval('node_keep')
         and not exists (select from live where live.lock_key = node.lock_key);
 end $$;
-comment on function sweep(bigint) is 'Deletes what no reader needs any more: summed deltas, folds between the kept ones, old ticks, marks and cursors';
+comment on function sweep(bigint) is 'Deletes what no reader needs any more: summed deltas, folds between the kept '
+    'ones, old ticks, marks, cursors and newcomers';
 
 create or replace function recount() returns void
 language plpgsql set search_path from current as $$

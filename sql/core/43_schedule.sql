@@ -169,33 +169,6 @@ $$;
 comment on function moved() is 'Whether this is another cluster than the one that the counters were made in: it says so, or (a copy of that cluster says the '
     'same) they know transactions that do not exist here yet';
 
-create or replace function settle(inout after text, most int, out busy text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
-declare
-    names text[];
-begin
-    names := array(select c.queue from queue_config c where c.queue > after order by c.queue limit most);
-    with begun as materialized ( -- queues with a ready job, running ones too
-        select n.queue, c.seq
-        from unnest(names) n (queue)
-        cross join lateral (select c.seq from cursor c where c.queue = n.queue order by c.n desc limit 1) c
-        where exists (select from queue j where j.queue = n.queue and j.state = 'ready')
-    ), lane as materialized (
-        select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at
-        from begun b cross join generate_series(1, 10) i
-        cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                            order by j.seq limit 1) j
-    ), lower as (
-        select move_cursor(array_agg(l.queue), array_agg(l.priority), array_agg(l.seq), null) from lane l
-        where l.at is null or l.seq < l.at having count(*) > 0
-    )
-    select array(select b.queue from begun b) from (select count(*) from lower) z into busy;
-    after := case when cardinality(names) = most then names[most] end;
-end $$;
-comment on function settle(text, int) is 'What a scheduler does when it has taken over: looks at every queue from its first job on, so many queues a step; '
-    'busy = those with ready jobs, after = up to which name it has come, NULL = all';
-
 create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int, out wait int)
 language plpgsql immutable set search_path from current as $$
 declare
@@ -264,6 +237,8 @@ begin
     end if;
     stolen := steal();
     perform mark_leases();
+    new := take_chunks(new);
+    new.names := null;
     new.free := least(new.free, (select min(lease) from live where lock_key is null)); -- one that somebody freed by hand is found again
     new.mark_at := clock_timestamp() + interval '900 ms'; -- an idle scheduler comes once a second, to the millisecond
     living := now() - setting_interval('node_dead');
@@ -274,73 +249,34 @@ begin
 end $$;
 comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
 
-create or replace function pass_all(inout new tick)
-language plpgsql as $$
-begin
-    if new.place is null then
-        new.place := '';
-        new.again := false;
-        new.waiting := '{}';
-    else
-        new.again := true;
-    end if;
-    new.more := true;
-end $$;
-comment on function pass_all(tick) is 'For schedule(): too many queues wait to be listed, so the next cuts pass all names, some a step';
-
-create or replace function next_waiting(after text, looks int, most int, out queues text[], out upto text)
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+create or replace function step_late(queues text[], d record, out q text[], out p int[], out f bigint[], out t bigint[])
+language plpgsql set search_path from current as $$
 declare
-    names text[] := array(select c.queue from queue_config c where c.queue > after order by c.queue limit looks);
+    put_off record;
 begin
-    queues := array(
-        select c.queue
-        from unnest(names) n (queue) join queue_config c on c.queue = n.queue
-        cross join lateral (select r.seq from cursor r where r.queue = c.queue order by r.n desc limit 1) r
-        where c.paused_at is null and c.max_running is null and c.rate is null
-          and exists (select from generate_subscripts(r.seq, 1) i cross join lateral (
-                          select from queue j where j.queue = c.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                          and j.seq > r.seq[i] limit 1) j)
-        order by c.queue limit most);
-    upto := case when cardinality(queues) = most then queues[most] when cardinality(names) = looks then names[looks] end;
-end $$;
-comment on function next_waiting(text, int, int) is 'The queues with uncut jobs among the next in the order of names, after this one: so many looks, at '
-    'most so many found. upto = where it ended, NULL = at the last name';
-
-create or replace function step_queues(inout new tick, woken text[], whole boolean, out queues text[])
-language plpgsql as $$
-declare
-    most constant int := 500;
-    part record;
-begin
-    queues := array(select distinct q from unnest(woken) q where q is not null);
-    if cardinality(queues) > most then
-        queues := '{}';
-        new := pass_all(new);
+    if d.late_queues is null then
+        return;
     end if;
-    if whole and new.place is null then
-        queues := array(select unnest(queues) union select unnest(new.waiting));
-    elsif whole then
-        select * into part from next_waiting(new.place, 1000, greatest(50, least(most, new.want)));
-        queues := array(select unnest(queues) union select unnest(part.queues));
-        new.place := part.upto;
-        if new.place is null and new.again then
-            new.place := '';
-            new.waiting := '{}';
-            new.again := false;
-        end if;
+    select array_agg(v.q) filter (where v.now), array_agg(v.p) filter (where v.now),
+           array_agg(v.f) filter (where v.now), array_agg(v.t) filter (where v.now)
+    into q, p, f, t
+    from (select u.*, u.q = any(queues) as now
+          from unnest(d.late_queues, d.late_priorities, d.late_from, d.late_to) u (q, p, f, t)) v;
+    select array_agg(v.q) as q, array_agg(v.p) as p, array_agg(v.f - 1) as f into put_off
+    from unnest(d.late_queues, d.late_priorities, d.late_from) v (q, p, f) where v.q <> all(queues);
+    if put_off.q is not null then -- their turn comes
+        perform move_cursor(put_off.q, put_off.p, put_off.f, null);
     end if;
 end $$;
-comment on function step_queues(tick, text[], boolean) is 'For schedule(): the queues that a cut looks at: those in which something has come up and, where all '
-    'are to be cut (whole), those that wait, or the next of all';
+comment on function step_late(text[], record) is 'For schedule(): the late jobs of the queues that are cut now; the '
+    'cursors of the others are lowered, so that they are found later. d: what read_deltas() said';
 
-create or replace function step_cut(t tick, inout new tick, woken text[], whole boolean, d record, out cut int, out wait_ms int, out wrote boolean)
+create or replace function step_cut(t tick, inout new tick, woken text[], whole boolean, d record,
+    out cut int, out wait_ms int, out wrote boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     queues text[];
-    left_names text[];
     late record;
     c record;
     p record;
@@ -348,24 +284,17 @@ begin
     select * into p from step_queues(new, woken, whole);
     new := p.new;
     queues := p.queues;
-    select array_agg(v.q) filter (where v.now) as q, array_agg(v.p) filter (where v.now) as p,
-           array_agg(v.f) filter (where v.now) as f, array_agg(v.t) filter (where v.now) as t,
-           array_agg(v.q) filter (where not v.now) as other_q, array_agg(v.p) filter (where not v.now) as other_p,
-           array_agg(v.f - 1) filter (where not v.now) as other_f
-    into late
-    from (select u.*, u.q = any(queues) as now
-          from unnest(d.late_queues, d.late_priorities, d.late_from, d.late_to) u (q, p, f, t)) v;
-    if late.other_q is not null then -- their turn comes
-        perform move_cursor(late.other_q, late.other_p, late.other_f, null);
-    end if;
+    select * into late from step_late(queues, d);
     select * into c from cut(new, queues, whole, late.q, late.p, late.f, late.t);
-    left_names := array(select w from unnest(new.waiting) w where w <> all(queues) union select unnest(c.remaining));
-    new.waiting := case when new.again then '{}' else left_names end;
+    new.waiting := case when new.again then '{}'
+                        else array((select unnest(new.waiting) except select unnest(queues))
+                                   union select unnest(c.remaining)) end;
     if cardinality(new.waiting) > 500 then
         new := pass_all(new);
         new.waiting := '{}';
     end if;
-    new.more := not whole and t.more or new.waiting <> '{}' or new.place is not null or new.settled is not null;
+    new.more := not whole and t.more or new.waiting <> '{}' or new.place is not null or new.settled is not null
+                or new.joining;
     select * into p from pace(t, c.free_before, c.free_jobs, new.more);
     step_cut.cut := c.jobs;
     wait_ms := p.wait;
@@ -380,67 +309,142 @@ begin
         new.want := greatest(new.want, p.want);
     end if;
 end $$;
-comment on function step_cut(tick, tick, text[], boolean, record) is 'For schedule(): cuts what has come up (woken) and, if whole, what waits, and '
-    'notes in the tick what stands free then. d: what read_deltas() said';
-
-create or replace function step_limits(t tick, inout new tick, which text[], whole boolean, out cut int, out more boolean, out wrote boolean)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-    again boolean := whole or coalesce(t.limited_at <= clock_timestamp(), false); -- look at all of them
-    k     record;
-begin
-    step_limits.cut := 0; more := false; wrote := false;
-    if not again and which is null then
-        return;
-    end if;
-    select * into k from cut_limited(new, case when not again then which end);
-    step_limits.cut := k.jobs;
-    more := k.more;
-    new.free := least(new.free, k.first);
-    new.jobs := new.jobs + k.jobs;
-    new.filled := new.filled + case when whole then k.jobs else 0 end;
-    new.more := new.more or k.more;
-    new.limited_at := least(case when not again then t.limited_at end, clock_timestamp() + k.wait_ms * interval '1 ms');
-    wrote := k.jobs > 0 or new.limited_at is distinct from t.limited_at;
-end $$;
-comment on function step_limits(tick, tick, text[], boolean) is 'For schedule(): cuts the queues with limits, these or (whole, or a token is '
-    'due) all of them';
+comment on function step_cut(tick, tick, text[], boolean, record) is 'For schedule(): cuts what has come up (woken) '
+    'and, if whole, what waits, and notes in the tick what stands free then. d: what read_deltas() said';
 
 create or replace function step_end(snapshot pg_snapshot, new tick) returns void
 language plpgsql as $$
-#variable_conflict use_column
 begin
-    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at, day_at, limited_at,
-                      cron_at, waiting, place, again, settled, patrol, slots)
-    values ($1, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate, new.hasty, new.after, new.after_seq,
-            new.mark_at, new.day_at, new.limited_at, new.cron_at, new.waiting, new.place, new.again, new.settled, new.patrol, new.slots);
+    insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at,
+                      day_at, limited_at, cron_at, waiting, place, again, settled, patrol, slots, joining, known, names,
+                      limited, limits, measured, trimmed)
+    values (step_end.snapshot, new.want, new.weights, new.free, new.jobs, new.filled, new.more, new.cut_at, new.rate,
+            new.hasty, new.after, new.after_seq, new.mark_at, new.day_at, new.limited_at, new.cron_at, new.waiting,
+            new.place, new.again, new.settled, new.patrol, new.slots, new.joining, new.known, new.names, new.limited,
+            new.limits, new.measured, new.trimmed);
 end $$;
 comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the next step goes on from';
 
 create or replace function step_again(at timestamptz) returns int
-language sql volatile as
-$$ select 1 + (1000 * extract(epoch from greatest(least($1, now() + interval '1 min'), now()) - clock_timestamp()))::int $$;
-comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a time far away is no int';
+language sql volatile as $$
+    select 1 + (1000 * extract(epoch from greatest(least(at, now() + interval '1 min'), now()) - clock_timestamp()))::int
+$$;
+comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a time '
+    'far away is no int';
+
+create or replace function step_days(inout new tick)
+language plpgsql set search_path from current as $$
+begin
+    if new.day_at < clock_timestamp() then
+        perform add_days(); -- first: what is lost or expired needs the partitions of today
+        select r.place, clock_timestamp() + r.pause into new.trimmed, new.day_at from retain(new.trimmed) r;
+    end if;
+    if new.cron_at is null or new.cron_at <= clock_timestamp() then
+        new.cron_at := cron_due(); -- so early that this step sees what it pushes
+    end if;
+end $$;
+comment on function step_days(tick) is 'For schedule(), what comes with the time: the partitions of the next days, '
+    'retention, and what schedules push';
+
+create or replace function step_news(inout new tick, d record, started boolean, out woken text[], out promoted int,
+    out due timestamptz, out wait_ms int, out wrote boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    t tick := new;
+    p record;
+begin
+    new.after_seq := case when d.lowest <= t.after then 0 else t.after_seq end;
+    -- it may be due only later, and t.after ahead of it: of a clock that was set back
+    new.after := least(t.after, d.lowest);
+    wrote := d.n > 0 or started or t.joining;
+    select * into p from register(new, d.new_queues, d.new_priorities, d.new_seqs);
+    new := p.new;
+    woken := d.woken || d.late_queues || p.known;
+    if new.settled is not null then
+        select * into p from settle(new.settled, 2000);
+        new.settled := p.after;
+        woken := woken || p.busy;
+        wrote := true;
+    end if;
+    promoted := 0;
+    due := next_due(t.after, t.after_seq, d.lowest);
+    if due <= now() then
+        select * into p from promote(t, d.lowest);
+        promoted := p.n;
+        new.after := p.upto;
+        new.after_seq := p.upto_seq;
+        woken := woken || p.queues;
+        wrote := true;
+    end if;
+    select * into p from tend_limits(d.n > 0 or promoted > 0 or started);
+    woken := woken || p.queues;
+    wrote := wrote or p.unblocked + p.expired > 0;
+    wait_ms := p.wait_ms;
+end $$;
+comment on function step_news(tick, record, boolean) is 'For schedule(): names that are new, jobs that are due, free '
+    'keys, jobs that have expired. d: what read_deltas() said; started: this scheduler has just taken over; woken: '
+    'queues in which something has come up; due: when the next waiting job is';
+
+create or replace function step_make(t tick, inout new tick, woken text[], d record, started boolean, second boolean,
+    out cut int, out wait_ms int, out wrote boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    free  int := 0;
+    whole boolean; -- all queues that wait are to be cut
+    p     record;
+begin
+    cut := 0; wrote := false;
+    if t.more then
+        select coalesce(sum(cardinality(seqs)), 0), coalesce(min(lease), new.free) into free, new.free
+        from work_queue where lease >= new.free and lock_key is null;
+    end if;
+    whole := must_cut(t, free) or started;
+    if second then
+        select * into p from next_waiting(new.patrol, 100, 100, true);
+        new.patrol := coalesce(p.upto, '');
+        woken := woken || nullif(p.queues, '{}');
+    end if;
+    if cardinality(woken) > 0 then
+        select * into p from cut_front(new, woken);
+        new := p.t;
+        cut := p.jobs;
+    end if;
+    if whole or woken is not null then
+        select * into p from step_cut(t, new, woken, whole, d);
+        new := p.new;
+        wrote := p.wrote or cut > 0;
+        cut := cut + p.cut;
+        wait_ms := p.wait_ms;
+    elsif d.n > 0 or t.more and free < t.jobs then
+        wait_ms := 5;
+    end if;
+    select * into p from step_limits(t, new, woken, whole);
+    new := p.new;
+    cut := cut + p.cut;
+    wrote := wrote or p.wrote;
+    if p.more then
+        wait_ms := least(wait_ms, 5);
+    end if;
+end $$;
+comment on function step_make(tick, tick, text[], record, boolean, boolean) is 'For schedule(): makes the leases. '
+    'second: a second is over, so the patrol goes on; wait_ms NULL: nothing was new';
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
+    set enable_hashjoin = on -- a claim that calls it has switched them off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    held  text := scheduler_hold($1);
-    t     tick;
+    held  text := scheduler_hold(holder);
+    t     tick; -- what the last step left
     new   tick;
     d     record;
     p     record;
-    kept  record;
-    free  int := 0;
-    due   timestamptz;
-    cron  timestamptz; -- when schedules are to be looked at
-    which text[]; -- queues in which something has come up
-    whole boolean; -- all queues that wait are to be cut
+    news  record;
     write boolean;
 begin
     active := held <> 'no';
@@ -452,95 +456,35 @@ begin
     select * into p from step_from(held);
     held := p.held;
     t := p.t;
-    new := t;
-    if t.day_at < clock_timestamp() then
-        perform add_days(); -- first: what is lost or expired needs the partitions of today
-        new.day_at := clock_timestamp() + retain();
-    end if;
-    cron := t.cron_at;
-    if cron is null or cron <= clock_timestamp() then
-        cron := cron_due(); -- so early that this step sees what it pushes
-    end if;
-    -- what is new
+    new := step_days(t);
     select * into d from read_deltas(t);
-    new.cron_at := cron;
-    new.after_seq := case when d.lowest <= t.after then 0 else t.after_seq end;
-    new.after := least(t.after, d.lowest); -- it may be due only later, and t.after ahead of it: of a clock that was set back
-    which := d.woken || d.late_queues || d.new_queues;
-    write := d.n > 0 or held = 'taken' or new.day_at <> t.day_at;
-    if d.new_queues is not null then
-        perform register(d.new_queues, d.new_priorities, d.new_seqs);
-    end if;
-    if new.settled is not null then
-        select * into p from settle(new.settled, 2000);
-        new.settled := p.after;
-        which := which || p.busy;
-        write := true;
-    end if;
-    -- what is due
-    due := next_due(t.after, t.after_seq, d.lowest);
-    if due <= now() then
-        select * into p from promote(t, d.lowest);
-        promoted := p.n;
-        new.after := p.upto;
-        new.after_seq := p.upto_seq;
-        which := which || p.queues;
-        write := true;
-    end if;
-    select * into kept from tend_limits(d.n > 0 or promoted > 0 or held = 'taken');
-    which := which || kept.queues;
-    select * into p from step_leases(new, d.n > 0);
+    select * into news from step_news(new, d, held = 'taken');
+    promoted := news.promoted;
+    select * into p from step_leases(news.new, d.n > 0);
     new := p.new;
     stolen := coalesce(p.stolen, 0);
-    write := write or kept.unblocked + kept.expired > 0 or p.stolen is not null;
-    -- what is to be cut
-    if t.more then
-        select coalesce(sum(cardinality(seqs)), 0), coalesce(min(lease), new.free) into free, new.free
-        from work_queue where lease >= new.free and lock_key is null;
-    end if;
-    wait_ms := coalesce($2, idle_wait());
-    whole := must_cut(t, free) or held = 'taken';
-    if p.stolen is not null then -- a second is over
-        select * into p from next_waiting(new.patrol, 100, 100);
-        new.patrol := coalesce(p.upto, '');
-        which := which || nullif(p.queues, '{}');
-    end if;
-    if which is not null then
-        select * into p from cut_front(new, which);
-        new := p.t;
-        cut := p.jobs;
-    end if;
-    if stolen > 0 then
-        which := coalesce(which, '{}'); -- cuts nothing, counts the new leases
-    end if;
-    if whole or which is not null then
-        select * into p from step_cut(t, new, which, whole, d);
-        new := p.new;
-        write := write or p.wrote or cut > 0;
-        cut := cut + p.cut;
-        wait_ms := p.wait_ms;
-    elsif d.n > 0 or t.more and free < t.jobs then
-        wait_ms := 5;
-    end if;
-    select * into p from step_limits(t, new, case when not whole then which end, whole);
+    write := news.wrote or p.stolen is not null or new.day_at <> t.day_at;
+    wait_ms := coalesce(idle_ms, idle_wait());
+    select * into p from step_make(t, new, case when stolen > 0 then coalesce(news.woken, '{}') else news.woken end,
+                                   d, held = 'taken', new.mark_at is distinct from t.mark_at);
     new := p.new;
-    cut := cut + p.cut;
-    write := write or p.wrote;
-    if p.more then
-        wait_ms := least(wait_ms, 5);
-    end if;
-    if write then
+    cut := p.cut;
+    wait_ms := coalesce(p.wait_ms, wait_ms);
+    if write or p.wrote then
         perform step_end(d.snapshot, new);
     end if;
     if cut + stolen > 0 then
         perform wake_workers();
     end if;
-    if must_fold() then
-        perform try_fold();
+    if must_fold('2 s') then -- nobody does it beside
+        perform fold_beside('2 s');
     end if;
-    wait_ms := greatest(0, least(wait_ms, kept.wait_ms, case when due > now() then step_again(due) end, step_again(new.limited_at),
-                                 step_again(cron), case when new.settled is not null then 0 end));
+    wait_ms := greatest(0, least(wait_ms, news.wait_ms, case when news.due > now() then step_again(news.due) end,
+                                 step_again(new.limited_at), step_again(new.cron_at),
+                                 case when new.settled is not null or new.joining then 0 end));
     return next;
 end $$;
-comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes what schedules are due for, promotes what is due, takes back expired leases, cuts new ones, folds the '
-    'counters. Call it again after wait_ms (idle_ms at most where nothing is new; NULL: idle_wait()). active = false: another scheduler holds the lease. Where nothing is new it writes nothing';
+comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes what schedules are due for, '
+    'promotes what is due, takes back expired leases, cuts new ones. Call it again after wait_ms (idle_ms at most if '
+    'nothing is new; NULL: idle_wait()). active = false: another scheduler holds the lease. If nothing is new it '
+    'writes nothing. The counters are folded by fold_beside(); if nobody calls it, a step does it';

@@ -32,6 +32,14 @@ comment on table bucket is 'Token buckets of queues with a rate; the newest row 
 comment on column bucket.level is 'Tokens at that time; each start takes one';
 comment on column bucket.seqs is 'Jobs that were cut and had not started: tokens are kept for them';
 
+do $$
+begin
+    if to_regtype('key_place') is null then
+        create type key_place as (queue text collate "C", key text collate "C", n int, low bigint[], ids uuid[]);
+    end if;
+end $$;
+comment on type key_place is 'Where a concurrency key goes on: how many jobs it got, behind which number the waiting ones of '
+    'each priority stand, which of its jobs are ready';
 create table if not exists lane (
     n         bigint generated always as identity primary key,
     queue     text collate "C" not null,
@@ -41,7 +49,12 @@ create table if not exists lane (
     expire_at timestamptz not null,
     expired_to  timestamptz not null default '-infinity',
     expired_seq bigint not null default 0,
-    expire_all  timestamptz not null default '-infinity'
+    expire_all  timestamptz not null default '-infinity',
+    hot       key_place[] not null default '{}',
+    hot_at    timestamptz not null default '-infinity',
+    old_seq   bigint not null default 0,
+    mid_seq   bigint not null default 0,
+    hot_all   timestamptz not null default '-infinity'
 );
 alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
@@ -51,48 +64,59 @@ comment on column lane.expire_at is 'Jobs whose time is over are not looked for 
 comment on column lane.expired_to is 'Those whose time was over before are gone, those of this very time up to the number expired_seq: dead as long as somebody '
     'holds a snapshot, and not looked at';
 comment on column lane.expire_all is 'When to look at all again: some came to be seen later, as a transaction took long, or were pushed when their time was over';
+comment on column lane.hot is 'The keys that got the most jobs, in order: what they got is dead as long as somebody holds a '
+    'snapshot, and not looked at';
+comment on column lane.hot_at is 'When old_seq and mid_seq were moved on: each ten seconds';
+comment on column lane.old_seq is 'A job_seq of at least ten seconds ago: what has a higher number is looked for in any case';
+comment on column lane.mid_seq is 'The job_seq of hot_at, the next old_seq';
+comment on column lane.hot_all is 'When to look at all jobs of these keys again, for transactions that took longer';
 insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
-create or replace function bucket_levels(t tick, only_queues text[])
+create or replace function bucket_levels(t tick, queues text[])
 returns table (queue text, n bigint, at timestamptz, level float8, rate float8, seqs bigint[], changed boolean)
-language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off as $$
     with clock as materialized ( -- not now(): who waited for the scheduler lock would put the time of the last look back
         select clock_timestamp() as time
-    ), c as materialized (
+    ), last as materialized (
         select c.queue, c.rate::float8 as rate, k.burst, b.n, clock.time, least(b.at, clock.time) as at,
                least(coalesce(b.level, k.burst), k.burst) as level, coalesce(b.seqs, '{}') as seqs
         from clock cross join queue_config c
         cross join lateral (select coalesce(c.burst, greatest(1, floor(c.rate)))::float8 as burst) k
         left join lateral (select * from bucket b where b.queue = c.queue order by b.n desc limit 1) b on true
-        where (c.rate is not null or c.max_running is not null) and c.rate is not null
-          and (only_queues is null or c.queue = any(only_queues))
-    ), l as materialized (
+        where c.rate is not null and c.queue = any(queues)
+    ), lease as materialized (
         select w.queue, u.seq, w.lock_key is null as free, w.started from live w cross join unnest(w.seqs) u (seq)
-        where w.queue in (select c.queue from c where c.seqs <> '{}')
-    ), s as materialized (
+        where w.queue in (select last.queue from last where last.seqs <> '{}')
+    ), reserved as materialized (
         select c.queue, c.at, c.time, c.rate, u.seq, coalesce(l.free, false) as free, l.started
-        from c cross join unnest(c.seqs) u (seq) left join l on l.queue = c.queue and l.seq = u.seq
-    ), d as materialized ( -- the answers that ended the others: they cannot have started later
+        from last c cross join unnest(c.seqs) u (seq) left join lease l on l.queue = c.queue and l.seq = u.seq
+    ), answer as materialized ( -- the answers that ended the others: they cannot have started later
         select d.queue, max(case when d.runs is null then d.at
                                  else d.at - (select min(r) - 1 from unnest(d.runs) r) * interval '1 ms' end) as at
         from delta d
-        where d.queue in (select s.queue from s where not s.free and s.started is null) and d.error_key is null
+        where d.queue in (select r.queue from reserved r where not r.free and r.started is null)
+          and d.error_key is null
           and (d.xid >= pg_snapshot_xmax(t.snapshot) or d.xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid))
         group by d.queue
-    ), x as (
-        select s.queue, s.rate, extract(epoch from greatest(coalesce(s.started, d.at, s.time), s.at) - s.at)::float8 as x
-        from s left join d on d.queue = s.queue where not s.free
-    ), f as ( -- when, in seconds after the last look, the bucket would be full again
+    ), started as (
+        select r.queue, r.rate, extract(epoch from greatest(coalesce(r.started, a.at, r.time), r.at) - r.at)::float8 as x
+        from reserved r left join answer a on a.queue = r.queue where not r.free
+    ), charged as ( -- when, in seconds after the last look, the bucket would be full again
         select z.queue, count(*) as n, max(z.x + z.rank / z.rate) as full_at
-        from (select x.*, row_number() over (partition by x.queue order by x.x desc) as rank from x) z group by z.queue
+        from (select s.*, row_number() over (partition by s.queue order by s.x desc) as rank from started s) z
+        group by z.queue
+    ), left_free as (
+        select queue, array_agg(seq) as seqs from reserved where free group by queue
     )
     select c.queue, c.n, c.time,
            least(c.burst, c.burst - c.rate * (greatest((c.burst - c.level + coalesce(f.n, 0)) / c.rate, f.full_at)
                                               - extract(epoch from c.time - c.at)::float8)),
-           c.rate, array(select s.seq from s where s.queue = c.queue and s.free), c.n is null or f.n > 0
-    from c left join f on f.queue = c.queue
+           c.rate, coalesce(r.seqs, '{}'), c.n is null or f.n > 0
+    from last c left join charged f on f.queue = c.queue left join left_free r on r.queue = c.queue
 $$;
-comment on function bucket_levels(tick, text[]) is 'The token buckets now: what has started since the last look is charged at the time it started';
+comment on function bucket_levels(tick, text[]) is 'The token buckets of these queues now: what has started since the '
+    'last look is charged at the time it started';
 
 create or replace function bucket_settle(queue text) returns void
 language sql set search_path from current as $$
@@ -115,25 +139,21 @@ language sql set search_path from current as $$
 $$;
 comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and will not start: their tokens are free again';
 
-create or replace function cut_limited(t tick, only_queues text[], out jobs int, out free_jobs int, out free_before int, out first bigint,
-    out more boolean, out wait_ms int)
+create or replace function cut_limited(t tick, queues text[], out jobs int, out free_jobs int, out free_before int,
+    out first bigint, out more boolean, out wait_ms int, out remaining text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    jobs := 0; free_jobs := 0; free_before := 0; more := false;
-    if not exists (select from queue_config c where c.rate is not null or c.max_running is not null) then
-        return;
-    end if;
     with l as materialized (
         select w.lease, w.queue, w.lock_key is null as free, w.seqs from live w
-        where w.queue in (select c.queue from queue_config c where c.rate is not null or c.max_running is not null)
+        where w.queue in (select unnest(queues))
     ), lq as materialized (
         select queue, coalesce(sum(cardinality(seqs)) filter (where free), 0)::int as free, sum(cardinality(seqs))::int as total,
                min(lease) filter (where free) as low
         from l group by queue
     ), b as materialized (
-        select * from bucket_levels(t, only_queues)
+        select * from bucket_levels(t, queues)
     ), q as materialized ( -- room: what the limits allow; share: what fairness does
         select z.*, greatest(0, least(room, share - free)) as need
         from (
@@ -150,7 +170,7 @@ begin
             left join lq on lq.queue = c.queue
             left join b on b.queue = c.queue
             where (c.rate is not null or c.max_running is not null) and c.paused_at is null
-              and (only_queues is null or c.queue = any(only_queues))) z
+              and c.queue = any(queues)) z
     ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
         select l.queue, unnest(l.seqs) as seq from l where l.queue in (select q.queue from q where q.low_lane)
     ), a as materialized ( -- one job more than is needed: is something left?
@@ -207,57 +227,224 @@ begin
            coalesce(bool_or(got.more and q.room > got.n), false),
            min(least(60000, 1000 * (greatest(q.free, cardinality(b.seqs)) + got.n + 1 - b.level) / b.rate
                            - 1000 * extract(epoch from clock_timestamp() - b.at)))
-               filter (where got.more and q.room = got.n and q.slots is distinct from got.n)
+               filter (where got.more and q.room = got.n and q.slots is distinct from got.n),
+           coalesce(array_agg(q.queue) filter (where got.more), '{}')
     from q left join got on got.queue = q.queue left join b on b.queue = q.queue
-    into jobs, free_before, first, more, wait_ms;
+    into jobs, free_before, first, more, wait_ms, remaining;
     free_jobs := free_before + jobs;
     wait_ms := case when wait_ms is not null then greatest(1, wait_ms + 1) end;
 end $$;
-comment on function cut_limited(tick, text[]) is 'cut() for queues with a rate or a concurrency limit, one job a lease: first = the lowest free lease of '
-    'these queues, more = the step''s share was too small for what the limits allow, wait_ms = when the next token is there for a job that waits';
+comment on function cut_limited(tick, text[]) is 'cut() for those of these queues that have a rate or a concurrency '
+    'limit, one job a lease: first = the lowest free lease of these queues, more = the step''s share was too small for '
+    'what the limits allow, wait_ms = when the next token is there for a job that waits, remaining = in which jobs '
+    'are left uncut';
 
-create or replace function waiting_keys(queue text, key text, n int)
-returns table (queue text, key text)
-language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-    with recursive k as (
-        (select q.queue, q.concurrency_key as key, 1 as i from queue q
-         where q.state = 'blocked' and q.concurrency_key is not null and (q.queue, q.concurrency_key) > ($1, $2)
-         order by q.queue, q.concurrency_key limit 1)
-        union all
-        select x.queue, x.key, k.i + 1 from k cross join lateral (
-            select q.queue, q.concurrency_key as key from queue q
-            where q.state = 'blocked' and q.concurrency_key is not null and (q.queue, q.concurrency_key) > (k.queue, k.key)
-            order by q.queue, q.concurrency_key limit 1) x
-        where k.i < $3)
-    select k.queue, k.key from k
+create or replace function limited_among(queues text[]) returns text[]
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off as $$
+    select array(select distinct c.queue from unnest(queues) q join queue_config c on c.queue = q
+                 where c.rate is not null or c.max_running is not null)
 $$;
-comment on function waiting_keys(text, text, int) is 'Up to n keys with blocked jobs, after this queue and key: one look at the index each, however many jobs wait';
+comment on function limited_among(text[]) is 'Those of these queues that have a rate or a concurrency limit';
+
+create or replace function next_limited(after text, looks int, out queues text[], out upto text)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+    queues := array(select c.queue from queue_config c where (c.rate is not null or c.max_running is not null)
+                    and c.queue > after order by c.queue limit looks);
+    upto := case when cardinality(queues) = looks then queues[looks] end;
+end $$;
+comment on function next_limited(text, int) is 'The next queues with limits in the order of names; upto = the last of '
+    'them, NULL = there are no more';
+
+create or replace function limits_left(inout new tick, k record, queues text[], passed boolean)
+language plpgsql set search_path from current as $$
+declare
+    most constant int := 500;
+begin
+    new.limited := array((select unnest(new.limited) except select unnest(queues)) union select unnest(k.remaining));
+    if new.limits is not null then -- on the way; one list more than full = pass again
+        new.limited := new.limited[:most];
+        new.limited_at := clock_timestamp();
+    elsif cardinality(new.limited) >= most then
+        new.limits := '';
+        new.limited := '{}';
+        new.limited_at := clock_timestamp() + case when passed then interval '200 ms' else '0' end;
+    elsif passed then -- each of the list has its own time: the next look finds the first
+        new.limited_at := clock_timestamp();
+    end if;
+end $$;
+comment on function limits_left(tick, record, text[], boolean) is 'For step_limits(): which queues have to be looked at '
+    'again, and when. k: what cut_limited() said of these queues; passed: the last of all names was reached';
+
+create or replace function step_limits(t tick, inout new tick, woken text[], whole boolean,
+    out cut int, out more boolean, out wrote boolean)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+    again  boolean := whole or coalesce(t.limited_at <= clock_timestamp(), false); -- look at those that wait
+    passed boolean := false;
+    queues text[] := '{}';
+    part   record;
+    k      record;
+begin
+    cut := 0; more := false; wrote := false;
+    if not (again and (new.limited <> '{}' or new.limits is not null or new.limited_at is not null)
+            or woken is not null)
+       or not exists (select from queue_config c where c.rate is not null or c.max_running is not null) then
+        return;
+    end if;
+    queues := limited_among(woken);
+    if cardinality(queues) > 500 then
+        new.limited := queues[:500]; -- so many that all are passed again
+        new.limits := coalesce(new.limits, '');
+        queues := '{}';
+    end if;
+    if again and new.limits is null then
+        queues := queues || new.limited;
+    elsif again then
+        select * into part from next_limited(new.limits, 500);
+        queues := queues || part.queues;
+        new.limits := part.upto;
+        passed := part.upto is null;
+    end if;
+    select * into k from cut_limited(new, queues);
+    cut := k.jobs;
+    more := k.more;
+    new.free := least(new.free, k.first);
+    new.jobs := new.jobs + k.jobs;
+    new.filled := new.filled + case when whole then k.jobs else 0 end;
+    new.more := new.more or k.more;
+    new.limited_at := least(case when not again then t.limited_at end,
+                            clock_timestamp() + k.wait_ms * interval '1 ms');
+    new := limits_left(new, k, queues, passed);
+    wrote := k.jobs > 0 or (new.limited_at, new.limited, new.limits)
+                           is distinct from (t.limited_at, t.limited, t.limits);
+end $$;
+comment on function step_limits(tick, tick, text[], boolean) is 'For schedule(): cuts the queues with limits: those in '
+    'which something has come up and, if a token is due or all are to be cut (whole), those that wait; more than 500 '
+    'of them in turn';
+
+-- A key that has got jobs again and again under a snapshot that somebody holds has as many dead rows before its first
+-- waiting job, and before its ready ones. So `lane` remembers the keys that got the most (key_place): which jobs they
+-- have ready, as all become ready here and under the scheduler's lock, and up to which number of each priority the
+-- waiting ones have gone. A push may commit late: what took its number in the last ten seconds is looked for in any
+-- case, and what is older still once a minute (look_back).
+
+create or replace function key_ready(queue text, key text, ids uuid[], most int)
+returns table (id uuid, priority smallint, seq bigint)
+language sql stable as $$
+    (select r.id, r.priority, r.seq from queue r
+     where key_ready.ids is null and r.state = (select 'ready'::job_state) and r.queue = key_ready.queue
+       and r.concurrency_key = key_ready.key limit most)
+    union all
+    (select r.id, r.priority, r.seq from queue r where r.id = any(key_ready.ids) and r.state::text = 'ready')
+$$;
+comment on function key_ready(text, text, uuid[], int) is 'The ready jobs of a key, running ones too: those of these '
+    'ids, or (NULL) up to most by the index. No SET, so that it is inlined';
 
 -- (select 'ready'): a value that is not known when it is planned, so that only queue_keyed can serve, which is of all states.
-create or replace function less_urgent(queues text[], keys text[], out ids uuid[], out seqs bigint[])
-language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
-    set enable_mergejoin = off set jit = off as $$
-    select array_agg(r.id), array_agg(r.seq order by r.seq)
-    from unnest($1, $2) v (queue, key)
-    left join queue_config c on c.queue = v.queue
-    cross join lateral (
-        select q.priority from queue q
-        where q.state = 'blocked' and q.queue = v.queue and q.concurrency_key = v.key and (q.expires_at > now()) is not false
-        order by q.priority, q.seq limit 1) b
-    cross join lateral (
-        select r.id, r.seq from queue r
-        where r.state = (select 'ready'::job_state) and r.queue = v.queue and r.concurrency_key = v.key and r.priority > b.priority
-        order by r.priority desc, r.seq desc limit 100) r
-    where coalesce(c.max_per_key, 1) = (select count(*) from (
-        select from queue a where a.state = (select 'ready'::job_state) and a.queue = v.queue and a.concurrency_key = v.key limit coalesce(c.max_per_key, 1)) z)
+create or replace function key_blocked(queue text, key text, low bigint[], most int)
+returns table (priority smallint, seq bigint)
+language sql stable as $$
+    (select b.priority, b.seq from queue b
+     where key_blocked.low is null and b.state = (select 'blocked'::job_state) and b.queue = key_blocked.queue
+       and b.concurrency_key = key_blocked.key and (b.expires_at > now()) is not false
+     order by b.priority, b.seq limit most)
+    union all
+    (select b.priority, b.seq
+     from unnest(key_blocked.low) with ordinality p (low, place)
+     cross join lateral (
+         select b.priority, b.seq from queue b
+         where b.state = (select 'blocked'::job_state) and b.queue = key_blocked.queue
+           and b.concurrency_key = key_blocked.key and b.priority = (p.place - 1)::smallint
+           and b.seq > coalesce(p.low, 0) and (b.expires_at > now()) is not false
+         order by b.seq limit most) b
+     limit most)
 $$;
-comment on function less_urgent(text[], text[]) is 'The ready jobs of keys without room that are less urgent than a blocked one, running ones too: up to 100 a key';
+comment on function key_blocked(text, text, bigint[], int) is 'The first waiting jobs of a key: of each priority from '
+    'behind this number on, or (NULL) all. No SET, so that it is inlined';
 
-create or replace function block_again(queues text[], keys text[]) returns int
+create or replace function key_between(queue text, key text, upto_queue text, upto_key text)
+returns table (queue text, key text)
+language sql stable as $$
+    (select q.queue, q.concurrency_key from queue q
+     where upto_queue is null and q.state = 'blocked' and q.concurrency_key is not null
+       and (q.queue, q.concurrency_key) > (key_between.queue, key_between.key)
+     order by q.queue, q.concurrency_key limit 1)
+    union all -- a scan that is to end before a pair of values ends at the first of them only
+    (select q.queue, q.concurrency_key from queue q
+     where upto_queue = key_between.queue and q.state = 'blocked' and q.queue = key_between.queue
+       and q.concurrency_key > key_between.key and q.concurrency_key < upto_key
+     order by q.concurrency_key limit 1)
+    union all
+    (select q.queue, q.concurrency_key from queue q
+     where upto_queue > key_between.queue and q.state = 'blocked' and q.queue = key_between.queue
+       and q.concurrency_key > key_between.key
+     order by q.concurrency_key limit 1)
+    union all
+    (select q.queue, q.concurrency_key from queue q
+     where q.state = 'blocked' and q.concurrency_key is not null and q.queue > key_between.queue and q.queue < upto_queue
+     order by q.queue, q.concurrency_key limit 1)
+    union all
+    (select q.queue, q.concurrency_key from queue q
+     where upto_queue > key_between.queue and q.state = 'blocked' and q.queue = upto_queue
+       and q.concurrency_key < upto_key
+     order by q.concurrency_key limit 1)
+$$;
+comment on function key_between(text, text, text, text) is 'The first key with blocked jobs behind one and before '
+    'another one, if that is not NULL; its first row counts. No SET, so that it is inlined';
+
+create or replace function waiting_keys(queue text, key text, n int, hot key_place[] default '{}')
+returns table (queue text, key text)
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_sort = off set jit = off as $$
+    with recursive place as (
+        select waiting_keys.queue collate "C" as queue, waiting_keys.key collate "C" as key, 0 as i
+        union all
+        select x.queue, x.key, place.i + 1
+        from place
+        cross join lateral (select waiting_keys.hot[(
+            select min(h.o) from unnest(waiting_keys.hot) with ordinality h (queue, key, n, low, ids, o)
+            where (h.queue, h.key) > (place.queue, place.key))] as h) next
+        cross join lateral (
+            select coalesce(f.queue, (next.h).queue) as queue, coalesce(f.key, (next.h).key) as key
+            from (select) z left join lateral (
+                select k.queue, k.key from key_between(place.queue, place.key, (next.h).queue, (next.h).key) k limit 1) f on true) x
+        where place.i < waiting_keys.n and x.queue is not null
+    )
+    select place.queue, place.key from place where place.i > 0
+$$;
+comment on function waiting_keys(text, text, int, key_place[]) is 'Up to n keys with blocked jobs, after this queue and '
+    'key: one look at the index each, however many jobs wait. Those of hot, which are in order, without a look';
+
+create or replace function less_urgent(queues text[], keys text[], hot key_place[], out ids uuid[], out seqs bigint[])
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select array_agg(r.id), array_agg(r.seq order by r.seq)
+    from unnest(queues, keys) v (queue, key)
+    left join unnest(hot) h on h.queue = v.queue and h.key = v.key
+    left join queue_config c on c.queue = v.queue
+    cross join lateral (select b.priority from key_blocked(v.queue, v.key, h.low, 1) b) b
+    cross join lateral (
+        (select r.id, r.seq from queue r
+         where h.ids is null and r.state = (select 'ready'::job_state) and r.queue = v.queue
+           and r.concurrency_key = v.key and r.priority > b.priority
+         order by r.priority desc, r.seq desc limit 100)
+        union all
+        (select r.id, r.seq from queue r
+         where r.id = any(h.ids) and r.state::text = 'ready' and r.priority > b.priority)) r
+    where coalesce(c.max_per_key, 1) <= (
+        select count(*) from key_ready(v.queue, v.key, h.ids, coalesce(c.max_per_key, 1)) a)
+$$;
+comment on function less_urgent(text[], text[], key_place[]) is 'The ready jobs of keys without room that are less '
+    'urgent than a blocked one, running ones too: up to 100 a key';
+
+create or replace function block_again(queues text[], keys text[], hot key_place[]) returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-    found record := less_urgent($1, $2);
+    found record := less_urgent(queues, keys, hot);
     seqs  bigint[] := found.seqs;
     done  record;
 begin
@@ -284,10 +471,8 @@ begin
     ), high as (
         select k.queue, k.key, b.priority, row_number() over (partition by k.queue, k.key order by b.priority, b.seq) as rank
         from (select distinct j.queue, j.key from job j) k
-        cross join lateral (
-            select q.priority, q.seq from queue q
-            where q.state = 'blocked' and q.queue = k.queue and q.concurrency_key = k.key and (q.expires_at > now()) is not false
-            order by q.priority, q.seq limit 100) b
+        left join unnest(hot) h on h.queue = k.queue and h.key = k.key
+        cross join lateral key_blocked(k.queue, k.key, h.low, 100) b
     ), swap as materialized (
         select l.* from low l join high h using (queue, key, rank) where l.priority > h.priority order by rank limit 500
     ), rest as materialized (
@@ -310,47 +495,128 @@ begin
     end if;
     return done.n;
 end $$;
-comment on function block_again(text[], text[]) is 'Ready jobs of these keys that nobody has claimed wait again where a more urgent one is blocked, as many as there '
+comment on function block_again(text[], text[], key_place[]) is 'Ready jobs of these keys that nobody has claimed wait again where a more urgent one is blocked, as many as there '
     'are of these: unblock_keys() then takes the urgent ones. Up to 500 a call, under the scheduler lock; how many';
 
-create or replace function unblock_keys(queues text[], keys text[], out n int, out woken text[])
-language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
-    set enable_mergejoin = off set jit = off as $$
-    with k as materialized (
-        select v.queue, v.key, coalesce(c.max_per_key, 1) - (
-                   select count(*) from (select from queue r where r.state = (select 'ready'::job_state) and r.queue = v.queue and r.concurrency_key = v.key
-                                         limit coalesce(c.max_per_key, 1)) z) as room
-        from unnest($1, $2) v (queue, key) left join queue_config c on c.queue = v.queue
-    ), j as materialized ( -- each key's first, then each key's second
-        select j.id, j.priority, j.queue, row_number() over (partition by k.queue, k.key order by j.priority, j.seq) as rank, j.seq
-        from k cross join lateral (
-            select q.id, q.priority, q.queue, q.seq from queue q
-            where q.state = 'blocked' and q.queue = k.queue and q.concurrency_key = k.key and (q.expires_at is null or q.expires_at > now())
-            order by q.priority, q.seq limit k.room for update skip locked) j
+create or replace function unblock_keys(queues text[], keys text[], hot key_place[],
+    out n int, out woken text[], out places key_place[])
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    with key as materialized (
+        select v.queue, v.key, h.low, r.ids, m.most, m.most - coalesce(cardinality(r.ids), (
+                   select count(*) from key_ready(v.queue, v.key, h.ids, m.most) a)) as room
+        from unnest(queues, keys) v (queue, key)
+        left join unnest(hot) h on h.queue = v.queue and h.key = v.key
+        left join queue_config c on c.queue = v.queue
+        cross join lateral (select coalesce(c.max_per_key, 1) as most) m
+        cross join lateral (select case when m.most <= 20 then array(
+            select a.id from key_ready(v.queue, v.key, h.ids, m.most + 1) a) end as ids) r
+    ), waiting as materialized (
+        select k.queue, k.key, k.room, b.id, b.priority, b.seq
+        from key k cross join lateral (
+            select q.id, q.priority, q.seq from queue q
+            where q.state = 'blocked' and q.queue = k.queue and q.concurrency_key = k.key
+              and (q.expires_at is null or q.expires_at > now())
+            order by q.priority, q.seq limit k.room for update skip locked) b
+        where k.room > 0 and k.low is null
+        union all
+        select k.queue, k.key, k.room, b.id, b.priority, b.seq
+        from key k cross join lateral unnest(k.low) with ordinality p (low, place) cross join lateral (
+            select q.id, q.priority, q.seq from queue q
+            where q.state = (select 'blocked'::job_state) and q.queue = k.queue and q.concurrency_key = k.key
+              and q.priority = (p.place - 1)::smallint and q.seq > coalesce(p.low, 0)
+              and (q.expires_at is null or q.expires_at > now())
+            order by q.seq limit k.room for update skip locked) b
         where k.room > 0
-    ), s as materialized (
-        select z.id, z.queue, z.priority, nextval('job_seq') as seq from (select * from j order by j.rank, j.seq limit 1000) z
-    ), u as (
-        update queue q set state = 'ready', seq = s.seq, changed = now() from s
-        where q.id = any(array(select id from s)) and q.id = s.id returning q.queue, q.priority
-    ), d as ( -- no min_seq: under this lock nothing is late
-        insert into delta (queue, priority, ready, blocked) select queue, priority, count(*), -count(*) from u group by 1, 2)
-    select count(*)::int, array_agg(distinct queue) from u
+    ), ranked as materialized ( -- each key's first, then each key's second
+        select w.*, row_number() over (partition by w.queue, w.key order by w.priority, w.seq) as rank from waiting w
+    ), taken as materialized (
+        select z.*, nextval('job_seq') as new_seq
+        from (select r.* from ranked r where r.rank <= r.room order by r.rank, r.seq limit 1000) z
+    ), freed as (
+        update queue q set state = 'ready', seq = t.new_seq, changed = now() from taken t
+        where q.id = any(array(select id from taken)) and q.id = t.id returning q.queue, q.priority
+    ), counted as ( -- no min_seq: under this lock nothing is late
+        insert into delta (queue, priority, ready, blocked)
+        select queue, priority, count(*), -count(*) from freed group by 1, 2
+    ), handed as (
+        select g.*, array(select max(l.seq) from generate_series(0, 9) i
+                          left join unnest(g.levels, g.seqs) l (level, seq) on l.level = i
+                          group by i order by i) as low
+        from (select t.queue, t.key, count(*)::int as n, array_agg(t.id) as ids, array_agg(t.priority) as levels,
+                     array_agg(t.seq) as seqs
+              from taken t group by t.queue, t.key) g
+    )
+    select (select count(*)::int from freed), (select array_agg(distinct queue) from freed),
+           (select array_agg((h.queue, h.key, h.n, h.low, k.ids || h.ids)::key_place)
+            from handed h join key k on k.queue = h.queue and k.key = h.key where cardinality(k.ids) <= k.most)
 $$;
-comment on function unblock_keys(text[], text[]) is 'Makes the first jobs of these keys ready, as many as max_per_key leaves room for';
+comment on function unblock_keys(text[], text[], key_place[]) is 'Makes the first jobs of these keys ready, as many as '
+    'max_per_key leaves room for. places: which keys got some, and where these stood';
+
+create or replace function remember_keys(hot key_place[], got key_place[]) returns key_place[]
+language sql stable set search_path from current as $$
+    select coalesce(array_agg((p.queue, p.key, p.n, p.low, p.ids)::key_place order by p.queue, p.key), '{}')
+    from (
+        select coalesce(g.queue, h.queue) as queue, coalesce(g.key, h.key) as key,
+               case when g.queue is null then h.n
+                    else g.n + coalesce(h.n, case when cardinality(hot) >= 20 then m.n else 0 end) end as n,
+               array(select coalesce(g.low[i], h.low[i]) from generate_series(1, 10) i order by i) as low,
+               coalesce(g.ids, h.ids) as ids
+        from unnest(hot) h full join unnest(got) g on g.queue = h.queue and g.key = h.key
+        cross join (select min(z.n) as n from unnest(hot) z) m
+        order by 3 desc, 1, 2 limit 20) p
+$$;
+comment on function remember_keys(key_place[], key_place[]) is 'The 20 keys that got the most jobs, of those that are '
+    'remembered and those that just got some: one that comes new takes the place of the last, and goes on from its number';
+
+create or replace function look_back(hot key_place[]) returns key_place[]
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select coalesce(array_agg((h.queue, h.key, h.n, b.low, h.ids)::key_place order by h.queue, h.key), '{}')
+    from unnest(hot) h
+    cross join lateral (
+        select array_agg(coalesce(late.seq - 1, p.low) order by p.place) as low
+        from unnest(h.low) with ordinality p (low, place)
+        left join lateral (
+            select q.seq from queue q
+            where q.state = (select 'blocked'::job_state) and q.queue = h.queue and q.concurrency_key = h.key
+              and q.priority = (p.place - 1)::smallint and q.seq <= p.low
+            order by q.seq limit 1) late on true) b
+$$;
+comment on function look_back(key_place[]) is 'Looks for waiting jobs of these keys from the first number on, as a '
+    'transaction may have committed long after it took its number';
 
 create or replace function unblock(inout place lane, out n int, out queues text[])
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     most  int := 200; -- keys a step
+    began timestamptz := clock_timestamp();
+    hot   key_place[];
     k     record;
     again record;
+    done  record;
 begin
-    select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into k from waiting_keys(place.queue, place.key, most) w;
+    if place.hot_at not between began - interval '10 s' and began then -- or the clock was set back
+        place.hot_at := began;
+        place.old_seq := place.mid_seq;
+        select s.last_value into place.mid_seq from job_seq s;
+        place.hot := array(select (h.queue, h.key, greatest(1, h.n / 2), h.low, h.ids)::key_place
+                           from unnest(place.hot) with ordinality h (queue, key, n, low, ids, o) order by o);
+    end if;
+    if place.hot <> '{}' and place.hot_all not between began and began + interval '1 min' then
+        place.hot := look_back(place.hot);
+        place.hot_all := began + least(1000 * (clock_timestamp() - began), interval '1 min');
+    end if;
+    hot := array(select (h.queue, h.key, h.n, array(select least(l, place.old_seq) from unnest(h.low) with ordinality u (l, i)
+                                                    order by i), h.ids)::key_place
+                 from unnest(place.hot) with ordinality h (queue, key, n, low, ids, o) order by o);
+    select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into k
+    from waiting_keys(place.queue, place.key, most, hot) w;
     if k.n < most then -- round the corner; a key twice would find its room twice
         select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into again
-        from waiting_keys('', '', most - k.n) w where (w.queue, w.key) <= (place.queue, place.key);
+        from waiting_keys('', '', most - k.n, hot) w where (w.queue, w.key) <= (place.queue, place.key);
         place.laps := case when k.n + again.n < most then 0 else place.laps - 1 end;
         k.q := k.q || again.q;
         k.k := k.k || again.k;
@@ -360,13 +626,19 @@ begin
         place.queue := k.q[most];
         place.key := k.k[most];
     end if;
-    perform block_again(k.q, k.k);
-    select u.n, u.woken into unblock.n, unblock.queues from unblock_keys(k.q, k.k) u;
+    perform block_again(k.q, k.k, hot);
+    select * into done from unblock_keys(k.q, k.k, hot);
+    n := done.n;
+    queues := done.woken;
+    if done.places is not null then
+        place.hot := remember_keys(place.hot, done.places);
+    end if;
     if n >= 1000 then
         place.laps := 2;
     end if;
 end $$;
-comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, from where the last step ended';
+comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, '
+    'from where the last step ended';
 
 create or replace function next_expired(since timestamptz, since_seq bigint) returns boolean
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -520,7 +792,7 @@ begin
     end if;
     began := clock_timestamp();
     if place.laps > 0 and place.due <= began then
-        if exists (select from queue q where q.state = 'blocked' and q.concurrency_key is not null) then
+        if place.hot <> '{}' or exists (select from queue q where q.state = 'blocked' and q.concurrency_key is not null) then
             select * into u from unblock(place);
             place := u.place;
             unblocked := u.n;
@@ -535,8 +807,10 @@ begin
     end if;
     if place is distinct from last then
         delete from lane where n = last.n;
-        insert into lane (queue, key, laps, due, expire_at, expired_to, expired_seq, expire_all)
-        values (place.queue, place.key, place.laps, place.due, place.expire_at, place.expired_to, place.expired_seq, place.expire_all);
+        insert into lane (queue, key, laps, due, expire_at, expired_to, expired_seq, expire_all,
+                          hot, hot_at, old_seq, mid_seq, hot_all)
+        values (place.queue, place.key, place.laps, place.due, place.expire_at, place.expired_to, place.expired_seq,
+                place.expire_all, place.hot, place.hot_at, place.old_seq, place.mid_seq, place.hot_all);
     end if;
     wait_ms := 1 + 1000 * extract(epoch from least(case when place.laps > 0 then greatest(place.due, began) end,
         case when expired >= 1000 then place.expire_at end, now() + interval '1 min') - clock_timestamp());

@@ -1,7 +1,9 @@
 -- Retention: when the retention of their queue has passed, finished jobs are deleted from history, and their attempts
 -- with them. After the longest retention of all queues, a whole day is dropped as a partition. Queues that keep jobs
--- for a shorter time are trimmed in batches. schedule() calls retain() once a minute, and at each step while more is
--- to do.
+-- for a shorter time are trimmed in batches, 500 queues a second. schedule() calls retain() once a minute, each second
+-- until all queues were looked at, and at each step while more is to do.
+
+create index if not exists queue_config_retention on queue_config (retention); -- the least and the most, at each call
 
 create or replace function drop_days() returns boolean
 language plpgsql set search_path from current set timezone = 'UTC' set lock_timeout = '50ms' as $$
@@ -27,31 +29,43 @@ end $$;
 comment on function drop_days() is 'Drops the days of history and attempt that every queue''s retention has left '
     'behind, where that waits for nobody longer than 50 ms; true = a day is in use and has to be tried again';
 
-create or replace function trim_history("limit" int) returns int
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+create or replace function trim_history(inout place text, looks int, most int, out n int)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
 declare
-    n int;
+    names text[];
 begin
+    names := array(select c.queue from queue_config c where c.queue > place order by c.queue limit looks);
     with outdated as materialized (
         select h.part, h.place
-        from (select queue, retention from queue_config where retention < (select max(retention) from queue_config)) c
+        from (select queue, retention from queue_config
+              where queue = any(names) and retention < (select max(retention) from queue_config)) c
         cross join lateral (select f.tableoid as part, f.ctid as place from history f
                             where f.queue = c.queue and f.finished < now() - c.retention order by f.finished
-                            limit trim_history.limit) h
-        limit trim_history.limit)
+                            limit most) h
+        limit most)
     delete from history h using outdated v where h.tableoid = v.part and h.ctid = v.place;
     get diagnostics n = row_count;
-    return n;
+    if n < most then -- else the same names again
+        place := case when cardinality(names) = looks then names[looks] else '' end;
+    end if;
 end $$;
-comment on function trim_history(int) is 'Deletes up to so many finished jobs of queues that keep less than the '
-    'longest retention';
+comment on function trim_history(text, int, int) is 'Deletes up to so many finished jobs of queues that keep less than '
+    'the longest retention, of the next queues in the order of names. place: where it ended, empty = at the last name';
 
-create or replace function retain() returns interval
+create or replace function retain(inout place text, out pause interval)
 language plpgsql set search_path from current as $$
 declare
+    most  constant int := 2000;
     waits boolean := drop_days();
+    trimmed int := 0;
 begin
-    return case when trim_history(2000) = 2000 then interval '0' when waits then interval '5 s'
-                else interval '1 min' end;
+    if (select min(retention) < max(retention) from queue_config) then
+        select h.place, h.n into place, trimmed from trim_history(place, 500, most) h;
+    end if;
+    pause := case when trimmed = most then interval '0' when place <> '' then interval '1 s'
+                  when waits then interval '5 s' else interval '1 min' end;
 end $$;
-comment on function retain() is 'Lets go of what no queue wants to keep any more; when to come back';
+comment on function retain(text) is 'Lets go of what no queue wants to keep any more, 500 queues a call in the order '
+    'of names. place: from where it goes on; pause: when to come back';

@@ -33,6 +33,7 @@ create table if not exists schedule (
     next_run     timestamptz,
     last_run     timestamptz,
     last_job     uuid,
+    runs_from    timestamptz,
     error        text,
     error_at     timestamptz,
     constraint schedule_one_payload check (payload is null or body is null),
@@ -46,6 +47,7 @@ comment on column schedule.catch_up is 'What becomes of times that nobody was th
     'latest is, all are';
 comment on column schedule.next_run is 'NULL = none: it is paused, or its line cannot be followed any more (error)';
 comment on column schedule.last_run is 'The time that the last run was for';
+comment on column schedule.runs_from is 'cron_run has no runs for an earlier time: they were deleted';
 comment on column schedule.error is 'Why the last run could not be pushed; NULL = it was';
 
 create table if not exists cron_run (

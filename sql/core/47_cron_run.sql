@@ -9,14 +9,15 @@ language sql immutable set search_path from current as $$
                      '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"'
                                                           else '"Z"' end) end
 $$;
-comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: which schedule it is of '
-    'and, unless one is to wait only, which time';
+comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: the schedule and the '
+    'time; only_one: the schedule alone';
 
 create or replace function cron_push(s schedule, due timestamptz, out job uuid, out pushed boolean, out error text)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    wait text := current_setting('lock_timeout');
+    wait   text := current_setting('lock_timeout');
+    oldest timestamptz;
 begin
     insert into cron_run (schedule, due) values (s.name, due) on conflict do nothing;
     if not found then
@@ -47,15 +48,21 @@ begin
     end;
     update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error
     where r.schedule = s.name and r.due = cron_push.due;
-    update schedule x set last_run = cron_push.due, last_job = coalesce(cron_push.job, x.last_job),
+    -- 100 runs are kept. Runs before runs_from are deleted already: their dead rows are not read again
+    oldest := (select o.due from cron_run o
+               where o.schedule = s.name and o.due >= coalesce(s.runs_from, '-infinity')
+               order by o.due desc offset 99 limit 1);
+    delete from cron_run r
+    where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity') and r.due < oldest;
+    update schedule x
+    set last_run = cron_push.due, last_job = coalesce(cron_push.job, x.last_job),
+        runs_from = coalesce(oldest, x.runs_from),
         error = case when cron_push.job is null then cron_push.error end,
         error_at = case when cron_push.job is null then clock_timestamp() end
     where x.name = s.name;
-    delete from cron_run r where r.schedule = s.name
-        and r.due < (select o.due from cron_run o where o.schedule = s.name order by o.due desc offset 99 limit 1);
 end $$;
-comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none where it had one. A '
-    'push that fails is kept as the error of the run and of the schedule, and fails nobody else';
+comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none if it had one already. '
+    'If the push fails, the error is kept in the run and in the schedule; other schedules go on';
 
 create or replace function cron_fire(s schedule, at timestamptz, most int) returns int
 language plpgsql set search_path from current as $$
@@ -98,8 +105,9 @@ exception when others then -- the line can't be followed any more: its zone is g
     where x.name = s.name;
     return 0;
 end $$;
-comment on function cron_fire(schedule, timestamptz, int) is 'Pushes what a schedule is due for by its catch_up and '
-    'sets its next time. A minute late is in time: a new scheduler takes some seconds to take over';
+comment on function cron_fire(schedule, timestamptz, int) is 'Pushes the jobs that a schedule is due for, as its '
+    'catch_up says, and sets its next time. Up to a minute late counts as in time, because a new scheduler needs some '
+    'seconds to take over. Returns how many jobs';
 
 create or replace function cron_due(at timestamptz default now()) returns timestamptz
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
@@ -114,6 +122,6 @@ begin
     end loop;
     return (select least(min(x.next_run), at + interval '1 s') from schedule x);
 end $$;
-comment on function cron_due(timestamptz) is 'Pushes a job for each schedule that is due, at most 100 a call, and says '
-    'when to look again: now where more is due, else at the next time, after a second at the latest. Within the '
-    'scheduler''s step';
+comment on function cron_due(timestamptz) is 'For the scheduler''s step: pushes a job for each schedule that is due, '
+    'at most 100 a call. Returns when to look again: now if more is due, otherwise the next time, after a second at '
+    'the latest';

@@ -133,9 +133,12 @@ begin
         cross join lateral (select * from cursor c where c.queue = q.queue order by c.n desc limit 1) c
     ), ticked as (
         insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at, day_at,
-                          limited_at, cron_at, waiting, place, again, settled, patrol, slots)
-        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty, least(t.after, r.after), case when r.after <= t.after then 0 else t.after_seq end, t.mark_at, t.day_at,
-                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol, t.slots)
+                          limited_at, cron_at, waiting, place, again, settled, patrol, slots, joining, known, names,
+                          limited, limits, measured, trimmed)
+        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty,
+                least(t.after, r.after), case when r.after <= t.after then 0 else t.after_seq end, t.mark_at, t.day_at,
+                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol, t.slots, t.joining, t.known,
+                t.names, t.limited, t.limits, t.measured, t.trimmed)
     )
     select array_agg(lease) from w into leases;
     state := case when leases is null then 'nothing' else 'taken' end;
@@ -347,7 +350,8 @@ comment on function is_late() is 'Somebody waits to be woken by a push, and yet 
 
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
     listening boolean default false)
-returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean, late boolean)
+returns table (active boolean, cut int, promoted int, stolen int, wait_ms int, look_ms int, waits boolean, late boolean,
+    fold boolean)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
@@ -377,9 +381,10 @@ begin
         wait_ms := 0; -- it listens only from the end of this transaction on
     end if;
     look_ms := case when active and not waits then idle_wait() else wait_ms end;
+    fold := active and must_fold();
     return next;
 end $$;
 comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which nothing was new for so long (quiet): '
     'where no worker waits to be woken by a push, this session does (waits), until the next call; through a pooler it asks is_new() '
-    'each look_ms. Twice a second without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. '
+    'each look_ms. fold: fold_beside() is due. Twice a second without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. '
     'listening: it has waited before on this connection';

@@ -23,15 +23,19 @@ create table if not exists minute (
     buckets   smallint[],
     waits     int[],
     runs      int[],
+    ready     bigint not null default 0,
     constraint minute_pkey primary key (minute, queue)
 ) with (fillfactor = 80);
 alter table minute set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000,
                         autovacuum_vacuum_cost_delay = 0);
+create index if not exists minute_fails on minute (minute) where fails > 0; -- see failed_within_hour()
 comment on table minute is 'One row a queue and minute in which something happened; kept for the setting minute_keep';
 comment on column minute.fails is 'Jobs that failed for good';
 comment on column minute.lost is 'Attempts that ended with their worker';
 comment on column minute.wait_ms is 'Sum over completed jobs, from ready to start';
 comment on column minute.run_ms is 'Sum over completed jobs, from start to end';
+comment on column minute.ready is 'By how many jobs the ready and running ones became more, or fewer: what waited in '
+    'the past is what waits now less these';
 comment on column minute.buckets is 'The buckets that hold something, ascending; waits and runs say how many, in the '
     'same order';
 
@@ -66,22 +70,24 @@ begin
     with unrolled as materialized ( -- as in fold_groups: what fold h saw and f did not
         select greatest(date_trunc('minute', at), lowest) as minute, queue, pushed, completed, fails, retried,
                cancelled, lost,
-               run_ms, waits, runs
+               run_ms, waits, runs, ready
         from delta where xid >= pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot)
           and xid <> h.xid
                          and error_key is null
         union all
         select greatest(date_trunc('minute', at), lowest), queue, pushed, completed, fails, retried, cancelled, lost,
-               run_ms, waits, runs
+               run_ms, waits, runs, ready
         from delta where xid < pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot) and xid <> h.xid
                          and xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid) and error_key is null
     ), sums as materialized (
         select row_number() over () * 128 as id, z.* from (
             select minute, queue, sum(pushed) as pushed, sum(completed) as completed, sum(fails) as fails,
                    sum(retried) as retried,
-                   sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms
+                   sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms,
+                   sum(ready) as ready
             from unrolled group by 1, 2
-            having num_nulls(sum(pushed), sum(completed), sum(fails), sum(retried), sum(cancelled), sum(lost)) < 6) z
+            having num_nulls(sum(pushed), sum(completed), sum(fails), sum(retried), sum(cancelled), sum(lost),
+                             sum(ready)) < 7) z
     ), bucket_parts as ( -- one number says which minute, queue and bucket: grouping by it takes half the time
         select id + 1 + width_bucket(ms, bucket_bounds()) as key, count(*) as n, 0::bigint as r, sum(ms) as wait_ms,
                max(ms) as wait_max, null::float8 as run_max
@@ -106,10 +112,11 @@ begin
         group by 1)
     insert into minute as m (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms,
                              wait_max, run_max,
-                             buckets, waits, runs)
+                             buckets, waits, runs, ready)
     select minute, queue, coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0),
            coalesce(cancelled, 0),
-           coalesce(lost, 0), coalesce(wait_ms, 0), coalesce(run_ms, 0), wait_max, run_max, buckets, a.waits, a.runs
+           coalesce(lost, 0), coalesce(wait_ms, 0), coalesce(run_ms, 0), wait_max, run_max, buckets, a.waits, a.runs,
+           coalesce(ready, 0)
     from sums left join histograms a using (id)
     on conflict on constraint minute_pkey do update
     set pushed = m.pushed + excluded.pushed, completed = m.completed + excluded.completed,
@@ -119,7 +126,7 @@ begin
         wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms,
         wait_max = greatest(m.wait_max, excluded.wait_max),
         run_max = greatest(m.run_max, excluded.run_max), buckets = excluded.buckets, waits = excluded.waits,
-        runs = excluded.runs;
+        runs = excluded.runs, ready = m.ready + excluded.ready;
     get diagnostics n = row_count;
     return n;
 end $$;
@@ -196,3 +203,147 @@ language sql stable security definer set search_path from current set enable_seq
 $$;
 comment on function percentiles(text[], timestamptz, timestamptz) is 'How long completed jobs waited and ran, in ms: '
     'half of them, 90 and 99 of a hundred, the longest. Read from buckets of half an octave';
+
+create or replace function minutes_known(out rolled bigint, out newest bigint, out rolled_at timestamptz,
+    out counted_at timestamptz, out low timestamptz, out high timestamptz)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+    n fold;
+    r fold;
+begin
+    select * into n from fold f order by f.fold desc limit 1;
+    select * into r from fold f where f.keep and f.rolled order by f.fold desc limit 1;
+    rolled := r.fold;
+    rolled_at := r.at;
+    newest := n.fold;
+    high := now();
+    if exists (select from delta where xid >= pg_snapshot_xmax(n.snapshot))
+       or exists (select from delta where xid = any(array(select pg_snapshot_xip(n.snapshot)) || n.xid)) then
+        high := least(high, n.at);
+    end if;
+    counted_at := least(high, n.at);
+    select m.minute into low from minute m
+    where m.minute >= to_timestamp(coalesce(r.swept[4], 0)) order by m.minute limit 1;
+    low := coalesce(low, date_trunc('minute', n.at));
+end $$;
+comment on function minutes_known() is 'The newest fold whose deltas stand in minute, the newest of all, and when '
+    'they were made; from which minute on and up to when anything is known: what no '
+    'fold has seen yet is not known, and not nothing';
+
+create or replace function minute_steps(of_queue text, since timestamptz, step interval default interval '1 min')
+returns table (at timestamptz, seconds float8, pushed bigint, completed bigint, fails bigint, retried bigint,
+               lost bigint, backlog bigint, buckets smallint[], waits bigint[], runs bigint[])
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_hashjoin = off
+    set enable_mergejoin = off set jit = off as $$
+    with known as materialized (
+        select k.*, z.size, floor(extract(epoch from k.counted_at) / z.size) as last_n,
+               (case when k.rolled_at < k.counted_at then greatest(0, extract(epoch from
+                    to_timestamp(floor(extract(epoch from k.counted_at) / z.size) * z.size) - k.rolled_at)
+                    / extract(epoch from k.counted_at - k.rolled_at)) else 0 end)::numeric as before,
+               greatest(k.low, to_timestamp(floor(extract(epoch from least(since, k.high)) / z.size) * z.size)) as start
+        from minutes_known() k, (select least(greatest(60, extract(epoch from step)::float8), 366 * 86400) as size) z
+    ), lived as materialized (
+        select floor(extract(epoch from m.minute) / k.size) as n, m.*
+        from known k cross join generate_series(k.start, k.high, interval '1 min') g (minute)
+        cross join lateral (select * from minute m where m.minute = g.minute and m.queue = of_queue offset 0) m
+    ), counted as materialized (
+        select c.fold = k.newest as is_new, case when c.fold = k.newest then 1 else -1 end as sign, c.*
+        from known k cross join lateral (
+            select * from counter c where c.fold in (k.newest, k.rolled) and c.error_key is null offset 0) c
+        where c.queue = of_queue
+    ), tail as ( -- what the newest fold saw and the minutes do not hold yet: it lies in the last step, or in two
+        select sum(sign * c.pushed) as pushed, sum(sign * c.completed) as completed, sum(sign * c.fails) as fails,
+               sum(sign * c.retried) as retried, sum(sign * c.lost) as lost, sum(sign * c.ready) as ready
+        from counted c where (select rolled <> newest from known)
+    ), parts as (
+        select n, pushed, completed, fails, retried, lost, ready from lived
+        union all
+        select last_n - 1, round(t.pushed * before), round(t.completed * before), round(t.fails * before),
+               round(t.retried * before), round(t.lost * before), round(t.ready * before)
+        from known, tail t
+        union all
+        select last_n, t.pushed - round(t.pushed * before), t.completed - round(t.completed * before),
+               t.fails - round(t.fails * before), t.retried - round(t.retried * before),
+               t.lost - round(t.lost * before), t.ready - round(t.ready * before)
+        from known, tail t
+    ), sums as (
+        select n, sum(pushed)::bigint as pushed, sum(completed)::bigint as completed, sum(fails)::bigint as fails,
+               sum(retried)::bigint as retried, sum(lost)::bigint as lost, sum(ready)::bigint as ready
+        from parts group by n
+    ), histograms as (
+        select n, array_agg(bucket order by bucket) as buckets, array_agg(w order by bucket) as waits,
+               array_agg(r order by bucket) as runs
+        from (select n, u.bucket, sum(u.w) as w, sum(u.r) as r
+              from lived l, unnest(l.buckets, l.waits, l.runs) u (bucket, w, r) group by 1, 2) b group by 1)
+    select to_timestamp(s.n * k.size),
+           extract(epoch from least(k.high, to_timestamp((s.n + 1) * k.size))
+                              - greatest(k.start, to_timestamp(s.n * k.size)))::float8,
+           coalesce(z.pushed, 0), coalesce(z.completed, 0), coalesce(z.fails, 0), coalesce(z.retried, 0),
+           coalesce(z.lost, 0),
+           (coalesce((select sum(ready) from counted where is_new), 0) - coalesce(sum(z.ready) over (
+                order by s.n desc rows between unbounded preceding and 1 preceding), 0))::bigint,
+           h.buckets, h.waits, h.runs
+    from known k
+    cross join generate_series(floor(extract(epoch from k.start) / k.size)::bigint,
+                               floor(extract(epoch from k.high) / k.size)::bigint) s (n)
+    left join sums z on z.n = s.n left join histograms h on h.n = s.n
+    order by 1
+$$;
+comment on function minute_steps(text, timestamptz, interval) is 'What happened in a queue in each step of time, in '
+    'one row each, also where nothing did; ready and running jobs at its end; how many seconds of it are known. A time '
+    'without a row is not known: before the oldest minute, or no scheduler has counted it yet';
+
+create or replace function failed_within_hour(most int default 20000) returns table (queue text, failed bigint)
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_sort = off
+    set jit = off as $$
+    select m.queue, sum(m.fails)::bigint
+    from (select m.queue, m.fails from minute m
+          where m.fails > 0 and m.minute >= date_trunc('minute', now() - interval '1 hour')
+          order by m.minute desc limit greatest(most, 0)) m
+    group by m.queue
+$$;
+comment on function failed_within_hour(int) is 'How many jobs of each queue failed for good within the hour. Reads the '
+    'newest minutes with failures, at most so many rows: beyond them the figures are too low';
+
+create or replace function queue_pace() returns table (queue text, minutes int, pushed bigint, gone bigint,
+    completed bigint, fails bigint, run_ms bigint, upto timestamptz, nets bigint[], tokens bigint)
+language sql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    with span as materialized (
+        select date_trunc('minute', now() - interval '10 s') as upto
+    ), sums as materialized (
+        select m.queue, sum(m.pushed)::bigint as pushed, sum(m.completed + m.fails + m.cancelled)::bigint as gone,
+               sum(m.completed)::bigint as completed, sum(m.fails)::bigint as fails, sum(m.run_ms)::bigint as run_ms
+        from span s
+        cross join lateral (
+            select * from minute m where m.minute >= s.upto - interval '5 min' and m.minute < s.upto offset 0) m
+        group by m.queue
+    ), growing as materialized (
+        select z.queue from sums z where z.pushed > z.gone * 1.05 order by z.pushed - z.gone desc, z.queue limit 50
+    ), growth as materialized (
+        select g.queue, array_agg(coalesce(m.net, 0) order by t.minute) as nets
+        from growing g cross join span s
+        cross join lateral generate_series(s.upto - interval '1 hour', s.upto - interval '1 min', interval '1 min')
+            t (minute)
+        left join lateral (
+            select m.pushed - m.completed - m.fails - m.cancelled as net from minute m
+            where m.minute = t.minute and m.queue = g.queue offset 0) m on true
+        group by g.queue
+    )
+    select c.queue, greatest(0, least(5, floor(extract(epoch from s.upto - c.registered) / 60)))::int,
+           coalesce(z.pushed, 0), coalesce(z.gone, 0), coalesce(z.completed, 0), coalesce(z.fails, 0),
+           coalesce(z.run_ms, 0), s.upto, g.nets, b.tokens
+    from queue_config c cross join span s
+    left join sums z on z.queue = c.queue
+    left join growth g on g.queue = c.queue
+    left join lateral (
+        select floor(least(coalesce(c.burst, greatest(1, floor(c.rate))), b.level
+                           + c.rate::float8 * extract(epoch from greatest(now() - b.at, interval '0'))))::bigint
+               - cardinality(b.seqs) as tokens
+        from bucket b where b.queue = c.queue order by b.n desc limit 1) b on c.rate is not null
+$$;
+comment on function queue_pace() is 'What came in and went out (completed, failed for good, cancelled) in the last '
+    'five whole minutes, or since the queue was first seen; the tokens of a rate limit; and for the 50 queues that '
+    'grow fastest how much each minute of the last hour added';

@@ -55,9 +55,9 @@ begin
             using errcode = 'QT002';
     end if;
 end $$;
-comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. QT002: a '
-    'live process of another session has the name; QT003: the worker''s protocol is too old; QT007: slots outside 1 to '
-    '1000. The same session again is a reconnect';
+comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. The same '
+    'session again is a reconnect. QT002: a live process of another session has the name. QT003: the worker''s '
+    'protocol is too old. QT007: slots is not 1 to 1000, or a text is too long';
 
 create or replace function node_beat(node text, session uuid, out state text)
 language plpgsql security definer set search_path from current as $$
@@ -68,8 +68,8 @@ begin
     returning n.state into node_beat.state;
     state := coalesce(state, 'gone');
 end $$;
-comment on function node_beat(text, uuid) is 'A sign of life: up; draining = take no more jobs; gone = not registered '
-    '(any more): start anew';
+comment on function node_beat(text, uuid) is 'The heartbeat of a worker process. Returns up; draining: take no more '
+    'jobs; gone: it is not registered, call node_start';
 
 create or replace function node_stop(node text, session uuid) returns void
 language sql security definer set search_path from current as $$

@@ -1,6 +1,7 @@
--- The audit, and what all administrative functions share. Each call is one batch of one action: the caller makes the
--- action's uuid, counts batches from 1, and may ask again after a lost answer: the stored one comes back, nothing
--- changes twice. audit says who wanted what, audit_batch what became of it, written in the batch's own transaction.
+-- The audit, and what all administrative functions share. Each call is one batch of one action. The caller makes the
+-- uuid of the action and counts its batches from 1. After a lost answer the caller repeats the call: it gets the stored
+-- answer, and nothing changes twice. audit says who wanted what. audit_batch says what became of it; it is written in
+-- the transaction of the batch.
 
 create table if not exists audit (
     action   uuid primary key,
@@ -57,8 +58,8 @@ begin
             using errcode = 'QT007';
     end if;
 end $$;
-comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 for an action whose texts are too long for '
-    'the audit';
+comment on function act_limits(text, text, jsonb, text) is 'Raises QT007 if a text of an action is too long for the '
+    'audit';
 
 create or replace function act_goes_on(a audit, params jsonb, reason text) returns void
 language plpgsql stable set search_path from current as $$
@@ -74,9 +75,9 @@ begin
             using errcode = 'QT007';
     end if;
 end $$;
-comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if a further batch is not what the action was '
-    'begun for, or comes too late: all batches of an action are for the same reason and with the same values, save for '
-    'the jobs that each names';
+comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if this batch can''t belong to the action: all '
+    'batches of an action have the same reason and the same values (except the jobs that each names), and each follows '
+    'the one before within an hour';
 
 create or replace function portion_check("limit" int, after text) returns void
 language plpgsql stable set search_path from current as $$
@@ -95,8 +96,8 @@ begin
         raise 'after is the cursor of the call before, not "%"', left(after, 100) using errcode = 'QT007';
     end;
 end $$;
-comment on function portion_check(int, text) is 'Raises QT007 for what is no portion of an action: where it begins, '
-    'and how many jobs it takes';
+comment on function portion_check(int, text) is 'Raises QT007 if after is not the cursor of a call, or limit is '
+    'negative';
 
 create or replace function act_begin(action uuid, batch int, verb text, queue text, node text, params jsonb,
     reason text, expected bigint)
@@ -130,9 +131,9 @@ begin
     end if;
     return true;
 end $$;
-comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'False: this batch was done before. '
-    'Otherwise the action is in the audit now. QT007 if its uuid is another''s action, one on another queue or node, '
-    'or one that was over: nobody adds to what is in the audit';
+comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'Writes an action to the audit. '
+    'False: this batch was done before, and act_answer has its answer. QT007 if the uuid belongs to another action, to '
+    'one on another queue or node, or to one that has ended';
 
 create or replace function in_order(rows jsonb, ids uuid[]) returns jsonb
 language sql immutable set search_path from current as $$
@@ -141,8 +142,8 @@ language sql immutable set search_path from current as $$
     join (select u.id, min(u.place) as place from unnest(in_order.ids) with ordinality u (id, place) group by u.id) i
         on i.id = (r.job ->> 'id')::uuid
 $$;
-comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order in which these were '
-    'named: ids that were made within one millisecond are in none';
+comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order of the ids in the call. '
+    'Their own order would not do: ids that were made within one millisecond have none';
 
 create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null,
     cursor text default null) returns void
@@ -156,7 +157,8 @@ language sql set search_path from current as $$
     -- what can be claimed now, an idle worker looks for at once
     select pg_notify(slot_channel(0), '') where slot_waits(0)
 $$;
-comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch, and wakes who waits';
+comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch, and wakes an idle worker '
+    'that waits for jobs';
 
 create or replace function act_answer(action uuid, batch int)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -177,7 +179,8 @@ begin
         raise 'expected %, but % would change now: nothing was changed', expected, would using errcode = 'QT005';
     end if;
 end $$;
-comment on function check_expected(bigint, bigint) is 'Raises QT005 where the count has moved on since the preview';
+comment on function check_expected(bigint, bigint) is 'Raises QT005 if the number of jobs has changed since the '
+    'preview';
 
 create or replace function wake_queue(queue text) returns void
 language sql set search_path from current as $$ insert into delta (queue, priority) values (queue, 5) $$;

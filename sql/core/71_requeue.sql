@@ -1,299 +1,359 @@
--- Requeue: failed, retry and scheduled jobs become ready now, or spread over a time; finished ones are pushed again as new jobs.
+-- Requeue: failed, retry and scheduled jobs become ready now, or spread over a time. Finished jobs are pushed again as
+-- new jobs.
 
-
+-- no SET: so the planner can inline it and makes the key of `wanted` once. Only functions with a pinned path call it
 create or replace function error_matches(error text, key text, wanted text) returns boolean
-language sql immutable as $$ -- no SET: so it can be inlined, and the key of what is wanted is made once; only functions with a pinned path call it
-    select case when $3 is null then true when left($3, 1) = '~' then coalesce(strpos(lower($1), lower(substr($3, 2))) > 0, false)
-                else coalesce($2 = error_key($3), false) end
+language sql immutable as $$
+    select case when wanted is null then true
+                when left(wanted, 1) = '~' then coalesce(strpos(lower(error), lower(substr(wanted, 2))) > 0, false)
+                else coalesce(key = error_key(wanted), false) end
 $$;
-comment on function error_matches(text, text, text) is 'Whether an error is in the group of a text, or contains what follows a ~, in any case';
+comment on function error_matches(text, text, text) is 'Whether an error is in the group of a text, or contains what '
+    'follows a ~, in upper or lower case';
 
 create or replace function spread_check(spread interval) returns void
 language plpgsql immutable set search_path from current as $$
 begin
-    if $1 <= interval '0' or $1 > interval '30 days' then
+    if spread <= interval '0' or spread > interval '30 days' then
         raise 'a requeue can be spread over a time of up to 30 days' using errcode = 'QT007';
     end if;
 end $$;
-comment on function spread_check(interval) is 'Raises QT007 where a time to spread jobs over is none';
+comment on function spread_check(interval) is 'Raises QT007 if jobs can''t be spread over this time';
 
-create or replace function requeue_live(action uuid, ids uuid[], reset boolean, spread interval default null) returns setof uuid
+create or replace function requeue_live(action uuid, ids uuid[], reset boolean, spread interval default null)
+returns setof uuid
 language sql set search_path from current as $$
-    with o as materialized (
+    with chosen as materialized (
         select q.id, q.queue, q.priority, q.state, q.error_key, q.seq from queue q
         where q.id = any(ids) and q.state::text in ('failed', 'retry', 'scheduled') for update
-    ), s as materialized ( -- they keep their order
-        select id, nextval('job_seq') as seq, -- spread: one somewhere in each of as many equal parts as there are jobs
-               (select a.at from audit a where a.action = $1) + $4 * ((row_number() over () - random()) / count(*) over ()) as due
-        from (select id from o order by seq) z
-    ), u as (
-        update queue q set state = case when $4 is not null then 'scheduled' when q.concurrency_key is null then 'ready' else 'blocked' end::job_state,
-               seq = s.seq, changed = now(), run_after = s.due, last_action = action, expires_at = case when q.expires_at > now() then q.expires_at end,
-               tries = case when reset then 0 else least(q.tries, 32766) end, -- the last try fits a smallint
-               max_tries = case when not reset and q.tries >= coalesce(q.max_tries, c.max_tries, 5) then least(q.tries, 32766) + 1 else q.max_tries end,
-               cancel_asked = null
-        from o join s using (id) left join queue_config c on c.queue = o.queue
-        where q.id = any(ids) and q.id = o.id
-        returning q.id, q.queue, q.priority, q.seq, q.state, q.run_after, o.state as was, o.error_key
-    ), d as (
-        insert into delta (queue, priority, error_key, ready, blocked, failed, retry, scheduled, min_seq, max_seq, min_after)
-        select queue, priority, null, count(*) filter (where state = 'ready'), count(*) filter (where state = 'blocked'),
-               -count(*) filter (where was = 'failed'), -count(*) filter (where was = 'retry'),
+    ), numbered as materialized ( -- they keep their order; spread: one job at a random time in each of n equal parts
+        select id, nextval('job_seq') as seq,
+               (select a.at from audit a where a.action = requeue_live.action)
+               + spread * ((row_number() over () - random()) / count(*) over ()) as due
+        from (select id from chosen order by seq) c
+    ), requeued as (
+        update queue q
+        set state = case when spread is not null then 'scheduled' when q.concurrency_key is null then 'ready'
+                         else 'blocked' end::job_state,
+            seq = n.seq,
+            changed = now(),
+            run_after = n.due,
+            last_action = action,
+            expires_at = case when q.expires_at > now() then q.expires_at end,
+            tries = case when reset then 0 else least(q.tries, 32766) end, -- the last try fits a smallint
+            max_tries = case when not reset and q.tries >= coalesce(q.max_tries, s.max_tries, 5)
+                             then least(q.tries, 32766) + 1 else q.max_tries end,
+            cancel_asked = null
+        from chosen c join numbered n using (id) left join queue_config s on s.queue = c.queue
+        where q.id = any(ids) and q.id = c.id
+        returning q.id, q.queue, q.priority, q.seq, q.state, q.run_after, c.state as was, c.error_key
+    ), counted as (
+        insert into delta (queue, priority, error_key, ready, blocked, failed, retry, scheduled, min_seq, max_seq,
+                           min_after)
+        select queue, priority, null,
+               count(*) filter (where state = 'ready'),
+               count(*) filter (where state = 'blocked'),
+               -count(*) filter (where was = 'failed'),
+               -count(*) filter (where was = 'retry'),
                count(*) filter (where state = 'scheduled') - count(*) filter (where was = 'scheduled'),
                min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'), min(run_after)
-        from u group by queue, priority
+        from requeued group by queue, priority
         union all
-        select queue, 0, error_key, 0, 0, -count(*), 0, 0, null, null, null from u
+        select queue, 0, error_key, 0, 0, -count(*), 0, 0, null, null, null from requeued
         where was = 'failed' and error_key is not null group by queue, error_key)
-    select id from u
+    select id from requeued
 $$;
-comment on function requeue_live(uuid, uuid[], boolean, interval) is 'Makes waiting or failed jobs ready (those with a '
-    'concurrency key: blocked; spread: scheduled, evenly over that time from the beginning of the action on); tries are kept and one more is allowed, or they start over (reset). A time that is over no longer counts';
+comment on function requeue_live(uuid, uuid[], boolean, interval) is 'Makes waiting and failed jobs ready (jobs with a '
+    'concurrency key: blocked). spread: scheduled, evenly over that time from the beginning of the action on. Tries '
+    'are kept and one more is allowed; reset: they start at 0. An expiry that is over no longer counts';
 
-create or replace function requeue_history(action uuid, job uuid, spread interval default null, out new_id uuid, out why text)
+create or replace function requeue_history(action uuid, job uuid, spread interval default null, out new_id uuid,
+    out why text)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     h history;
 begin
-    select * into h from history x where x.id = job order by x.finished desc limit 1;
+    select * into h from history_of(array[job]) x order by x.finished desc limit 1;
     if h.id is null then
         why := 'no such job';
     elsif not h.kept then
         why := h.state || ', and its payload was not kept';
     else
-        insert into queue (queue, kind, priority, payload, body, payload_type, unique_key, max_tries, lease_timeout, run_timeout,
-                           concurrency_key, run_after, origin_id, last_action)
-        values (h.queue, h.kind, h.priority, h.payload, h.body, h.payload_type, h.unique_key, h.max_tries, h.lease_timeout,
-                h.run_timeout, h.concurrency_key, (select a.at from audit a where a.action = $1) + $3 * random(), h.id, action)
+        insert into queue (queue, kind, priority, payload, body, payload_type, unique_key, max_tries, lease_timeout,
+                           run_timeout, concurrency_key, run_after, origin_id, last_action)
+        values (h.queue, h.kind, h.priority, h.payload, h.body, h.payload_type, h.unique_key, h.max_tries,
+                h.lease_timeout, h.run_timeout, h.concurrency_key,
+                (select a.at from audit a where a.action = requeue_history.action) + spread * random(), h.id, action)
         on conflict do nothing returning id into new_id;
         why := case when new_id is null then 'a newer job has its unique key' else 'as new job ' || new_id end;
     end if;
 end $$;
 comment on function requeue_history(uuid, uuid, interval) is 'Pushes a finished job again, if its payload was kept';
 
-create or replace function requeue_rows(action uuid, ids uuid[], reset boolean, spread interval, out rows jsonb, out before jsonb)
+create or replace function requeue_one(action uuid, id uuid, reset boolean, spread interval) returns jsonb
+language plpgsql set search_path from current as $$
+declare
+    ready text := case when spread is null then 'ready' else 'scheduled' end;
+    again record;
+    q     queue;
+begin
+    select * into q from queue x where x.id = requeue_one.id;
+    if not found then
+        select * into again from requeue_history(action, id, spread);
+        return jsonb_build_object('id', id, 'state', case when again.new_id is not null then ready end,
+                                  'why', again.why, 'new', again.new_id);
+    elsif q.state = 'ready' then
+        return jsonb_build_object('id', id, 'why', case
+            when exists (select from live w where w.queue = q.queue and w.lock_key is not null
+                           and q.seq = any(w.seqs)) then 'running' else 'ready already' end);
+    elsif q.state = 'blocked' then
+        return jsonb_build_object('id', id, 'why', 'waits for its concurrency key');
+    end if;
+    begin
+        perform requeue_live(action, array[id], reset, spread);
+        return jsonb_build_object('id', id, 'state', ready);
+    exception when unique_violation then
+        return jsonb_build_object('id', id, 'why', 'a newer job has its unique key');
+    end;
+end $$;
+comment on function requeue_one(uuid, uuid, boolean, interval) is 'Requeues one job; its row of the answer';
+
+create or replace function requeue_rows(action uuid, ids uuid[], reset boolean, spread interval, out rows jsonb,
+    out was jsonb)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     plain uuid[];
     done  uuid[] := '{}';
-    r     record;
-    h     record;
     ready text := case when spread is null then 'ready' else 'scheduled' end;
+    job   uuid;
 begin
-    perform from queue q where q.id = any(ids) and q.state::text <> 'ready' order by q.id for update; -- ready ones are their workers' to lock
-    select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries, 'run_after', q.run_after,
-                                        'changed', q.changed)),
+    perform lock_waiting(ids); -- ready ones are for their workers to lock
+    select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries,
+                                        'run_after', q.run_after, 'changed', q.changed)),
            array_agg(q.id) filter (where q.unique_key is null or q.state <> 'failed')
-    into before, plain
+    into was, plain
     from queue q where q.id = any(ids) and q.state::text <> 'ready';
     if plain is not null then
         select array_agg(x) into done from requeue_live(action, plain, reset, spread) x;
     end if;
-    select jsonb_agg(jsonb_build_object('id', q.id, 'state', ready,
-                                        'why', case when q.state = 'blocked' then 'waits for its concurrency key' end))
+    select coalesce(jsonb_agg(jsonb_build_object('id', q.id, 'state', ready, 'why', case
+               when q.state = 'blocked' then 'waits for its concurrency key' end)), '[]')
     into rows from queue q where q.id = any(done);
-    rows := coalesce(rows, '[]');
-    for r in select i.id, q.id is not null as here, q.state, q.unique_key,
-                    q.state = 'ready' and exists (select from live w where w.queue = q.queue and w.lock_key is not null and q.seq = any(w.seqs)) as runs
-             from (select u.id, min(u.o) as o from unnest(ids) with ordinality u (id, o)
-                   where not exists (select from unnest(done) d (id) where d.id = u.id) group by u.id) i
-             left join lateral (select * from queue q where q.id = i.id offset 0) q on true
-             left join (select distinct on (h.id) h.id, h.queue, h.unique_key from history h
-                        where h.unique_key is not null and h.id = any(array(select unnest(ids) except select unnest(done)
-                                                                            except select o.id from queue o where o.id = any(ids)))
-                        order by h.id) k on k.id = i.id
-             order by coalesce(q.queue, k.queue), coalesce(q.unique_key, k.unique_key), i.o loop -- of equals the first given wins
-        if not r.here then
-            select * into h from requeue_history(action, r.id, spread);
-            rows := rows || jsonb_build_object('id', r.id, 'state', case when h.new_id is not null then ready end, 'why', h.why, 'new', h.new_id);
-        elsif r.state = 'ready' then
-            rows := rows || jsonb_build_object('id', r.id, 'why', case when r.runs then 'running' else 'ready already' end);
-        elsif r.state = 'blocked' then
-            rows := rows || jsonb_build_object('id', r.id, 'why', 'waits for its concurrency key');
-        else
-            begin
-                perform requeue_live(action, array[r.id], reset, spread);
-                rows := rows || jsonb_build_object('id', r.id, 'state', ready);
-            exception when unique_violation then
-                rows := rows || jsonb_build_object('id', r.id, 'why', 'a newer job has its unique key');
-            end;
-        end if;
+    for job in -- in the order of unique keys; of several with the same key the first given wins
+        select i.id
+        from (select u.id, min(u.place) as place from unnest(ids) with ordinality u (id, place)
+              where not exists (select from unnest(done) d (id) where d.id = u.id) group by u.id) i
+        left join lateral (select * from queue q where q.id = i.id offset 0) q on true
+        left join (select distinct on (h.id) h.id, h.queue, h.unique_key
+                   from history_of(array(select unnest(ids) except select unnest(done)
+                                         except select o.id from queue o where o.id = any(ids))) h
+                   where h.unique_key is not null
+                   order by h.id) f on f.id = i.id
+        order by coalesce(q.queue, f.queue), coalesce(q.unique_key, f.unique_key), i.place loop
+        rows := rows || requeue_one(action, job, reset, spread);
     end loop;
     rows := in_order(rows, ids);
 end $$;
-comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues job by job where a unique key may be in the way, all others at once';
+comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues jobs: all at once that no unique key '
+    'can stop, the others one by one';
 
-create or replace function requeue(action uuid, batch int, ids uuid[], reset boolean default false, reason text default null,
-    spread interval default null)
+create or replace function requeue(action uuid, batch int, ids uuid[], reset boolean default false,
+    reason text default null, spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
-#variable_conflict use_column
-declare
-    r record;
 begin
-    perform spread_check($6);
-    if act_begin($1, $2, 'requeue', null, null, jsonb_build_object('ids', cardinality($3), 'reset', $4, 'spread', $6), $5, null) then
-        select * into r from requeue_rows($1, $3, coalesce($4, false), $6);
-        perform act_end($1, $2, r.rows, r.before);
-    end if;
-    return query select * from act_answer($1, $2);
+    perform spread_check(spread);
+    return query select * from act_on(action, batch, 'requeue', ids,
+                                      jsonb_build_object('reset', reset, 'spread', spread), reason);
 end $$;
-comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'These jobs become ready again: failed ones with one more try (reset: with all), '
-    'waiting ones now, finished ones as new jobs; spread: not at once but evenly over that time. What cannot is left alone and says why';
+comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'These jobs become ready again: failed jobs '
+    'with one more try (reset: with all their tries), waiting jobs now, finished jobs as new jobs. spread: not all at '
+    'once, but evenly over a time of up to 30 days. Jobs that can''t be requeued are left alone; why says the reason';
 
-create or replace function requeue_find(ids uuid[], queue text, states text[], kind text, error text, before timestamptz, after text, "limit" int)
-returns table (id uuid, cursor text)
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_custom_plan as $$
+create or replace function requeue_find(which job_filter) returns table (id uuid, cursor text)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
     at jsonb;
     n  int := 0;
 begin
-    perform portion_check($8, $7);
-    at := coalesce($7, '["q", "", 0]')::jsonb;
+    perform portion_check(which."limit", which.after);
+    at := coalesce(which.after, '["q", "", 0]')::jsonb;
     if at ->> 0 = 'q' then
         return query
         select q.id, jsonb_build_array('q', q.queue, q.seq)::text from queue q
-        where q.state not in ('ready', 'blocked') and q.state::text = any($3) and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
-          and ($2 is null or q.queue = $2 and (q.queue <> at ->> 1 or q.seq > (at ->> 2)::bigint)) and ($4 is null or q.kind = $4)
-          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6) and ($1 is null or q.id = any($1))
-        order by q.queue, q.seq limit $8;
+        where q.state not in ('ready', 'blocked') and q.state::text = any(which.states)
+          and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
+          and (which.queue is null
+               or q.queue = which.queue and (q.queue <> at ->> 1 or q.seq > (at ->> 2)::bigint))
+          and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
+        order by q.queue, q.seq limit which."limit";
         get diagnostics n = row_count;
     end if;
-    if n < $8 and $3 && '{completed,cancelled}' then
+    if n < which."limit" and which.states && '{completed,cancelled}' then
         return query
         select h.id, jsonb_build_array('h', h.finished, h.id)::text from history h
-        where h.state::text = any($3) and ($2 is null or h.queue = $2) and ($4 is null or h.kind = $4)
-          and ($5 is null or error_matches(h.error, error_key(h.error), $5)) and ($6 is null or h.finished < $6) and ($1 is null or h.id = any($1))
+        where h.state::text = any(which.states) and (which.queue is null or h.queue = which.queue)
+          and (which.kind is null or h.kind = which.kind)
+          and (which.error is null or error_matches(h.error, error_key(h.error), which.error))
+          and (which.before is null or h.finished < which.before)
           and (at ->> 0 = 'q' or (h.finished, h.id) > ((at ->> 1)::timestamptz, (at ->> 2)::uuid))
-        order by h.finished, h.id limit $8 - n;
+        order by h.finished, h.id limit which."limit" - n;
     end if;
 end $$;
-comment on function requeue_find(uuid[], text, text[], text, text, timestamptz, text, int) is 'Jobs that a predicate names, in a fixed order from a cursor on';
+comment on function requeue_find(job_filter) is 'Jobs that match and could be requeued, in a fixed order from '
+    'which.after on';
+
+-- no SET: so the planner can inline it
+create or replace function requeue_when(state job_state, ready text) returns text
+language sql immutable as $$
+    select case when state = 'failed' then null when ready = 'ready' then 'now instead of later'
+                else 'at another time' end
+$$;
+comment on function requeue_when(job_state, text) is 'For requeue_preview: what changes for a job that waits';
 
 create or replace function requeue_look(ids uuid[], ready text)
-returns table (o bigint, queue text, key text, has_key boolean, state text, why text)
+returns table (place bigint, queue text, key text, has_key boolean, state text, why text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
-declare
-    as_ready text := case when $2 = 'ready' then 'now instead of later' else 'at another time' end;
 begin
     return query
-    select i.o, coalesce(q.queue, h.queue), coalesce(q.unique_key, h.unique_key),
+    select i.place, coalesce(q.queue, h.queue), coalesce(q.unique_key, h.unique_key),
            coalesce(q.state <> 'failed', false),
            case when q.state in ('ready', 'blocked') or twin then null
-                when q.id is not null or h.kept then $2 end,
+                when q.id is not null or h.kept then requeue_look.ready end,
            case when q.state = 'ready' then
                      case when exists (select from live w where w.queue = q.queue and w.lock_key is not null
                                        and q.seq = any(w.seqs)) then 'running' else 'ready already' end
                 when q.state = 'blocked' then 'waits for its concurrency key'
                 when twin then 'a newer job has its unique key'
-                when q.id is not null then case when q.state <> 'failed' then as_ready end
+                when q.id is not null then requeue_when(q.state, requeue_look.ready)
                 when h.id is null then 'no such job'
                 when not h.kept then 'its payload was not kept'
                 else 'as a new job' end
-    from (select u.id, min(u.o) as o from unnest($1) with ordinality u (id, o) group by u.id) i
+    from (select u.id, min(u.place) as place from unnest(requeue_look.ids) with ordinality u (id, place)
+          group by u.id) i
     left join lateral (select * from queue q where q.id = i.id offset 0) q on true
-    left join lateral (select * from history h where h.id = i.id and q.id is null order by h.finished desc limit 1) h
+    left join lateral (select * from history_of(array[i.id]) h where q.id is null order by h.finished desc limit 1) h
         on true
     cross join lateral (select exists (
         select from queue o where o.queue = coalesce(q.queue, h.queue) and o.id <> i.id
         and o.unique_key = coalesce(q.unique_key, h.unique_key) and o.state <> 'failed'
         and coalesce(q.state, 'failed') in ('failed', 'completed', 'cancelled')) as twin) t;
 end $$;
-comment on function requeue_look(uuid[], text) is 'For requeue_preview: what would become of each of these jobs by itself; '
-    'has_key = it holds its unique key, others must take it';
+comment on function requeue_look(uuid[], text) is 'For requeue_preview: what would become of each of these jobs by '
+    'itself. has_key: it holds its unique key already, others would have to take theirs';
 
-create or replace function requeue_preview(ids uuid[] default null, queue text default null, states text[] default null,
-    kind text default null, error text default null, before timestamptz default null, reset boolean default false,
-    spread interval default null)
+create or replace function requeue_preview_ids(ids uuid[], ready text)
 returns table (state text, n bigint, why text)
-language plpgsql stable security definer set search_path from current set enable_seqscan = off
-    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_sort = off set jit = off
-    set plan_cache_mode = force_custom_plan as $$
+language sql stable set search_path from current as $$
+    select case when r.nth = 1 then r.state end, count(*),
+           case when r.nth = 1 then r.why else 'another of these has its unique key' end
+    from (select l.state, l.why, -- of those that would take the same key the first given wins
+                 case when l.key is null or l.state is null or l.has_key then 1
+                      else row_number() over (partition by l.queue, l.key, l.state is null, l.has_key
+                                              order by l.place) end as nth
+          from requeue_look(ids, ready) l) r
+    group by 1, 3 order by 2 desc
+$$;
+comment on function requeue_preview_ids(uuid[], text) is 'requeue_preview for jobs by id';
+
+create or replace function requeue_preview_where(which job_filter, ready text)
+returns table (state text, n bigint, why text)
+language plpgsql stable set search_path from current set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
-declare
-    ready text := case when $8 is null then 'ready' else 'scheduled' end;
 begin
-    perform spread_check($8);
-    if $1 is not null then
-        return query
-        select case when z.nth = 1 then z.state end, count(*),
-               case when z.nth = 1 then z.why else 'another of these has its unique key' end
-        from (select y.state, y.why, -- of those that would take the same key the first given wins
-                     case when y.key is null or y.state is null or y.has_key then 1
-                          else row_number() over (partition by y.queue, y.key, y.state is null, y.has_key order by y.o) end as nth
-              from requeue_look($1, ready) y) z
-        group by 1, 3 order by 2 desc;
-        return;
-    end if;
     return query
-    select z.state, count(*), z.why from (
-        select ready as state, case when q.state <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end as why
-        from queue q -- apart: nothing stands in the way of those without a key, and only the others must be sorted
-        where q.unique_key is null and q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}'))
-          and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
-          and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)
-        union all
-        select case when not twin and first then ready end,
-               case when twin then 'a newer job has its unique key' when not first then 'another of these has its unique key'
-                    when was <> 'failed' then case when $8 is null then 'now instead of later' else 'at another time' end end
-        from (select q.state as was, row_number() over (partition by q.queue, q.unique_key order by q.seq) = 1 as first,
-                     q.state = 'failed' and exists (select from queue o
-                         where o.queue = q.queue and o.unique_key = q.unique_key and o.state <> 'failed') as twin
-              from queue q
-              where q.unique_key is not null and q.state not in ('ready', 'blocked') and q.state::text = any(coalesce($3, '{failed}'))
-                and ($2 is null or q.queue = $2) and ($4 is null or q.kind = $4)
-                and ($5 is null or error_matches(q.error, q.error_key, $5)) and ($6 is null or q.changed < $6)) y
-        union all
-        select case when h.kept and not t.twin and t.first then ready end,
-               case when not h.kept then 'its payload was not kept' when t.twin then 'a newer job has its unique key'
-                    when not t.first then 'another of these has its unique key' else 'as a new job' end
+    with chosen as not materialized (
+        select q.queue, q.unique_key, q.seq, q.state from queue q
+        where q.state not in ('ready', 'blocked') and q.state::text = any(which.states)
+          and (which.queue is null or q.queue = which.queue) and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
+    ), keyed as ( -- apart: only these must be sorted
+        select c.state as was, row_number() over (partition by c.queue, c.unique_key order by c.seq) = 1 as first,
+               c.state = 'failed' and exists (select from queue o where o.queue = c.queue
+                                                and o.unique_key = c.unique_key and o.state <> 'failed') as twin
+        from chosen c where c.unique_key is not null
+    ), finished as (
+        select h.kept,
+               h.unique_key is not null and exists (select from queue o where o.queue = h.queue
+                   and o.unique_key = h.unique_key and o.state <> 'failed') as twin,
+               h.unique_key is null or not exists (select from history e where e.queue = h.queue
+                   and e.unique_key = h.unique_key and e.state::text = any(which.states) and e.kept
+                   and (e.finished, e.id) < (h.finished, h.id)) as first
         from history h
-        cross join lateral (select h.unique_key is not null and exists (select from queue o where o.queue = h.queue
-                                and o.unique_key = h.unique_key and o.state <> 'failed') as twin,
-                                h.unique_key is null or not exists (select from history e where e.queue = h.queue
-                                and e.unique_key = h.unique_key and e.state::text = any($3) and e.kept
-                                and (e.finished, e.id) < (h.finished, h.id)) as first) t
-        where $3 && '{completed,cancelled}' and h.state::text = any($3) and ($2 is null or h.queue = $2)
-          and ($4 is null or h.kind = $4) and ($5 is null or error_matches(h.error, error_key(h.error), $5)) and ($6 is null or h.finished < $6)) z
+        where which.states && '{completed,cancelled}' and h.state::text = any(which.states)
+          and (which.queue is null or h.queue = which.queue) and (which.kind is null or h.kind = which.kind)
+          and (which.error is null or error_matches(h.error, error_key(h.error), which.error))
+          and (which.before is null or h.finished < which.before)
+    )
+    select z.state, count(*), z.why
+    from (select requeue_preview_where.ready as state, requeue_when(c.state, requeue_preview_where.ready) as why
+          from chosen c where c.unique_key is null
+          union all
+          select case when not k.twin and k.first then requeue_preview_where.ready end,
+                 case when k.twin then 'a newer job has its unique key'
+                      when not k.first then 'another of these has its unique key'
+                      else requeue_when(k.was, requeue_preview_where.ready) end
+          from keyed k
+          union all
+          select case when f.kept and not f.twin and f.first then requeue_preview_where.ready end,
+                 case when not f.kept then 'its payload was not kept'
+                      when f.twin then 'a newer job has its unique key'
+                      when not f.first then 'another of these has its unique key' else 'as a new job' end
+          from finished f) z
     group by 1, 3 order by 2 desc;
 end $$;
-comment on function requeue_preview(uuid[], text, text[], text, text, timestamptz, boolean, interval) is 'What requeue or requeue_where would do now: how many '
-    'become ready, how many are left alone and why. Changes nothing';
+comment on function requeue_preview_where(job_filter, text) is 'requeue_preview for all jobs that match';
 
-create or replace function requeue_where(action uuid, batch int, queue text, states text[] default '{failed}', kind text default null,
-    error text default null, before timestamptz default null, "limit" int default 1000, after text default null,
-    expected bigint default null, reset boolean default false, reason text default null, spread interval default null)
+create or replace function requeue_preview(ids uuid[] default null, queue text default null,
+    states text[] default null, kind text default null, error text default null, before timestamptz default null,
+    reset boolean default false, spread interval default null)
+returns table (state text, n bigint, why text)
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_sort = off
+    set jit = off set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+    ready text := case when spread is null then 'ready' else 'scheduled' end;
+    which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, null, null, null);
+begin
+    perform spread_check(spread);
+    if ids is not null then
+        return query select * from requeue_preview_ids(ids, ready);
+    else
+        return query select * from requeue_preview_where(which, ready);
+    end if;
+end $$;
+comment on function requeue_preview(uuid[], text, text[], text, text, timestamptz, boolean, interval) is 'What requeue '
+    '(ids) or requeue_where would do now: n jobs that would become ready or scheduled (state NULL: left alone), and '
+    'why. Changes nothing';
+
+create or replace function requeue_where(action uuid, batch int, queue text, states text[] default '{failed}',
+    kind text default null, error text default null, before timestamptz default null, "limit" int default 1000,
+    after text default null, expected bigint default null, reset boolean default false, reason text default null,
+    spread interval default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
-#variable_conflict use_column
 declare
-    states text[] := coalesce($4, '{failed}');
-    lim    int := coalesce($8, 1000);
-    found  uuid[];
-    at     text;
-    r      record;
+    which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, coalesce("limit", 1000), after,
+                         expected);
 begin
-    perform spread_check($13);
-    if act_begin($1, $2, 'requeue', $3, null, jsonb_build_object('states', states, 'kind', $5, 'error', $6, 'before', $7, 'reset', $11,
-                                                                   'spread', $13), $12, $10) then
-        if $2 = 1 and $10 is not null then
-            perform check_expected($10, (select coalesce(sum(p.n), 0)::bigint from requeue_preview(null, $3, states, $5, $6, $7, $11) p
-                                         where p.state is not null));
-        end if;
-        select coalesce(array_agg(f.id order by f.o), '{}'), max(f.cursor) filter (where f.o = lim) into found, at
-        from requeue_find(null, $3, states, $5, $6, $7, $9, lim) with ordinality f (id, cursor, o);
-        select * into r from requeue_rows($1, found, coalesce($11, false), $13);
-        perform act_end($1, $2, r.rows, r.before, at);
-    end if;
-    return query select * from act_answer($1, $2);
+    perform spread_check(spread);
+    return query select * from act_where(action, batch, 'requeue', which,
+                                         jsonb_build_object('reset', reset, 'spread', spread), reason);
 end $$;
-comment on function requeue_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, boolean, text, interval) is
-    'requeue() for all that match, a batch of limit jobs a call: pass the cursor of the last answer on until it is NULL. error: TEXT = the '
-    'group of TEXT, ~TEXT = contains TEXT. before: came into its state before. expected: QT005 where another number would change';
+comment on function requeue_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, boolean, text,
+    interval) is 'requeue() for all jobs that match, up to limit jobs a call: call again with the next batch number '
+    'and with the cursor of the last answer as after, until the cursor is NULL. error: TEXT = the group of TEXT, ~TEXT '
+    '= contains TEXT. before: they came into their state before this time. expected: how many jobs the preview '
+    'counted; QT005 if there would be more or fewer now';

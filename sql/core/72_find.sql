@@ -1,21 +1,20 @@
--- Acts on jobs by id or by predicate (cancel, discard, delete, priority, time): which jobs, what they would become, and
--- how a waiting job leaves the free lease that it stands in. One function says what becomes of a job, for preview and
--- act alike.
+-- What acts on jobs share (cancel, discard, delete, priority, time): which jobs a filter names, what they would become,
+-- and how a waiting job leaves its free lease. One function, act_becomes, says what becomes of a job: the preview and
+-- the act use it.
 
 create or replace function held() returns table (queue text, seq bigint)
 language sql stable set search_path from current as $$
     select w.queue, s from live w, unnest(w.seqs) s where w.lock_key is not null
 $$;
-comment on function held() is 'The jobs that run: in claimed leases';
+comment on function held() is 'The jobs that run: they are in leases that a node has claimed';
 
 create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint,
-    wanted int,
-    run_after timestamptz, at timestamptz)
+    wanted int, run_after timestamptz, at timestamptz)
 returns table (becomes text, why text)
 language sql stable as $$ -- no SET: so it can be inlined; only functions with a pinned path call it
     select case
-        when verb = 'cancel' then case when runs and not asked then 'running' when not runs
-                                       and state <> 'failed' then 'cancelled' end
+        when verb = 'cancel' then case when runs and not asked then 'running'
+                                       when not runs and state <> 'failed' then 'cancelled' end
         when runs then null
         when verb = 'discard' then 'discarded'
         when verb = 'delete' then 'deleted'
@@ -35,33 +34,31 @@ language sql stable as $$ -- no SET: so it can be inlined; only functions with a
         when run_after = at then 'has that time already' end
 $$;
 comment on function act_becomes(text, job_state, boolean, boolean, smallint, int, timestamptz, timestamptz) is
-    'What an act makes of a job (NULL: leaves alone), and why; at NULL = now';
+    'What an act makes of a job (becomes; NULL: the job is left alone), and why. at NULL = now';
 
-create or replace function act_preview(verb text, ids uuid[], queue text, states text[], kind text, error text,
-    before timestamptz,
-    wanted int default null, at timestamptz default null)
+-- a million rows make few groups: no plan sorts or merges them
+create or replace function act_preview(verb text, ids uuid[], which job_filter, wanted int default null,
+    at timestamptz default null)
 returns table (state text, n bigint, why text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
-    set enable_sort = off
-    set enable_mergejoin = off set plan_cache_mode = force_custom_plan as $$ -- a million rows make few groups
+    set enable_sort = off set enable_mergejoin = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
     perform change_check(verb, wanted, at);
     if ids is not null then
         return query
-        select b.becomes, count(*),
-               case when q.id is null then case when exists (select from history h where h.id = i.id)
-                                            then 'finished' else 'no such job' end
-                                         when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text
-                                             else b.why end
+        select b.becomes, count(*), case
+            when q.id is null then case when exists (select from history_of(array[i.id])) then 'finished'
+                                        else 'no such job' end
+            when b.becomes in ('discarded', 'deleted', 'cancelled') then q.state::text
+            else b.why end
         from (select distinct unnest(act_preview.ids) as id) i
         left join lateral (select * from queue q where q.id = i.id offset 0) q on true
-        left join lateral (select true as runs from live w where q.state = 'ready' and w.queue = q.queue
-                             and w.lock_key is not null
-                           and q.seq = any(w.seqs) limit 1) r on true
+        left join lateral (select true as runs from live w
+                           where q.state = 'ready' and w.queue = q.queue and w.lock_key is not null
+                             and q.seq = any(w.seqs) limit 1) r on true
         left join lateral act_becomes(act_preview.verb, q.state, coalesce(r.runs, false), q.cancel_asked is not null,
-                                      q.priority, wanted, q.run_after, act_preview.at) b
-            on q.id is not null
+                                      q.priority, wanted, q.run_after, act_preview.at) b on q.id is not null
         group by 1, 3 order by 2 desc;
         return;
     end if;
@@ -70,36 +67,35 @@ begin
         select * from held()
     ), chosen_jobs as (
         select q.* from queue q
-        where q.state <> 'ready' and (states is null or q.state::text = any(states))
-          and (act_preview.queue is null or q.queue = act_preview.queue)
-          and (act_preview.kind is null or q.kind = act_preview.kind)
-          and (act_preview.error is null or error_matches(q.error, q.error_key, act_preview.error))
-          and (act_preview.before is null or q.changed < act_preview.before)
+        where q.state <> 'ready' and (which.states is null or q.state::text = any(which.states))
+          and (which.queue is null or q.queue = which.queue) and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
         union all
         select q.* from queue q
-        where q.state = 'ready' and (states is null or states && '{ready,running}')
-          and (act_preview.queue is null or q.queue = act_preview.queue)
-          and (act_preview.kind is null or q.kind = act_preview.kind)
-          and (act_preview.error is null or error_matches(q.error, q.error_key, act_preview.error))
-          and (act_preview.before is null or q.changed < act_preview.before)
+        where q.state = 'ready' and (which.states is null or which.states && '{ready,running}')
+          and (which.queue is null or q.queue = which.queue) and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
     ), looked_at as (
-        select j.*, r.seq is not null as runs from chosen_jobs j left join running_jobs r on j.state = 'ready'
-            and r.queue = j.queue and r.seq = j.seq
+        select j.*, r.seq is not null as runs
+        from chosen_jobs j
+        left join running_jobs r on j.state = 'ready' and r.queue = j.queue and r.seq = j.seq
     )
-    select b.becomes, count(*), case when b.becomes in ('discarded', 'deleted', 'cancelled') then l.state::text
-                                     else b.why end
-    from looked_at l cross join lateral act_becomes(act_preview.verb, l.state, l.runs, l.cancel_asked is not null,
-                                                    l.priority, wanted, l.run_after, act_preview.at) b
-    where l.state <> 'ready' or states is null or case when l.runs then 'running' else 'ready' end = any(states)
+    select b.becomes, count(*),
+           case when b.becomes in ('discarded', 'deleted', 'cancelled') then l.state::text else b.why end
+    from looked_at l
+    cross join lateral act_becomes(act_preview.verb, l.state, l.runs, l.cancel_asked is not null, l.priority, wanted,
+                                   l.run_after, act_preview.at) b
+    where l.state <> 'ready' or which.states is null
+       or case when l.runs then 'running' else 'ready' end = any(which.states)
     group by 1, 3 order by 2 desc;
 end $$;
-comment on function act_preview(text, uuid[], text, text[], text, text, timestamptz, int, timestamptz) is
-    'What an act would do now to these jobs, or to all that match: how many become what, how many are left alone and '
-    'why. Changes nothing';
+comment on function act_preview(text, uuid[], job_filter, int, timestamptz) is 'What an act would do now to these jobs '
+    '(ids), or to all that match: how many become what (state), how many are left alone (state NULL), and why. Changes '
+    'nothing';
 
-create or replace function act_find(action uuid, queue text, states text[], kind text, error text, before timestamptz,
-    after text, "limit" int)
-returns table (id uuid, cursor text)
+create or replace function act_find(action uuid, which job_filter) returns table (id uuid, cursor text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
@@ -107,49 +103,49 @@ declare
     at jsonb;
     n  int := 0;
 begin
-    perform portion_check("limit", after);
-    at := coalesce(after, '["o", "", 0]')::jsonb;
+    perform portion_check(which."limit", which.after);
+    at := coalesce(which.after, '["o", "", 0]')::jsonb;
     if at ->> 0 = 'o' then -- jobs that wait for something, or failed
         return query
         select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q
-        where q.state <> 'ready' and (states is null or q.state::text = any(states))
+        where q.state <> 'ready' and (which.states is null or q.state::text = any(which.states))
           and (q.queue, q.seq) > (at ->> 1, (at ->> 2)::bigint)
-          and (act_find.queue is null or q.queue = act_find.queue) and (act_find.kind is null or q.kind = act_find.kind)
-          and (act_find.error is null or error_matches(q.error, q.error_key, act_find.error))
-          and (act_find.before is null or q.changed < act_find.before)
+          and (which.queue is null or q.queue = which.queue) and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
           and q.last_action is distinct from act_find.action
-        order by q.queue, q.seq limit act_find."limit";
+        order by q.queue, q.seq limit which."limit";
         get diagnostics n = row_count;
     end if;
-    if n < "limit" and coalesce(states && '{ready,running}', true) then
+    if n < which."limit" and coalesce(which.states && '{ready,running}', true) then
         return query
         with running_jobs as materialized (
             select * from held()
         )
         select q.id, jsonb_build_array('r', q.queue, q.seq, q.priority)::text from queue q
-        where q.state = 'ready' and (act_find.queue is null or q.queue = act_find.queue)
-          and (act_find.kind is null or q.kind = act_find.kind)
-          and (act_find.error is null or error_matches(q.error, q.error_key, act_find.error))
-          and (act_find.before is null or q.changed < act_find.before)
+        where q.state = 'ready' and (which.queue is null or q.queue = which.queue)
+          and (which.kind is null or q.kind = which.kind)
+          and (which.error is null or error_matches(q.error, q.error_key, which.error))
+          and (which.before is null or q.changed < which.before)
           and q.last_action is distinct from act_find.action
           and (at ->> 0 = 'o' or (q.queue, q.priority, q.seq) > (at ->> 1, (at ->> 3)::smallint, (at ->> 2)::bigint))
-          and (states is null or case when exists (select from running_jobs r
-                                                   where r.queue = q.queue and r.seq = q.seq) then 'running'
-                                                       else 'ready' end = any(states))
-        order by q.queue, q.priority, q.seq limit act_find."limit" - n;
+          and (which.states is null
+               or case when exists (select from running_jobs r where r.queue = q.queue and r.seq = q.seq)
+                       then 'running' else 'ready' end = any(which.states))
+        order by q.queue, q.priority, q.seq limit which."limit" - n;
     end if;
 end $$;
-comment on function act_find(uuid, text, text[], text, text, timestamptz, text, int) is 'Unfinished jobs that a '
-    'predicate names, in a fixed order from a cursor on; not those that this action has changed already';
+comment on function act_find(uuid, job_filter) is 'Unfinished jobs that match, in a fixed order from which.after on; '
+    'not those that this action has changed already';
 
--- Of jobs to leases: the leases are read once, and each number looked for by halving. A join would look through all
--- leases for each job, or through all jobs for each lease, as the planner believes.
+-- From jobs to their leases: the leases are read once, and each number is found by binary search. A join would read all
+-- leases for each job, or all jobs for each lease, depending on the planner's estimate.
 create or replace function ready_seqs(ids uuid[]) returns bigint[]
 language sql stable set search_path from current as $$
     select array(select q.seq from (select q.seq, q.state from queue q where q.id = any(ready_seqs.ids) offset 0) q
                  where q.state = 'ready' order by q.seq)
 $$;
-comment on function ready_seqs(uuid[]) is 'The numbers of those of these jobs that are ready, in order';
+comment on function ready_seqs(uuid[]) is 'The numbers (seq) of those of these jobs that are ready, ascending';
 
 create or replace function lock_leases(ids uuid[]) returns bigint[]
 language plpgsql set search_path from current as $$
@@ -180,8 +176,8 @@ begin
     end loop;
     return locked;
 end $$;
-comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs, but those that somebody else keeps locked: '
-    'in a transaction that stays open, say. Under the scheduler lock';
+comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs; returns the locked ones. A lease that '
+    'somebody keeps locked for 50 ms is left out. Call it under the scheduler''s lock';
 
 create or replace function uncut_jobs(ids uuid[], out runs uuid[], out busy uuid[])
 language plpgsql set search_path from current as $$
@@ -223,17 +219,17 @@ begin
     perform bucket_forget(f.queue, array_agg(f.seq)), wake_queue(f.queue)
     from jsonb_to_recordset(free) f (queue text, seq bigint) group by f.queue;
 end $$;
-comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of the free leases that they stand in. runs: those in '
-    'claimed leases, which are locked now and stay; busy: those whose lease somebody else has locked, who claims it or '
-    'answers for it';
+comment on function uncut_jobs(uuid[]) is 'Takes ready jobs out of their free leases. runs: jobs in claimed leases, '
+    'which are locked now and stay as they are; busy: jobs whose lease somebody else has locked, to claim it or to '
+    'answer for it';
 
 create or replace function lock_jobs(ids uuid[], but uuid[]) returns uuid[]
 language sql set search_path from current as $$
     select array(select q.id from queue q where q.id = any(ids) and q.id <> all(but) order by q.id
                  for update skip locked)
 $$;
-comment on function lock_jobs(uuid[], uuid[]) is 'Locks these jobs, but those that somebody else has locked: for the '
-    'time of the scheduler lock. Which it locked';
+comment on function lock_jobs(uuid[], uuid[]) is 'Locks these jobs and returns the locked ones; jobs that somebody '
+    'else has locked are left out. Call it under the scheduler''s lock';
 
 create or replace function left_alone(state job_state, busy boolean) returns text
 language sql immutable set search_path from current as $$
@@ -241,7 +237,7 @@ language sql immutable set search_path from current as $$
                 when state = 'ready' then 'has just become ready'
                 else 'somebody is just changing it' end
 $$;
-comment on function left_alone(job_state, boolean) is 'Why an act left a job alone that it could not lock';
+comment on function left_alone(job_state, boolean) is 'Why an act could not lock a job';
 
 create or replace function job_put(action uuid, jobs jsonb) returns setof uuid
 language sql set search_path from current as $$
@@ -286,6 +282,6 @@ language sql set search_path from current as $$
         from put_jobs where error_key is not null and (state = 'failed') <> (was = 'failed') group by 1, error_key)
     select id from put_jobs
 $$;
-comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and count of tries ([{id, state, '
-    'priority, tries, max_tries, run_after, changed}]), and the books with them. The caller has locked them, and taken '
-    'ready ones out of their leases';
+comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and number of tries ([{id, '
+    'state, priority, tries, max_tries, run_after, changed}]), and counts them. The caller has locked them and has '
+    'taken ready jobs out of their leases';

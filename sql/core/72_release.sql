@@ -10,8 +10,8 @@ language sql stable set search_path from current as $$
            and not exists (select from node where lock_key = node_alive.node)
          having count(*) > 0))
 $$;
-comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL = it does not. One that registered is '
-    'as alive as its heartbeat, of one that never did only its leases can tell';
+comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL: it does not. A registered node is '
+    'judged by its heartbeat, any other one by its leases';
 
 create or replace function release_preview(node text, expired_only boolean default true, fail boolean default false,
     count boolean default true)
@@ -38,8 +38,8 @@ language sql stable security definer set search_path from current set enable_seq
         where w.lock_key = release_preview.node) z
     group by 1, 3 order by 2 desc
 $$;
-comment on function release_preview(text, boolean, boolean, boolean) is 'What release would do now, job by job in '
-    'counts; changes nothing';
+comment on function release_preview(text, boolean, boolean, boolean) is 'What release would do now: n jobs by the '
+    'state that they would get (NULL: left alone), and why. Changes nothing';
 
 create or replace function release(action uuid, batch int, node text, expired_only boolean default true,
     fail boolean default false,
@@ -94,8 +94,9 @@ begin
     return query select * from act_answer(action, batch);
 end $$;
 comment on function release(uuid, int, text, boolean, boolean, boolean, boolean, bigint, text) is
-    'Takes a node''s leases (the expired ones, or all) away: their jobs go back in line, or fail; count = those that '
-    'had started lose a try. QT006 where the node looks alive, unless force';
+    'Takes the leases of a node away: the expired ones, or all of them. Their jobs go back in line; fail: they fail. '
+    'count: jobs that had started lose a try. Up to 500 leases a call: call again as long as the answer has a cursor. '
+    'QT006 if the node looks alive, unless force';
 
 create or replace function extend_find(ids uuid[], node text)
 returns table (lease bigint, jobs int, job uuid, until timestamptz)
@@ -110,7 +111,8 @@ language sql stable set search_path from current as $$
                          and (extend_find.node is null or w.lock_key = extend_find.node)
                        and q.seq = any(w.seqs) offset 0) w on true
 $$;
-comment on function extend_find(uuid[], text) is 'The leases of a node, or of jobs (lease NULL: the job is in none)';
+comment on function extend_find(uuid[], text) is 'The leases of a node, or of jobs (lease NULL: the job is in no '
+    'lease)';
 
 create or replace function extend_preview(ids uuid[] default null, node text default null, by interval default '5 min')
 returns table (state text, n bigint, why text)
@@ -122,8 +124,8 @@ language sql stable security definer set search_path from current set enable_seq
                 when f.jobs = 1 then 'lease of 1 job' else format('lease of %s jobs', f.jobs) end
     from extend_find(ids, node) f group by 1, 3 order by 2 desc
 $$;
-comment on function extend_preview(uuid[], text, interval) is 'What extend_leases would do now: leases, and of how '
-    'many jobs each';
+comment on function extend_preview(uuid[], text, interval) is 'What extend_leases would do now: n leases, and how many '
+    'jobs each has';
 
 create or replace function extend_leases(action uuid, batch int, ids uuid[], node text, by interval,
     expected bigint default null, reason text default null)
@@ -172,4 +174,5 @@ begin
     return query select * from act_answer(action, batch);
 end $$;
 comment on function extend_leases(uuid, int, uuid[], text, interval, bigint, text) is 'Leases (of these jobs, or all '
-    'of a node) hold until now + by at least; nothing else changes, so their workers'' answers stay good';
+    'leases of a node) hold at least until now + by. Nothing else changes, so the answers of their workers stay valid. '
+    'QT007 unless by is over 0 and at most 365 days';

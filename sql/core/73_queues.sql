@@ -36,9 +36,9 @@ begin
     end if;
     return coalesce(cardinality(taken), 0);
 end $$;
-comment on function uncut(text, boolean) is 'Takes back the free leases of a queue: the cursor goes back to before '
-    'their jobs, so that order is kept. One that is just being claimed is waited for (strict; 55P03 after 100 ms), '
-    'else left alone: it runs. Under the scheduler lock';
+comment on function uncut(text, boolean) is 'Takes back the free leases of a queue. The cursor goes back to before '
+    'their jobs, so their order is kept. A lease that a worker is just claiming: strict waits for it (55P03 after 100 '
+    'ms), otherwise it is left alone. Call it under the scheduler''s lock';
 
 create or replace function unseen(queue text, kept text) returns text
 language sql stable set search_path from current as $$
@@ -47,8 +47,8 @@ language sql stable set search_path from current as $$
     where not exists (select from cursor c where c.queue = unseen.queue) and not exists (select from queue q
             where q.queue = unseen.queue)
 $$;
-comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet (or whose name is a '
-    'slip); NULL = it exists';
+comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet, perhaps because its '
+    'name is misspelt; NULL: it exists';
 
 create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint,
     why text)
@@ -60,8 +60,8 @@ language sql stable security definer set search_path from current set enable_seq
     from (select unseen(pause_preview.queue, null) as slip) u left join queue_config c on c.queue = pause_preview.queue
     where pause_preview.queue is not null
 $$;
-comment on function pause_preview(text, boolean) is 'What pause would do now; the name of a queue that was never seen '
-    'is taken for a slip, unless force';
+comment on function pause_preview(text, boolean) is 'What pause would do now. A queue that was never seen counts as a '
+    'typing error, unless force';
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -94,8 +94,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function pause(uuid, text, text) is 'No job of the queue is handed out from here on; what runs is finished. '
-    'Jobs that were ready in leases keep their place';
+comment on function pause(uuid, text, text) is 'No job of the queue is handed out from now on. Running jobs go on to '
+    'their end; ready jobs keep their order';
 
 create or replace function resume(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -120,7 +120,7 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function resume(uuid, text, text) is 'Ends a pause';
+comment on function resume(uuid, text, text) is 'Ends a pause: jobs of the queue are handed out again';
 
 create or replace function rate_of(value text) returns numeric
 language sql immutable strict set search_path from current as $$

@@ -32,8 +32,8 @@ begin
     end if;
     return value;
 end $$;
-comment on function whole_number(jsonb, text, int, int) is 'A number out of settings; NULL = there is none of that '
-    'name. QT007 says the range';
+comment on function whole_number(jsonb, text, int, int) is 'A number of settings; NULL if settings has none of that '
+    'name. QT007 names the range';
 
 create or replace function schedule_check(name text, settings jsonb, payload text, was schedule) returns schedule
 language plpgsql stable set search_path from current as $$
@@ -95,8 +95,8 @@ begin
 exception when invalid_text_representation or numeric_value_out_of_range then
     raise '%', sqlerrm using errcode = 'QT007';
 end $$;
-comment on function schedule_check(text, jsonb, text, schedule) is 'A schedule as it would be after settings; QT007 '
-    'says what is wrong with them. Its next time is after the last one: a clock that was set back does not repeat it';
+comment on function schedule_check(text, jsonb, text, schedule) is 'A schedule as it would be with these settings. Its '
+    'next time is after its last run, so a clock that was set back repeats no run. QT007 names what is wrong';
 
 create or replace function schedule_words(s schedule) returns text
 language sql stable set search_path from current as $$
@@ -121,7 +121,7 @@ begin
     return query select case when was.name is null then 'added' else 'changed' end,
                         schedule_words(schedule_check(name, settings, payload, was)), 1::bigint;
 end $$;
-comment on function schedule_preview(text, jsonb, text) is 'What schedule_set would do; raises what it would raise';
+comment on function schedule_preview(text, jsonb, text) is 'What schedule_set would do; raises the same errors';
 
 create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null,
     reason text default null)
@@ -153,8 +153,8 @@ begin
     return query select * from act_answer(action, 1);
 end $$;
 comment on function schedule_set(uuid, text, jsonb, text, text) is 'Adds or changes a schedule: cron, tz, queue, kind, '
-    'priority, payload_type, unique, max_tries, catch_up, comment; what is not named stays. The payload is JSON, or '
-    'with payload_type a text of that type';
+    'priority, payload_type, unique, max_tries, catch_up, comment. Settings that are not named stay as they are. The '
+    'payload is JSON, or with payload_type a text of that type. QT007 names what is wrong';
 
 create or replace function schedule_pause(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -177,7 +177,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_pause(uuid, text, text) is 'No runs from here on; jobs that are there stay';
+comment on function schedule_pause(uuid, text, text) is 'Stops a schedule: it pushes no jobs from now on. Jobs that it '
+    'pushed stay';
 
 create or replace function schedule_resume(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -205,8 +206,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_resume(uuid, text, text) is 'Runs again, from now on: the times of the pause are not made '
-    'up for';
+comment on function schedule_resume(uuid, text, text) is 'Starts a paused schedule again. Runs that the pause left out '
+    'are not made up for';
 
 create or replace function schedule_run(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -231,7 +232,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_run(uuid, text, text) is 'Pushes a job of a schedule now; its own times stay as they are';
+comment on function schedule_run(uuid, text, text) is 'Pushes a job of the schedule now. The schedule''s own times '
+    'stay as they are';
 
 create or replace function schedule_remove(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -251,8 +253,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_remove(uuid, text, text) is 'Takes a schedule away; its jobs stay, and the audit keeps '
-    'what it was';
+comment on function schedule_remove(uuid, text, text) is 'Removes a schedule. Its jobs stay; the audit keeps its '
+    'settings, so undo adds it again';
 
 create or replace function cron_outcome(job uuid, due timestamptz) returns text
 language sql stable set search_path from current set enable_seqscan = off
@@ -261,11 +263,11 @@ language sql stable set search_path from current set enable_seqscan = off
         (select case when exists (select from live w where w.lock_key is not null and w.queue = q.queue
                                     and q.seq = any(w.seqs)) then 'running'
                      else q.state::text end from queue q where q.id = cron_outcome.job),
-        (select h.state::text from history h where h.id = cron_outcome.job
-           and h.finished >= cron_outcome.due - interval '1 h' limit 1), 'gone') end
+        (select h.state::text from history_of(array[cron_outcome.job]) h
+           where h.finished >= cron_outcome.due - interval '1 h' limit 1), 'gone') end
 $$;
-comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, "not pushed", or '
-    '"gone" where no history is kept';
+comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, ''not pushed'', or '
+    '''gone'' if the job left no history';
 
 create or replace function cron_result(job uuid, due timestamptz, out outcome text, out took interval, out error text)
 language sql stable set search_path from current set enable_seqscan = off
@@ -283,8 +285,8 @@ language sql stable set search_path from current set enable_seqscan = off
         where q.id = cron_result.job
         union all
         select h.state::text, h.finished - h.started, case when h.state <> 'completed' then h.error end
-        from history h where h.id = cron_result.job and h.finished >= cron_result.due - interval '1 h'
+        from history_of(array[cron_result.job]) h where h.finished >= cron_result.due - interval '1 h'
         limit 1) r on true
 $$;
-comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome as cron_outcome has it, how long '
-    'its job ran, and why it failed';
+comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome (see cron_outcome), how long its '
+    'job ran in ms, and its error';

@@ -7,7 +7,8 @@ language sql stable security definer set search_path from current as $$
     select count(*), coalesce(sum(l.batches), 0)::bigint, min(l.at) from audit_log l
     where l.at < purge_audit_preview.before
 $$;
-comment on function purge_audit_preview(timestamptz) is 'How many actions purge_audit would forget now';
+comment on function purge_audit_preview(timestamptz) is 'How many actions and batches purge_audit would delete from '
+    'the audit now';
 
 create or replace function purge_audit(action uuid, batch int, before timestamptz, "limit" int default 1000,
     reason text default null)
@@ -42,5 +43,6 @@ begin
     end if;
     return query select * from act_answer(action, batch);
 end $$;
-comment on function purge_audit(uuid, int, timestamptz, int, text) is 'Forgets actions older than a time, a day at '
-    'least, limit of them a call, as long as the answer has a cursor; the purge itself is an action';
+comment on function purge_audit(uuid, int, timestamptz, int, text) is 'Deletes actions older than a time (at least a '
+    'day ago) from the audit, up to limit of them a call: call again as long as the answer has a cursor. The purge '
+    'itself is an action in the audit';

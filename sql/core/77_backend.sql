@@ -19,8 +19,8 @@ language sql stable set search_path from current as $$
           as name) c
     left join pg_stat_activity a on a.pid = target
 $$;
-comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL '
-    '= may';
+comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL: '
+    'may';
 
 create or replace function send_signal(action uuid, batch int, verb text, target int, params jsonb, reason text,
     refused text)
@@ -54,8 +54,8 @@ begin
     return (select b.rows from audit_batch b where b.action = send_signal.action and b.batch = send_signal.batch);
 end $$;
 comment on function send_signal(uuid, int, text, int, jsonb, text, text) is 'For signal_backend: sends "cancel query" '
-    'or "end session" to a process where the caller may do so and nothing is refused, and records what became of it; '
-    'asked again, the stored answer';
+    'or "end session" to a process, if the caller may do that and nothing speaks against it, and records the outcome. '
+    'A repeated call returns the stored answer';
 
 create or replace function signal_backend(action uuid, batch int, wish jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -96,6 +96,6 @@ begin
     from jsonb_array_elements(answer) r;
 end $$;
 comment on function signal_backend(uuid, int, jsonb, text) is 'Ends a statement ({"act": "cancel"}) or a session '
-    '("terminate") that is still as it was shown ({"shown": {pid, start, state, xact, query}}): a pid that was given '
-    'to another since, a statement or transaction that is over, and an idle one that works again are left alone. Batch '
-    'NULL only looks';
+    '("terminate") that is still as it was shown ({"shown": {pid, start, state, xact, query}}). A process is left '
+    'alone if its pid belongs to another session by now, its statement or transaction is over, or it was idle and '
+    'works again. Batch NULL only looks';

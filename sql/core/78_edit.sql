@@ -1,12 +1,12 @@
--- Acts with a payload: another one for a job that is then requeued, and a job pushed by hand. The audit keeps the
--- payload that was there before; what a push may not say, these may not either.
+-- Acts with a payload: edit a job's payload and requeue it, or push a job by hand. The audit keeps the payload that an
+-- edit replaced. The limits of push() hold here, too.
 
 create or replace function job_version(state text, seq bigint, finished timestamptz) returns text
 language sql stable set search_path from current as $$
     select state || '/' || coalesce(seq, (extract(epoch from finished) * 1000000)::bigint)
 $$;
-comment on function job_version(text, bigint, timestamptz) is 'What an edit must find unchanged: each claim that ends, '
-    'requeue and change gives a job another one';
+comment on function job_version(text, bigint, timestamptz) is 'The version of a job, which an edit must find '
+    'unchanged: each claim that ends, each requeue and each change gives the job another one';
 
 create or replace function edit_look(job uuid, version text)
 returns table (state text, queue text, becomes text, why text, is_json boolean)
@@ -17,7 +17,7 @@ language sql stable set search_path from current as $$
         from queue q where q.id = edit_look.job
         union all
         (select h.id, h.state::text, h.queue, null, h.finished, h.unique_key, h.body, h.payload_type, h.kept
-         from history h where h.id = edit_look.job and not exists (select from queue q where q.id = edit_look.job)
+         from history_of(array[edit_look.job]) h where not exists (select from queue q where q.id = edit_look.job)
          order by h.finished desc limit 1)
     ), examined as (
         select j.*, exists (select from live w where j.state = 'ready' and w.queue = j.queue and w.lock_key is not null
@@ -46,8 +46,8 @@ language sql stable set search_path from current as $$
            n.body is null
     from (select edit_look.job) i left join judged n on true
 $$;
-comment on function edit_look(uuid, text) is 'What an edit would make of a job that is still as it was read (version), '
-    'or why nothing';
+comment on function edit_look(uuid, text) is 'What an edit would make of a job that still has this version, or why '
+    'nothing';
 
 create or replace function edit_check(ids uuid[], payload text, is_json boolean) returns void
 language plpgsql stable set search_path from current as $$
@@ -62,7 +62,8 @@ begin
         perform payload::json; -- no JSON: 22P02
     end if;
 end $$;
-comment on function edit_check(uuid[], text, boolean) is 'Raises where this can''t be the payload of the job';
+comment on function edit_check(uuid[], text, boolean) is 'Raises QT007, QT004 or 22P02 if this can''t be the payload '
+    'of the job';
 
 create or replace function edit_rows(action uuid, job uuid, version text, payload text, out rows jsonb, out was jsonb)
 language plpgsql set search_path from current as $$
@@ -122,8 +123,8 @@ begin
         body = case when not l.is_json then convert_to(edit_rows.payload, 'UTF8') end
     where q.id = own;
 end $$;
-comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another payload and requeues it, if it is '
-    'still as it was read';
+comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another payload and requeues it, if it still '
+    'has this version';
 
 create or replace function edit_job(action uuid, batch int, ids uuid[], version text, payload text,
     reason text default null)
@@ -142,10 +143,10 @@ begin
     end if;
     return query select * from act_answer(action, batch);
 end $$;
-comment on function edit_job(uuid, int, uuid[], text, text, text) is 'Another payload for a job, which becomes ready '
-    'with it: a failed one with one more try, a waiting one now, a finished one as a new job. Only while it is as it '
-    'was read (the version that the console''s section job answers); the payload is JSON unless the job''s own is a '
-    'text';
+comment on function edit_job(uuid, int, uuid[], text, text, text) is 'Gives a job another payload and makes it ready: '
+    'a failed job with one more try, a waiting job now, a finished job as a new job. version: as the console''s '
+    'section job returns it; if the job has another one by now, it is left alone. The payload is JSON, unless the '
+    'job''s own payload is a text';
 
 create or replace function edit_preview(ids uuid[], version text, payload text) returns table (state text, n bigint,
     why text)
@@ -158,8 +159,7 @@ begin
     perform edit_check(ids, payload, l.is_json);
     return query select l.becomes::text, 1::bigint, l.why::text;
 end $$;
-comment on function edit_preview(uuid[], text, text) is 'What edit_job would do now. Raises where it can''t be the '
-    'payload';
+comment on function edit_preview(uuid[], text, text) is 'What edit_job would do now; raises the same errors';
 
 -- --- pushing by hand
 
@@ -208,8 +208,8 @@ begin
     end if;
     return job;
 end $$;
-comment on function job_by_hand(text, jsonb, text) is 'The job that a push by hand means; raises where there may be no '
-    'such job';
+comment on function job_by_hand(text, jsonb, text) is 'The job that a push by hand means. QT007, QT004, 22P02 or 23514 '
+    'if there can be no such job';
 
 create or replace function push_by_hand(action uuid, queue text, settings jsonb default '{}', payload text default null,
     reason text default null)
@@ -233,9 +233,9 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function push_by_hand(uuid, text, jsonb, text, text) is 'push() as an act of an operator, who stands in the '
-    'audit with it. settings: kind, priority, delay or at, unique_key, max_tries, payload_type (then the payload is a '
-    'text of that type, else JSON)';
+comment on function push_by_hand(uuid, text, jsonb, text, text) is 'push() as an act of an operator, with a row in the '
+    'audit. settings: kind, priority, delay or at, unique_key, max_tries, payload_type. With payload_type the payload '
+    'is a text of that type, otherwise it is JSON';
 
 create or replace function push_preview(queue text, settings jsonb default '{}', payload text default null)
 returns table (state text, n bigint, why text)
@@ -256,5 +256,4 @@ begin
                                                   where q.queue = job.queue) then 'a queue that was never seen so far'
                                                   end;
 end $$;
-comment on function push_preview(text, jsonb, text) is 'What push_by_hand would do now. Raises where there may be no '
-    'such job';
+comment on function push_preview(text, jsonb, text) is 'What push_by_hand would do now; raises the same errors';

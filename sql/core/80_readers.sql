@@ -54,10 +54,10 @@ comment on function overview() is 'One row a queue: exact counts by state, since
     'and what was ever pushed, completed, failed for good, retried. Costs the same at any number of jobs';
 
 create or replace function rates()
-returns table (queue text, at timestamptz, pushed bigint, completed bigint, fails bigint)
+returns table (queue text, at timestamptz, pushed bigint, completed bigint, fails bigint, ready bigint, oldest timestamptz)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
-    select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint
+    select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint, sum(c.ready)::bigint, min(c.oldest)
     from (select f.fold, f.at from fold f
           where f.keep and f.at > now() - interval '10 min' and f.at < now() + interval '1 min'
             and (f.fold = (select k.fold from fold k where k.keep order by k.fold desc limit 1)
@@ -66,7 +66,7 @@ language sql stable security definer set search_path from current set enable_seq
     cross join lateral (select c.* from counter c where c.fold = f.fold and c.error_key is null offset 0) c
     group by c.queue, f.at order by f.at, c.queue
 $$;
-comment on function rates() is 'What had been pushed, completed and failed, each 10 s of the last 10 minutes; with more than a thousand queues only the newest of these points. A fold ahead of the clock is of one that was set back since: it is left out';
+comment on function rates() is 'What had been pushed, completed and failed, what was ready or running and since when the oldest was ready, each 10 s of the last 10 minutes; with more than a thousand queues only the newest of these points. A fold ahead of the clock is of one that was set back since: it is left out';
 
 create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)

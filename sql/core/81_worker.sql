@@ -33,8 +33,8 @@ begin
                      and d.xid < pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
                      and (d.ready > 0 or d.min_seq is not null));
 end $$;
-comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running: looks for one, '
-    'whatever the counters say';
+comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running. Looks into the '
+    'table, not at the counters';
 
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
@@ -48,7 +48,7 @@ language sql stable security definer set search_path from current set enable_seq
                 else 0 end::bigint
 $$;
 comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, by the '
-    'counters; 0 where none can be found. Queues that hand out nothing (paused, limit 0) aside';
+    'counters; 0 if a look into the table finds none. Queues that hand out nothing (paused, limit 0) do not count';
 
 create or replace function keep_only(node text, session uuid, leases bigint[]) returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -71,8 +71,8 @@ begin
     select count(*) into n from take_back(mine, false, false, null);
     return n;
 end $$;
-comment on function keep_only(text, uuid, bigint[]) is 'A worker knows these leases only (a claim''s answer was lost): '
-    'the others of its node go back in line, without counting as a try. Says how many jobs';
+comment on function keep_only(text, uuid, bigint[]) is 'For a worker that lost the answer of a claim: gives back all '
+    'leases of its node but these. Their jobs go back in line, and no try is counted. Returns how many jobs';
 
 create or replace function scheduler_stop(holder text) returns boolean
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -90,4 +90,4 @@ begin
     delete from scheduler where term = last.term and term > 0;
     return true;
 end $$;
-comment on function scheduler_stop(text) is 'The active scheduler ends: the next that asks takes over at once';
+comment on function scheduler_stop(text) is 'The active scheduler ends: another scheduler may take over at once';

@@ -1,7 +1,8 @@
--- The counters against the truth. They are exact as long as every change goes through the functions; what somebody changes in
--- queue by hand (a DELETE, rows loaded with the triggers off) they do not see. So one queue after the other is counted, in one
--- snapshot with its counters, without a lock that anybody waits for; a difference is appended as a delta, logged and audited.
--- Counting costs about 0.1 % of the time: after one that took t nobody counts for 1000 t, and for a minute at least.
+-- The counters against the truth. They are exact as long as every change goes through the functions; what somebody
+-- changes in queue by hand (a DELETE, rows loaded with the triggers off) they do not see. So one queue after the other
+-- is counted, in one snapshot with its counters, without a lock that anybody waits for; a difference is appended as a
+-- delta, logged and audited. Counting costs about 0.1 % of the time: after one that took t nobody counts for 1000 t,
+-- and for a minute at least.
 
 create table if not exists checked (
     queue   text collate "C" primary key,
@@ -15,119 +16,159 @@ comment on column checked.ms is 'How long that took';
 comment on column checked.repairs is 'How often they differed';
 
 create or replace function count_jobs(queue text, out jobs bigint, out diffs jsonb)
-language plpgsql set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    with c as materialized (
-        select priority, sum(ready) as ready, sum(scheduled) as scheduled, sum(retry) as retry, sum(failed) as failed, sum(blocked) as blocked
+    with sums as materialized (
+        select priority, sum(ready) as ready, sum(scheduled) as scheduled, sum(retry) as retry, sum(failed) as failed,
+               sum(blocked) as blocked
         from (select priority, ready, scheduled, retry, failed, blocked from counter
-              where fold = (select fold from fold order by fold desc limit 1) and queue = $1 and error_key is null
+              where fold = (select fold from fold order by fold desc limit 1) and queue = count_jobs.queue
+                and error_key is null
               union all
-              select priority, ready, scheduled, retry, failed, blocked from new_delta where queue = $1 and error_key is null) z
+              select priority, ready, scheduled, retry, failed, blocked from new_delta
+              where queue = count_jobs.queue and error_key is null) z
         group by 1
-    ), t as materialized (
+    ), counted as (
+        select priority, v.state, v.n
+        from sums, lateral (values ('ready', ready), ('scheduled', scheduled), ('retry', retry), ('failed', failed),
+                                   ('blocked', blocked)) v (state, n)
+    ), truth as materialized (
         select priority, 'ready' as state, count(*) as n, min(seq) as low, max(seq) as high, null::timestamptz as after
-        from queue where queue = $1 and state = 'ready' group by 1
+        from queue where queue = count_jobs.queue and state = 'ready' group by 1
         union all
         select priority, state::text, count(*), null, null, min(run_after)
-        from queue where queue = $1 and state <> 'ready' group by 1, 2
-    ), x as materialized (
-        select priority, state, coalesce(s.n, 0)::bigint as was, coalesce(t.n, 0) as truth, t.low, t.high, t.after
-        from (select priority, v.state, v.n from c, lateral (values ('ready', ready), ('scheduled', scheduled), ('retry', retry),
-                                                            ('failed', failed), ('blocked', blocked)) v (state, n)) s
-        full join t using (priority, state) where coalesce(s.n, 0) <> coalesce(t.n, 0)
-    ), d as ( -- what is more than counted may also have escaped the scheduler: low, high and after make it look
+        from queue where queue = count_jobs.queue and state <> 'ready' group by 1, 2
+    ), differing as materialized (
+        select priority, state, coalesce(c.n, 0)::bigint as was, coalesce(t.n, 0) as truth, t.low, t.high, t.after
+        from counted c full join truth t using (priority, state) where coalesce(c.n, 0) <> coalesce(t.n, 0)
+    ), repaired as ( -- the scheduler may have missed jobs that were not counted: low, high and after make it look
         insert into delta (queue, priority, ready, scheduled, retry, failed, blocked, min_seq, max_seq, min_after)
-        select $1, priority, sum(truth - was) filter (where state = 'ready'), sum(truth - was) filter (where state = 'scheduled'),
-               sum(truth - was) filter (where state = 'retry'), sum(truth - was) filter (where state = 'failed'),
-               sum(truth - was) filter (where state = 'blocked'), min(low) filter (where truth > was), max(high) filter (where truth > was),
+        select count_jobs.queue, priority,
+               sum(truth - was) filter (where state = 'ready'),
+               sum(truth - was) filter (where state = 'scheduled'),
+               sum(truth - was) filter (where state = 'retry'),
+               sum(truth - was) filter (where state = 'failed'),
+               sum(truth - was) filter (where state = 'blocked'),
+               min(low) filter (where truth > was), max(high) filter (where truth > was),
                min(after) filter (where truth > was and state in ('scheduled', 'retry'))
-        from x group by priority)
-    select (select coalesce(sum(n), 0) from t),
-           (select jsonb_agg(jsonb_build_object('priority', priority, 'state', state, 'was', was, 'is', truth) order by priority, state) from x)
+        from differing group by priority)
+    select (select coalesce(sum(n), 0) from truth),
+           (select jsonb_agg(jsonb_build_object('priority', priority, 'state', state, 'was', was, 'is', truth)
+                             order by priority, state) from differing)
     into count_jobs.jobs, count_jobs.diffs;
 end $$;
-comment on function count_jobs(text) is 'Counts the jobs of a queue by priority and state, and appends what its counters lack: one statement, one snapshot';
+comment on function count_jobs(
+    text) is 'Counts the jobs of a queue by priority and state, and appends what its counters '
+    'lack. One statement and one snapshot. diffs: [{priority, state, was, is}], NULL = none';
 
 create or replace function count_groups(queue text, out diffs jsonb)
-language plpgsql set search_path from current set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set search_path from current set enable_seqscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    with f as materialized (
+    with last_fold as materialized (
         select * from fold where keep order by fold desc limit 1
-    ), g as materialized (
+    ), counted as materialized (
         select z.error_key, sum(z.failed) as n from (
-            select c.error_key, c.failed from f join counter c using (fold) where c.error_key is not null and c.queue = $1
+            select c.error_key, c.failed from last_fold f join counter c using (fold)
+            where c.error_key is not null and c.queue = count_groups.queue
             union all
-            select d.error_key, d.failed from f, delta d
-            where d.error_key is not null and d.queue = $1 and d.xid >= pg_snapshot_xmax(f.snapshot)
+            select d.error_key, d.failed from last_fold f, delta d
+            where d.error_key is not null and d.queue = count_groups.queue and d.xid >= pg_snapshot_xmax(f.snapshot)
             union all
-            select d.error_key, d.failed from f, delta d
-            where d.error_key is not null and d.queue = $1 and d.xid < pg_snapshot_xmax(f.snapshot)
+            select d.error_key, d.failed from last_fold f, delta d
+            where d.error_key is not null and d.queue = count_groups.queue and d.xid < pg_snapshot_xmax(f.snapshot)
               and d.xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)) z
         group by 1
-    ), t as materialized (
-        select q.error_key, count(*) as n from queue q where q.queue = $1 and q.state = 'failed' and q.error_key is not null group by 1
-    ), x as materialized ( -- where the rest is one group *, nobody knows what is in it
-        select error_key, coalesce(g.n, 0)::bigint as was, coalesce(t.n, 0) as truth from g full join t using (error_key)
-        where coalesce(g.n, 0) <> coalesce(t.n, 0) and not exists (select from g where g.error_key = '*')
-        order by abs(coalesce(g.n, 0) - coalesce(t.n, 0)) desc limit 1000
-    ), d as (
-        insert into delta (queue, priority, error_key, failed) select $1, 0, error_key, truth - was from x
+    ), truth as materialized (
+        select q.error_key, count(*) as n from queue q
+        where q.queue = count_groups.queue and q.state = 'failed' and q.error_key is not null group by 1
+    ), differing as materialized ( -- a group * holds the rest: nobody knows which errors are in it
+        select error_key, coalesce(c.n, 0)::bigint as was, coalesce(t.n, 0) as truth
+        from counted c full join truth t using (error_key)
+        where coalesce(c.n, 0) <> coalesce(t.n, 0) and not exists (select from counted where error_key = '*')
+        order by abs(coalesce(c.n, 0) - coalesce(t.n, 0)) desc limit 1000
+    ), repaired as (
+        insert into delta (queue, priority, error_key, failed)
+        select count_groups.queue, 0, error_key, truth - was from differing
     )
-    select jsonb_agg(jsonb_build_object('priority', 0, 'state', 'failed', 'error', error_key, 'was', was, 'is', truth) order by error_key) from x into diffs;
+    select jsonb_agg(jsonb_build_object('priority', 0, 'state', 'failed', 'error', error_key, 'was', was, 'is', truth)
+                     order by error_key)
+    from differing into diffs;
 end $$;
-comment on function count_groups(text) is 'The same for the groups of errors of a queue, the 1000 that differ most: one statement, one snapshot';
+comment on function count_groups(text) is 'The same for the groups of errors of a queue: the 1000 that differ most';
+
+create or replace function check_audit(queue text, diffs jsonb) returns void
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    action uuid := uuid_v7();
+    d      record;
+begin
+    for d in select * from jsonb_to_recordset(diffs) x (priority int, state text, error text, was bigint, "is" bigint)
+    loop
+        raise log 'queuetop: schema %: queue %, %: the counter said % %, there are %: repaired', current_schema(),
+            to_json(queue),
+            case when d.error is null then 'priority ' || d.priority else 'error ' || to_json(d.error) end, d.was,
+            d.state, d."is";
+    end loop;
+    insert into audit (action, who, app, verb, queue, params, reason)
+    values (action, 'scheduler', nullif(current_setting('application_name'), ''), 'repair counters', check_audit.queue,
+            jsonb_build_object('differences', diffs),
+            'the counters differed from the jobs: somebody changed table queue by hand?');
+    insert into audit_batch (action, batch, changed, skipped, rows)
+    select action, 1, count(*), 0, jsonb_agg(jsonb_build_object('id', null, 'state', state, 'n', "is" - was, 'why',
+        format('%s: counted %s, there are %s', case when error is null then 'priority ' || priority
+                                                    else 'error ' || to_json(error) end, was, "is")))
+    from jsonb_to_recordset(diffs) x (priority int, state text, error text, was bigint, "is" bigint);
+end $$;
+comment on function check_audit(text, jsonb) is 'Writes repaired counters to the log and to the audit';
 
 create or replace function check_queue(queue text) returns int
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     begun  timestamptz := clock_timestamp();
-    action uuid;
     groups jsonb;
     c      record;
-    d      record;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007';
     end if;
-    insert into checked (queue, at) select $1, begun where not exists (select from checked where queue = $1) on conflict do nothing; -- waits else
-    perform from checked where queue = $1 for update skip locked; -- two at once would repair twice
+    insert into checked (queue, at)
+    select check_queue.queue, begun
+    where not exists (select from checked where queue = check_queue.queue) on conflict do nothing; -- waits else
+    -- two at once would repair twice
+    perform from checked where queue = check_queue.queue for update skip locked;
     if not found then
         return 0;
     end if;
     begin
-        select * into c from count_jobs($1);
-        select g.diffs into groups from count_groups($1) g;
+        select * into c from count_jobs(check_queue.queue);
+        select g.diffs into groups from count_groups(check_queue.queue) g;
         c.diffs := case when groups is null then c.diffs else coalesce(c.diffs, '[]') || groups end;
     exception when query_canceled then -- too long for the caller: its turn comes after the others
-        c := row(null::bigint, null::jsonb);
+        select null::bigint as jobs, null::jsonb as diffs into c;
     end;
-    update checked set at = clock_timestamp(), ms = 1000 * extract(epoch from clock_timestamp() - begun), jobs = coalesce(c.jobs, jobs),
-           repairs = repairs + (c.diffs is not null)::int
-    where queue = $1;
+    update checked
+    set at = clock_timestamp(), ms = 1000 * extract(epoch from clock_timestamp() - begun),
+        jobs = coalesce(c.jobs, jobs), repairs = repairs + (c.diffs is not null)::int
+    where queue = check_queue.queue;
     if c.diffs is null then
         return 0;
     end if;
-    action := uuid_v7();
-    for d in select * from jsonb_to_recordset(c.diffs) x (priority int, state text, error text, was bigint, "is" bigint) loop
-        raise log 'queuetop: schema %: queue %, %: the counter said % %, there are %: repaired', current_schema(), to_json($1),
-            case when d.error is null then 'priority ' || d.priority else 'error ' || to_json(d.error) end, d.was, d.state, d."is";
-    end loop;
-    insert into audit (action, who, app, verb, queue, params, reason)
-    values (action, 'scheduler', nullif(current_setting('application_name'), ''), 'repair counters', $1,
-            jsonb_build_object('differences', c.diffs), 'the counters differed from the jobs: somebody changed table queue by hand?');
-    insert into audit_batch (action, batch, changed, skipped, rows)
-    select action, 1, count(*), 0, jsonb_agg(jsonb_build_object('id', null, 'state', state, 'n', "is" - was,
-               'why', format('%s: counted %s, there are %s', case when error is null then 'priority ' || priority else 'error ' || to_json(error) end, was, "is")))
-    from jsonb_to_recordset(c.diffs) x (priority int, state text, error text, was bigint, "is" bigint);
+    perform check_audit(check_queue.queue, c.diffs);
     return jsonb_array_length(c.diffs);
 end $$;
-comment on function check_queue(text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many counts were wrong';
+comment on function check_queue(
+    text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many '
+             'counts were wrong';
 
 create or replace function check_counts(most bigint default null) returns int
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_nestloop = off set jit = off as $$
 #variable_conflict use_column
 declare
     begun timestamptz := clock_timestamp();
@@ -135,7 +176,7 @@ declare
     name  text;
 begin
     select max(at + greatest(interval '1 min', ms * interval '1 s')) into due from checked;
-    if most is not null then -- within the scheduler's step: where nobody else does it, small queues, no dead rows to wade through
+    if most is not null then -- within the scheduler's step: only if nobody else does it, and if few rows are dead
         due := coalesce(due, (select installed_at from meta)) + interval '5 min';
         if pg_stat_get_dead_tuples('queue'::regclass) > 100000 then
             return 60000;
@@ -146,27 +187,33 @@ begin
     end if;
     if most is null then -- queues that the counters have never heard of
         insert into checked (queue, at)
-        with recursive r (queue) as (
+        with recursive ready_queues (queue) as (
             (select q.queue from queue q where q.state = 'ready' order by q.queue limit 1)
             union all
             select (select q.queue from queue q where q.state = 'ready' and q.queue > r.queue order by q.queue limit 1)
-            from r where r.queue is not null)
-        select queue, '-infinity' from r where queue is not null and queue not in (select queue from checked) on conflict do nothing;
+            from ready_queues r where r.queue is not null)
+        select queue, '-infinity' from ready_queues
+        where queue is not null and queue not in (select queue from checked)
+        on conflict do nothing;
     end if;
     for name in
-        select queue from (select queue from queue_config union select queue from checked) q left join checked c using (queue)
+        select queue from (select queue from queue_config union select queue from checked) q
+        left join checked c using (queue)
         left join (select queue, sum(ready + scheduled + retry + failed + blocked) as n from counter
-                   where fold = (select fold from fold order by fold desc limit 1) and error_key is null group by 1) n using (queue)
+                   where fold = (select fold from fold order by fold desc limit 1) and error_key is null
+                   group by 1) n using (queue)
         where most is null or coalesce(greatest(c.jobs, n.n), 0) < most
         order by c.at nulls first, queue loop
         perform check_queue(name);
         exit when clock_timestamp() > begun + interval '20 ms';
     end loop;
-    delete from checked c where at < now() - interval '1 day' and not exists (select from queue_config q where q.queue = c.queue);
+    delete from checked c
+    where at < now() - interval '1 day' and not exists (select from queue_config q where q.queue = c.queue);
     return 60000;
 end $$;
-comment on function check_counts(bigint) is 'Checks the queues that were checked longest ago, for 20 ms or the first that takes longer; most = in the '
-    'scheduler''s step: only queues of fewer jobs, and only where keep_books() is not called. Milliseconds until it does something again';
+comment on function check_counts(bigint) is 'Checks the queues that were checked longest ago: for 20 ms, or one queue '
+    'that takes longer. most: a call by the scheduler''s step, which checks only queues of fewer jobs than that, and '
+    'only if nobody calls keep_books(). Returns the milliseconds after which it has something to do again';
 
 create or replace function keep_books() returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -182,7 +229,8 @@ begin
     select * into f from fold where keep order by fold desc limit 1;
     for lost in
         insert into queue_config (queue) select distinct c.queue from counter c
-        where c.fold = f.fold and c.error_key is null and not exists (select from queue_config q where q.queue = c.queue)
+        where c.fold = f.fold and c.error_key is null
+          and not exists (select from queue_config q where q.queue = c.queue)
         limit greatest(0, least(1000, setting_int('max_queues') - (select count(*) from queue_config)))
         on conflict do nothing returning queue
     loop
@@ -195,5 +243,6 @@ begin
     end if;
     return least(10000, greatest(1000, check_counts()));
 end $$;
-comment on function keep_books() is 'What the active scheduler does beside its steps, on a connection of its own, outside the scheduler''s lock: '
-    'rolls up minutes, checks counters, gives queues without settings the standard ones (who deleted them by hand?). Call it again after so many milliseconds';
+comment on function keep_books() is 'What the active scheduler does beside its steps, on a connection of its own and '
+    'without the scheduler''s lock: rolls up minutes, checks counters, gives queues that lost their row in '
+    'queue_config the standard settings. Returns the milliseconds after which to call it again';

@@ -77,6 +77,7 @@ BEGIN {
     title["held: a busy process"] = "a core, by a process that counts, to compare"
     title["held: pg_dump"] = "pg_dump, again and again"
     title["counts"] = "overview() of 50 queues"
+    title["queues"] = "many queues, a job each, while their number grows"; ratios["queues"] = "10000/1000 50000/10000"
     title["fair"] = "49 queues with a job a second, one with 1 M"; ratios["fair"] = "beside/alone"
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
@@ -91,7 +92,7 @@ BEGIN {
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
     note["hour"] = "Nothing should grow from the second tenth to the last but history, until its retention (tests/bench/hour.sh)."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair latency programs hour"
+    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }

@@ -130,7 +130,7 @@ releases_three(struct vt *vt, const char *title)
     vt_keys(vt, "L");
     vt_want(vt, title);
     vt_keys(vt, "enter");
-    vt_want(vt, "3 jobs");
+    vt_want(vt, "3 jobs → ready");
     vt_keys(vt, "y");
     vt_want(vt, "release: ");
     assert_int_equal(pg_int(con_db(), "select count(*) from work_queue where lock_key is not null"),
@@ -148,7 +148,7 @@ releases_a_dead_node(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "4");
     vt_want(&vt, "dead");
-    vt_want(&vt, "EFFECT OF RELEASE");
+    vt_want(&vt, "IF RELEASED");
     releases_three(&vt, "Release leases: worker-1");
     assert_int_equal(con_count("true"), 3);
     con_quit(&vt);
@@ -182,8 +182,28 @@ the_dead_node_comes_first(void **state)
     vt_keys(&vt, "1");
     vt_want(&vt, "mail.send");
     vt_keys(&vt, "4");
-    vt_want(&vt, "EFFECT OF RELEASE");
+    vt_want(&vt, "IF RELEASED");
     releases_three(&vt, "Release leases: worker-4");
+    con_quit(&vt);
+}
+
+/* The form says so as the list does, not "up". */
+static void
+a_node_cut_off_is_told(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 3, "worker-4");
+    con_node("worker-4", true);
+    pg_run(con_db(), "update node set backend_pid = 1, heartbeat = now() + interval '1 h'");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "cut off");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "cut off: its session is gone, last heartbeat");
+    vt_want(&vt, "it may come back until they expire; all takes them now");
+    vt_keys(&vt, "esc");
     con_quit(&vt);
 }
 
@@ -401,6 +421,7 @@ main(void)
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
         cmocka_unit_test_setup(the_dead_node_comes_first, con_empty),
+        cmocka_unit_test_setup(a_node_cut_off_is_told, con_empty),
         cmocka_unit_test_setup(a_live_node_takes_its_name, con_empty),
         cmocka_unit_test_setup(extends_leases, con_empty),
         cmocka_unit_test_setup(purges, con_empty),

@@ -105,7 +105,9 @@ of_nodes(struct vt *vt)
     vt_keys(vt, "L enter");
     vt_want(vt, "undo");
     shop_golden(vt, "ask_release");
-    vt_keys(vt, "esc esc G");
+    vt_keys(vt, "esc");
+    vt_gone(vt, "undo");
+    vt_keys(vt, "G");
     box(vt, "d", "undo", "ask_drain");
 }
 

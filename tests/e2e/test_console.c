@@ -128,6 +128,8 @@ opens_a_job(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "mail.send");
     vt_keys(&vt, "enter");
+    vt_want(&vt, "next to start");
+    vt_keys(&vt, "2");
     vt_want(&vt, "filter queue:mail.send");
     vt_want(&vt, "smtp 451");
     vt_keys(&vt, "enter");
@@ -143,6 +145,8 @@ opens_a_job(void **state)
     vt_want(&vt, first ? id : other);
     vt_keys(&vt, "esc");
     vt_want(&vt, "filter queue:mail.send");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "next to start");
     vt_keys(&vt, "esc");
     vt_want(&vt, "all queues");
     con_quit(&vt);

@@ -101,9 +101,10 @@ evil_database(struct vt *vt)
     frame_stands(vt, "DB");
 }
 
-/* A box: what it shows stands in its frame, and so does what is behind it. */
+/* A box: what it shows stands in its frame, and so does what is behind it. Esc may go back once
+ * the box is closed: the key of the tab leads here again. */
 static void
-evil_box(struct vt *vt, const char *key, const char *tab)
+evil_box(struct vt *vt, const char *key, const char *place, const char *tab)
 {
     vt_keys(vt, key);
     vt_settle(vt, 80);
@@ -111,21 +112,38 @@ evil_box(struct vt *vt, const char *key, const char *tab)
     if (vt->unknown)
         fail_msg("a sequence of the data came through at %s: %s", key, vt->unknown_text);
     vt_keys(vt, "esc esc esc");
+    vt_keys(vt, place);
     vt_settle(vt, 50);
     frame_stands(vt, tab);
 }
 
 static void
-evil_boxes(struct vt *vt, const char *tab, const char *const *keys)
+evil_boxes(struct vt *vt, const char *place, const char *tab, const char *const *keys)
 {
     while (*keys)
-        evil_box(vt, *keys++, tab);
+        evil_box(vt, *keys++, place, tab);
 }
 
 static const char *const of_queues[] = {"f", "Y", "l", "N", "p", "P", "a", NULL},
                          *const of_jobs[] = {"f", "Y", "N", "e", "b", "X", "D", NULL},
                          *const of_failed[] = {"f", "Y", "N", "e", "X", NULL},
                          *const edit_only[] = {"e", NULL}, *const of_others[] = {"f", "Y", NULL};
+
+/* The page of the queue: its panes, and what its end says. */
+static void
+evil_queue(struct vt *vt)
+{
+    vt_keys(vt, "1 g enter");
+    vt_want(vt, "errors of failed jobs");
+    for (int pane = 0; pane < 4; pane++) {
+        vt_settle(vt, 50);
+        frame_stands(vt, "Queues");
+        vt_keys(vt, "tab");
+    }
+    vt_keys(vt, "esc");
+    vt_settle(vt, 50);
+    frame_stands(vt, "Queues");
+}
 
 static void
 evil_pages(struct vt *vt, bool with_boxes)
@@ -135,6 +153,9 @@ evil_pages(struct vt *vt, bool with_boxes)
     vt_settle(vt, 100);
     frame_stands(vt, "Jobs");
     for (int job = 0; job < 3; job++) {
+        vt_keys(vt, "g");
+        for (int down = 0; down < job; down++)
+            vt_keys(vt, "down");
         vt_keys(vt, "enter");
         vt_want(vt, "PAYLOAD");
         vt_keys(vt, "G w right right g w");
@@ -143,8 +164,7 @@ evil_pages(struct vt *vt, bool with_boxes)
         vt_keys(vt, "esc");
         vt_settle(vt, 50);
         if (with_boxes)
-            evil_boxes(vt, "Jobs", job == 0 ? of_jobs : edit_only);
-        vt_keys(vt, "down");
+            evil_boxes(vt, "2", "Jobs", job == 0 ? of_jobs : edit_only);
     }
 }
 
@@ -156,7 +176,7 @@ evil_failures(struct vt *vt, bool with_boxes)
     vt_settle(vt, 100);
     frame_stands(vt, "Failed");
     if (with_boxes)
-        evil_boxes(vt, "Failed", of_failed);
+        evil_boxes(vt, "3", "Failed", of_failed);
     vt_keys(vt, "r");
     vt_want(vt, "1 job");
     vt_settle(vt, 50);
@@ -169,12 +189,15 @@ static void
 evil_nodes(struct vt *vt, bool with_boxes)
 {
     vt_keys(vt, "4");
-    vt_want(vt, "EXPIRED");
+    vt_want(vt, "OVER");
     vt_settle(vt, 100);
     frame_stands(vt, "Nodes");
     if (with_boxes)
-        evil_boxes(vt, "Nodes", of_others);
-    vt_keys(vt, "L");
+        evil_boxes(vt, "4", "Nodes", of_others);
+    vt_keys(vt, "enter"); /* the page of the node */
+    vt_settle(vt, 100);
+    frame_stands(vt, "Nodes");
+    vt_keys(vt, "esc L");
     vt_settle(vt, 50);
     vt_keys(vt, "enter");
     vt_settle(vt, 100);
@@ -204,7 +227,8 @@ hostile_text_is_text(void **state)
         vt_settle(&vt, 100);
         frame_stands(&vt, "Queues");
         if (i == 0)
-            evil_boxes(&vt, "Queues", of_queues);
+            evil_boxes(&vt, "1", "Queues", of_queues);
+        evil_queue(&vt);
         evil_pages(&vt, i == 0);
         evil_failures(&vt, i == 0);
         evil_nodes(&vt, i == 0);

@@ -29,8 +29,8 @@ ends(void **state)
     vt_want(&vt, "1 of 200+");
     vt_keys(&vt, "1");
     vt_want(&vt, "all queues");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "queue:mail.send");
+    vt_keys(&vt, "enter 2");
+    vt_want(&vt, "filter queue:mail.send");
     vt_keys(&vt, "G");
     vt_want(&vt, "the last");
     con_quit(&vt);
@@ -190,11 +190,11 @@ evidence(void **state)
     con_start(&vt, 45, 160, NULL);
     vt_want(&vt, "WAIT p99");
     vt_want(&vt, "stands");
-    vt_want(&vt, "25%");
+    vt_want(&vt, "2/8");
     vt_want(&vt, "0.6s");
     vt_keys(&vt, "4");
     vt_want(&vt, "node-a leases");
-    vt_want(&vt, "newest lease has");
+    vt_want(&vt, "last lease ends");
     vt_want(&vt, "alive");
     vt_want(&vt, "session pid");
     pg_run(con_db(), "update node set backend_pid = 2147483647");
@@ -214,9 +214,11 @@ trail(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "mail.send");
     vt_keys(&vt, "C-p");
-    vt_want(&vt, "nowhere was before this");
+    vt_want(&vt, "this is the first place");
     vt_keys(&vt, "/ text:mail enter enter");
-    vt_want(&vt, "queue:mail.send");
+    vt_want(&vt, "next to start");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "queues › mail.send › jobs");
     vt_want(&vt, "1 of 2");
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");
@@ -225,26 +227,34 @@ trail(void **state)
     vt_keys(&vt, "C-p");
     vt_want(&vt, "PAYLOAD");
     vt_keys(&vt, "C-p");
-    vt_want(&vt, "queue:mail.send");
+    vt_want(&vt, "queues › mail.send › jobs");
     vt_keys(&vt, "C-p");
-    vt_want(&vt, "queues › mail");
-    vt_keys(&vt, "C-n");
-    vt_want(&vt, "queue:mail.send");
+    vt_want(&vt, "next to start");
+    vt_keys(&vt, "C-p");
+    vt_want(&vt, "needs you");
+    vt_keys(&vt, "C-n C-n");
+    vt_want(&vt, "queues › mail.send › jobs");
     vt_keys(&vt, "C-n");
     vt_want(&vt, "PAYLOAD");
     vt_keys(&vt, "] esc");
-    vt_want(&vt, "queue:mail.send");
+    vt_want(&vt, "queues › mail.send › jobs");
+    vt_keys(&vt, "esc esc C-n C-n C-n");
+    vt_want(&vt, "PAYLOAD");
     vt_keys(&vt, "C-n");
-    vt_want(&vt, "nowhere was gone back from");
+    vt_want(&vt, "no node");
+    vt_keys(&vt, "C-n");
+    vt_want(&vt, "nothing to go forward to");
+    vt_keys(&vt, "esc esc esc esc");
+    vt_want(&vt, "needs you");
     for (int i = 0; i < 40; i++)
         vt_keys(&vt, "1 4");
     for (int i = 0; i < 31; i++)
         vt_keys(&vt, "C-p");
-    vt_want(&vt, "queues › mail");
+    vt_want(&vt, "needs you");
     vt_keys(&vt, "C-n");
     vt_want(&vt, "no node");
     vt_keys(&vt, "bs");
-    vt_want(&vt, "queues › mail");
+    vt_want(&vt, "needs you");
     con_quit(&vt);
 }
 

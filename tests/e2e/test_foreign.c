@@ -49,7 +49,7 @@ screens_at(int rows, int cols)
     vt_keys(&vt, "g j");
     shop_golden(&vt, "sources");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "KEPT");
+    vt_want(&vt, cols < 80 ? "HELD BY" : "KEPT"); /* no room for both */
     vt_want(&vt, "running job");
     shop_golden(&vt, "river_queues");
     vt_keys(&vt, "2");

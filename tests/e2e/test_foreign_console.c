@@ -103,8 +103,8 @@ of_estimates(const char *file)
     char *with = xasprintf("--adapter=%s", file);
 
     start(&vt, with, dsn, NULL);
-    vt_want(&vt, "ready ~1,255 run ~7 failed ~8"); /* a sum with an estimate in it is one */
-    vt_want(&vt, "kept ~9,040");
+    vt_want(&vt, "ready ~1,255  running ~7  failed ~8"); /* a sum with an estimate in it is one */
+    vt_want(&vt, "completed ~9,040");
     vt_want(&vt, "~1,234");
     assert_non_null(strstr(line_with(&vt, " exact "), " 21 "));
     assert_null(strstr(line_with(&vt, " exact "), "~"));
@@ -146,10 +146,10 @@ estimates_are_marked(void **state)
     says(0, "exact  -          21          0      0        0       3", "queues --adapter %s \"%s\"",
          file, dsn);
     says(0, "\"ready\": 1234, ", "queues --json --adapter %s \"%s\"", file, dsn);
-    says(0, "\"approx\": true}", "queues --json --queue about --adapter %s \"%s\"", file, dsn);
-    says(0, "\"approx\": false}", "queues --json --queue exact --adapter %s \"%s\"", file, dsn);
-    says(0, ",run_p99_ms,approx\nabout,,1234,0,0,7,5,", "queues --csv --adapter %s \"%s\"", file,
-         dsn);
+    says(0, "\"approx\": true, \"failed_hour\": null, ",
+         "queues --json --queue about --adapter %s \"%s\"", file, dsn);
+    says(0, "\"approx\": false, ", "queues --json --queue exact --adapter %s \"%s\"", file, dsn);
+    says(0, "\nabout,,1234,0,0,7,5,", "queues --csv --adapter %s \"%s\"", file, dsn);
     assert_int_equal(unlink(file), 0);
     free(file);
     PQfinish(conn);
@@ -197,7 +197,7 @@ costly_sections_are_given_up(void **state)
     pg_run(conn, "insert into slow values ('b')");
     vt_want(&vt, "ready 2 ");
     vt_want(&vt, "● live");
-    vt_want(&vt, "kept: too many to count");
+    vt_want(&vt, "completed: too many to count");
     end(&vt);
     assert_int_equal(unlink(file), 0);
     free(file);

@@ -388,7 +388,7 @@ a_login_sees_what_it_may(void **state)
     vt_keys(&vt, "K");
     vt_want(&vt, "it is a session of etl: that needs the role pg_signal_backend");
     pg_run(con_db(), "grant pg_signal_backend to doer");
-    vt_keys(&vt, "esc esc / text:postgres enter");
+    vt_keys(&vt, "esc / text:postgres enter");
     vt_want(&vt, "filter postgres");
     con_asks_on(2500);
     vt_keys(&vt, "K");

@@ -62,7 +62,7 @@ everywhere(void **state)
     press(&vt, "group");
     vt_want(&vt, "grouped by kind");
     press(&vt, "nodes");
-    vt_want(&vt, "EXPIRED");
+    vt_want(&vt, "OVER");
     press(&vt, "schedules");
     vt_want(&vt, "no schedule");
     press(&vt, "audit");
@@ -137,7 +137,7 @@ everywhere_too(void **state)
     vt_keys(&vt, "esc");
     press(&vt, "command");
     vt_keys(&vt, "text:nod tab enter");
-    vt_want(&vt, "EXPIRED");
+    vt_want(&vt, "OVER");
     vt_keys(&vt, ": text:nonsense enter");
     vt_want(&vt, "no command is called nonsense");
     press(&vt, "stop");
@@ -160,6 +160,7 @@ in_tables(void **state)
     con_failed("c.third", 3, "boom");
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "c.third");
+    press(&vt, "span"); /* what it does: test_charts */
     press(&vt, "sort");
     vt_want(&vt, "sort by");
     vt_keys(&vt, "g enter");
@@ -184,6 +185,8 @@ in_tables(void **state)
     vt_keys(&vt, "text:third enter");
     vt_gone(&vt, "a.first");
     press(&vt, "open");
+    vt_want(&vt, "next to start");
+    vt_keys(&vt, "2");
     vt_want(&vt, "filter queue:c.third");
     vt_want(&vt, "boom");
     press(&vt, "mark");

@@ -131,7 +131,7 @@ the_console_lives(void **state)
 {
     static const char keys[] =
         "2 enter esc 3 enter esc 4 enter esc L esc 5 enter esc 6 enter esc 7 esc 8 0 1 l esc N esc "
-        "3 r esc 2 S v esc a esc / text:state:failed enter esc esc esc f esc Y";
+        "1 enter tab enter esc esc 3 r esc 2 S v esc a esc / text:state:failed enter esc f esc";
     const char *const argv[] = {getenv("QUEUETOP"), "--clipboard", dsn, NULL};
 
     (void)state;

@@ -158,17 +158,19 @@ a_column_that_is_on_has_room(void **unused)
     con_ready("mail", 1);
     con_start(&vt, 45, 140, NULL);
     vt_want(&vt, "RETRY");
-    vt_want(&vt, "SCHED");
-    vt_want(&vt, "FAIL/s");
+    vt_want(&vt, "LATER");
+    vt_want(&vt, "BLOCKED");
     con_quit(&vt);
     snprintf(state, sizeof state, "XDG_STATE_HOME=%s/columns.%d",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
     con_spawn(&vt, 24, 80, NULL, env);
-    vt_want(&vt, "DONE/s");
+    vt_want(&vt, "OUT/s");
     vt_gone(&vt, "RETRY");
     vt_keys(&vt, "o");
     vt_want(&vt, "no room");
-    vt_keys(&vt, "down down down down down down down down down enter esc"); /* RETRY */
+    vt_keys(
+        &vt,
+        "down down down down down down down down down down down down down enter esc"); /* RETRY */
     vt_want(&vt, "RETRY");
     con_quit(&vt);
     con_spawn(&vt, 24, 80, NULL, env); /* the next run remembers it */

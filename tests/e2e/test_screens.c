@@ -12,15 +12,39 @@
 
 #include "tests/e2e/shop.h"
 
+/* Queues, and the page of one. */
+static void
+queues_of(struct vt *vt)
+{
+    vt_keys(vt, "j");
+    shop_golden(vt, "queues");
+    vt_keys(vt, "enter");
+    vt_want(vt, "queues › image.resize");
+    vt_want(vt, "ENOSPC");
+    vt_gone(vt, "asking ...");
+    shop_golden(vt, "queue");
+}
+
+/* Nodes, the dead one first, and its page. */
+static void
+nodes_of(struct vt *vt)
+{
+    vt_want(vt, "worker-4 leases");
+    shop_golden(vt, "nodes");
+    vt_keys(vt, "enter");
+    vt_want(vt, "→ L releases all 9 leases");
+    vt_gone(vt, "asking ...");
+    shop_golden(vt, "node");
+}
+
 static void
 screens_at(int rows, int cols)
 {
     struct vt vt;
 
     shop_enter(&vt, rows, cols, NULL);
-    vt_keys(&vt, "j");
-    shop_golden(&vt, "queues");
-    vt_keys(&vt, "2");
+    queues_of(&vt);
+    vt_keys(&vt, "esc 2");
     vt_want(&vt, "unfinished jobs");
     vt_keys(&vt, "/ text:queue:image.resize enter / end");
     vt_type(&vt, " state:failed,retry");
@@ -40,8 +64,9 @@ screens_at(int rows, int cols)
     vt_keys(&vt, "esc 4");
     vt_want(&vt, "worker-4");
     vt_keys(&vt, "g"); /* the dead one comes first */
+    nodes_of(&vt);
+    vt_keys(&vt, "esc");
     vt_want(&vt, "worker-4 leases");
-    shop_golden(&vt, "nodes");
     vt_keys(&vt, "L");
     vt_want(&vt, "lost try");
     shop_golden(&vt, "release");
@@ -128,14 +153,28 @@ at_60x20(void **state)
     screens_at(20, 60);
 }
 
+/* Wide: more things, nothing stretched. */
+static void
+at_200x60(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    shop_enter(&vt, 60, 200, NULL);
+    queues_of(&vt);
+    vt_keys(&vt, "esc 4");
+    nodes_of(&vt);
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_80x24),
-        cmocka_unit_test(at_140x45),
-        cmocka_unit_test(at_60x20),
-        cmocka_unit_test(the_database),
+        cmocka_unit_test(at_80x24),  cmocka_unit_test(at_140x45),    cmocka_unit_test(at_60x20),
+        cmocka_unit_test(at_200x60), cmocka_unit_test(the_database),
     };
 
     return cmocka_run_group_tests(tests, shop_open, shop_close);

@@ -216,7 +216,7 @@ what_it_lacks(void **state)
     (void)state;
     start(&vt);
     go_to(&vt, "seed_teti");
-    vt_gone(&vt, "DONE/s");
+    vt_gone(&vt, "OUT/s");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 10");
     assert_false(vt_find(&vt, "PRI ", &(int){0}, &(int){0}));

@@ -274,13 +274,53 @@ test_installed(void **state)
     PQfinish(c);
 }
 
+/* A superuser has made an event trigger of mallory's function: what makes or drops a table, and the
+ * scheduler, which makes a table a day, would run it. */
+static void
+test_event_trigger(void **state)
+{
+    static const char *const verbs[] = {"install",
+                                        "install --dry-run",
+                                        "migrate",
+                                        "install --adopt --adopt-from public",
+                                        "uninstall --yes-drop-schema queues --force",
+                                        "schedule",
+                                        "push mail",
+                                        "queues"};
+    PGconn *c = pg_connect(pg_newdb("events"));
+    char *to = xstrdup(pg_dsn("events"));
+
+    (void)state;
+    pg_run(c, "create table public.ran (who text); grant insert on public.ran to mallory, public;"
+              "create schema his authorization mallory; grant usage on schema his to public;"
+              "set role mallory; create function his.event() returns event_trigger "
+              "language plpgsql as 'begin insert into public.ran values (current_user); end';"
+              "reset role; create event trigger his on ddl_command_start "
+              "execute function his.event()");
+    proc_check(3, NULL, "is not opened: owned by mallory (function his.event())", "install \"%s\"",
+               to);
+    pg_run(c, "alter event trigger his disable");
+    proc_check(0, NULL, NULL, "install \"%s\"", to);
+    pg_run(c, "alter event trigger his enable always");
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        proc_check(3, NULL, "is not opened: owned by mallory (function his.event())", "%s \"%s\"",
+                   verbs[i], to);
+    assert_int_equal(pg_int(c, "select count(*) from public.ran"), 0);
+    proc_check(0, NULL, NULL, "--trust-owner mallory uninstall --yes-drop-schema queues \"%s\"",
+               to);
+    proc_check(0, NULL, NULL, "--trust-owner mallory install \"%s\"", to);
+    assert_true(pg_int(c, "select count(*) from public.ran") > 0);
+    free(to);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verbs),     cmocka_unit_test(test_console),
         cmocka_unit_test(test_native),    cmocka_unit_test(test_adopted),
-        cmocka_unit_test(test_installed),
+        cmocka_unit_test(test_installed), cmocka_unit_test(test_event_trigger),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -243,7 +243,7 @@ shows_why_a_queue_is_paused(void **state)
     vt_keys(&vt, "esc / text:sms enter");
     vt_gone(&vt, "mail.send");
     vt_keys(&vt, "j");
-    vt_want(&vt, "sms.send is paused by postgres");
+    vt_want(&vt, "sms.send: paused by postgres");
     vt_want(&vt, "the provider is down");
     con_quit(&vt);
 }

@@ -115,9 +115,11 @@ test_lists(void **state)
     pg_run(conn, "select count(*) from claim('n1', 1, queues => '{mail}')");
 
     out = run(0, "queues --json");
-    check_fields(out, "source queue paused ready scheduled retry running failed blocked "
-                      "oldest_ready_s pushed_per_s done_per_s failed_per_s wait_p50_ms wait_p99_ms "
-                      "run_p50_ms run_p99_ms approx");
+    check_fields(out,
+                 "source queue paused ready scheduled retry running failed blocked "
+                 "oldest_ready_s pushed_per_s done_per_s failed_per_s wait_p50_ms wait_p99_ms "
+                 "run_p50_ms run_p99_ms approx failed_hour outlook held_by empty_at fills_per_s "
+                 "fills_since slots_needed");
     has(out,
         "\"queue\": \"mail\", \"paused\": false, \"ready\": 2, \"scheduled\": 0, \"retry\": 0, "
         "\"running\": 1, \"failed\": 0, \"blocked\": 0");

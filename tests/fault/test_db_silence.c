@@ -10,6 +10,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/log.h"
+#include "model/base/mem.h"
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 
@@ -68,6 +69,34 @@ long_work_is_cancelled_unless_allowed(void **state)
     db_free(db);
 }
 
+/* The same silence: too long for a small call, not for one that the server has much to read of. */
+static void
+a_large_call_may_take_longer(void **state)
+{
+    enum { LARGE = 3 << 20 };
+    struct fixture *f = *state;
+    struct db *db = open_db(f, pg_dsn("postgres"),
+                            (struct db_options){.stall_warn_ms = 100, .stall_drop_ms = 60000});
+    char *value = xcalloc(LARGE + 1, 1);
+    const struct db_param p = {.value = memset(value, 'x', LARGE)};
+    const struct db_stmt s = {
+        .sql = "select 'done' from pg_sleep(0.4) where $1::text <> ''", .params = &p, .nparams = 1};
+    struct err e = {0};
+    struct heard h = {.failed_at = -1};
+
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, &h);
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "done");
+    value[1] = 0;
+    h = (struct heard){.failed_at = -1};
+    db_ask(db, &(struct db_call){.stmts = &s, .n = 1}, -1, hear, &h);
+    assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
+    assert_int_equal(h.err.kind, ERR_TIMEOUT);
+    db_free(db);
+    free(value);
+}
+
 static void
 locked_table(void **state)
 {
@@ -93,6 +122,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         T(stopped_backend),
         T(long_work_is_cancelled_unless_allowed),
+        T(a_large_call_may_take_longer),
         T(locked_table),
     };
 

@@ -20,32 +20,33 @@ static const struct {
     int params;
     const char *columns;
 } expected[] = {
-    {"backlog",            1,  "state"                                                },
+    {"backlog",            1,  "state"                                                     },
     {"claim",              5,
      "lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms"                                         },
+     "lease_until_ms lease_ms run_timeout_ms"                                              },
     {"claim_or_wait",      7,
      "lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms slot wait_ms"                            },
-    {"complete",           6,  "seq outcome"                                          },
+     "lease_until_ms lease_ms run_timeout_ms slot wait_ms"                                 },
+    {"complete",           6,  "seq outcome"                                               },
     {"complete_and_claim", 10,
      "outcome lease version seq id queue kind priority try max_tries payload body payload_type "
-     "lease_until_ms lease_ms run_timeout_ms"                                         },
-    {"extend",             5,  "lease outcome lease_until_ms lease_ms cancel"         },
-    {"fail",               10, "seq outcome"                                          },
-    {"give_back",          4,  "seq outcome"                                          },
-    {"is_new",             0,  "state"                                                },
-    {"keep_books",         0,  "state"                                                },
-    {"keep_only",          3,  "state"                                                },
-    {"node_beat",          2,  "state"                                                },
-    {"node_start",         8,  "state"                                                },
-    {"node_stop",          2,  "state"                                                },
-    {"push",               17, "n id pushed"                                          },
-    {"push_one",           9,  "id pushed"                                            },
-    {"push_one_bytes",     10, "id pushed"                                            },
-    {"schedule",           4,  "active cut promoted stolen wait_ms look_ms waits late"},
-    {"scheduler_stop",     1,  "state"                                                },
-    {"wake",               1,  "state"                                                },
+     "lease_until_ms lease_ms run_timeout_ms"                                              },
+    {"extend",             5,  "lease outcome lease_until_ms lease_ms cancel"              },
+    {"fail",               10, "seq outcome"                                               },
+    {"fold_beside",        0,  "state"                                                     },
+    {"give_back",          4,  "seq outcome"                                               },
+    {"is_new",             0,  "state"                                                     },
+    {"keep_books",         0,  "state"                                                     },
+    {"keep_only",          3,  "state"                                                     },
+    {"node_beat",          2,  "state"                                                     },
+    {"node_start",         8,  "state"                                                     },
+    {"node_stop",          2,  "state"                                                     },
+    {"push",               17, "n id pushed"                                               },
+    {"push_one",           9,  "id pushed"                                                 },
+    {"push_one_bytes",     10, "id pushed"                                                 },
+    {"schedule",           4,  "active cut promoted stolen wait_ms look_ms waits late fold"},
+    {"scheduler_stop",     1,  "state"                                                     },
+    {"wake",               1,  "state"                                                     },
 };
 
 static PGconn *conn;

@@ -185,6 +185,66 @@ its_own_minute(void **state)
     PQfinish(c);
 }
 
+/* Each step of time has its sums, and what was ready at its end: exact also in the past, and right
+ * up to the newest fold. */
+static void
+steps_know_the_backlog(void **state)
+{
+    PGconn *c = core_new("steps");
+    static const char all[] = "select string_agg(concat_ws('/', pushed, completed, backlog), ' '"
+                              " order by at) from minute_steps('q', now() - interval '30 min',"
+                              " interval '10 min') where pushed <> 0 or completed <> 0";
+
+    (void)state;
+    pg_run(c, "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled,"
+              " lost, wait_ms, run_ms) values (now() - interval '2 h', 'old', 0, 0, 0, 0, 0, 0, 0,"
+              " 0)");
+    pg_run(c, "insert into delta (queue, priority, ready, pushed, completed, at) values ('q', 5, 9,"
+              " 9, 0, now() - interval '30 min'), ('q', 6, 2, 2, 0, now() - interval '20 min'),"
+              " ('q', 5, -3, 0, 3, now() - interval '10 min'), ('q', 5, -4, 0, 0, now() - interval"
+              " '10 min')");
+    roll(c);
+    expect(c, "9/0/9 2/0/11 0/3/4", all);
+    expect(c, "4",
+           "select count(*) from minute_steps('q', now() - interval '30 min',"
+           " interval '10 min')");
+    pg_run(c, "insert into delta (queue, priority, ready, pushed) values ('q', 5, 5, 5)");
+    expect(c, "9/0/9 2/0/11 0/3/4", all);
+    core_second(c);
+    pg_run(c, "select fold_now()"); /* not kept: no minute holds it yet */
+    expect(c, "9/0/9 2/0/11 0/3/4 5/0/9", all);
+    expect(c, "9", "select sum(ready + running) from overview() where queue = 'q'");
+    roll(c);
+    expect(c, "9/0/9 2/0/11 0/3/4 5/0/9", all);
+    PQfinish(c);
+}
+
+/* A time without a row is one that nobody knows: before the oldest minute, and while deltas wait
+ * for a scheduler. */
+static void
+what_is_not_known_has_no_row(void **state)
+{
+    PGconn *c = core_new("not_known");
+    static const char rows[] = "select count(*) from minute_steps('q', now() - interval '1 h')";
+
+    (void)state;
+    roll(c);
+    pg_run(c, "delete from minute");
+    expect(c, "t", "select count(*) < 3 from minute_steps('q', now() - interval '1 h')");
+    pg_run(c, "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled,"
+              " lost, wait_ms, run_ms) values (date_trunc('minute', now()) - interval '20 min',"
+              " 'other', 0, 0, 0, 0, 0, 0, 0, 0)");
+    expect(c, "21", rows);
+    expect(c, "21", "select count(*) from minute_steps('none', '-infinity')");
+    pg_run(c, "update fold set at = at - interval '10 min 30 s'");
+    expect(c, "21", rows); /* nothing has happened since */
+    pg_run(c, "select t.push('other', 'y')");
+    expect(c, "t",
+           "select count(*) in (10, 11) and max(seconds) = 60 from minute_steps('q', now()"
+           " - interval '1 h')");
+    PQfinish(c);
+}
+
 static void
 old_minutes_go(void **state)
 {
@@ -285,6 +345,8 @@ main(void)
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(histograms),
         cmocka_unit_test(its_own_minute),
+        cmocka_unit_test(steps_know_the_backlog),
+        cmocka_unit_test(what_is_not_known_has_no_row),
         cmocka_unit_test(old_minutes_go),
         cmocka_unit_test(a_held_snapshot_slows_no_fold),
     };

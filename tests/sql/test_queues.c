@@ -95,26 +95,166 @@ idle_queues_cost_nothing(void **state)
     assert_in_range(many, 1, few + 200);
 }
 
-/* More names than a step takes: those of the first step stay known when the next one is cancelled,
- * and every job is handed out once. */
+/* More names than a step takes: those of a step stay known when the next one is cancelled, and
+ * every job is handed out once. */
 static void
 names_come_in_portions(void **state)
 {
     PGconn *c = fresh("portions");
 
     (void)state;
-    pg_run(c, "select t.pushed(12000)");
+    pg_run(c, "select t.pushed(1200)");
     pg_run(c, "select schedule('test')");
-    expect(c, "10000", "select count(*) from queue_config");
+    expect(c, "500", "select count(*) from queue_config");
     pg_run(c, "begin; select schedule('test'); rollback");
-    expect(c, "10000", "select count(*) from queue_config");
+    expect(c, "500", "select count(*) from queue_config");
+    expect(c, "0", "select wait_ms from schedule('test')");
+    expect(c, "1000", "select count(*) from queue_config");
     pg_run(c, "select schedule('test')");
-    expect(c, "12000", "select count(*) from queue_config");
+    expect(c, "1200", "select count(*) from queue_config");
     pg_run(c, "call t.work_off()");
-    expect(c, "12000 0",
+    expect(c, "1200 0",
            "select concat_ws(' ', (select count(distinct queue) from history), (select "
            "count(*) from queue))");
     core_check(c);
+    PQfinish(c);
+}
+
+/* Thousands of names that one INSERT brings stop nobody: a queue that is known is cut by the step
+ * that reads them, one that is new by the next. */
+static void
+names_delay_nobody(void **state)
+{
+    PGconn *c = fresh("burst");
+
+    (void)state;
+    pg_run(c, "select t.push('known', 'a')");
+    core_settle(c);
+    pg_run(c, "select t.claim('w', 10), t.pushed(3000), t.push('known', 'b')");
+    pg_run(c, "select schedule('test')");
+    expect(c, "1", "select count(*) from work_queue where queue = 'known' and lock_key is null");
+    pg_run(c, "select t.push('new', 'c')");
+    pg_run(c, "select schedule('test')");
+    expect(c, "t", "select joining from tick order by tick desc limit 1");
+    expect(c, "1", "select count(*) from queue_config where queue = 'new'");
+    pg_run(c, "call t.work_off()");
+    expect(c, "0", "select count(*) from queue where queue <> 'known'");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* Rows of queue_config, leases and buckets that a look at the queues with limits reads beside so
+ * many of them that have nothing to do. */
+static int64_t
+limited_beside(int idle)
+{
+    PGconn *c = fresh("limited");
+
+    pg_run(c, "select t.pushed(%d)", idle);
+    pg_run(c, "call t.work_off()");
+    pg_run(c, "update queue_config set rate = 1000; insert into queue_config (queue, rate) "
+              "values ('busy', 1)");
+    pg_run(c, "select t.many('busy', 'b', 10)");
+    core_settle(c);
+    core_settle(c);
+    expect(c, "{busy}", "select limited from tick order by tick desc limit 1");
+    pg_run(c, "vacuum");
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '3 s' where term > "
+              "0; update tick set mark_at = 'infinity', limited_at = '-infinity', settled = null; "
+              "update fold set at = now(), ms = 1000000");
+    int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
+    PQfinish(c);
+    pg_run(c = pg_connect(pg_dsn("postgres")), "drop database limited");
+    PQfinish(c);
+    return pages;
+}
+
+static void
+idle_limits_cost_nothing(void **state)
+{
+    (void)state;
+    int64_t few = limited_beside(20);
+    int64_t many = limited_beside(1000);
+    assert_in_range(many, 1, few + 50);
+}
+
+/* More queues with a rate wait than the list holds: all are passed in turn, and each gets its own.
+ */
+static void
+many_limits_wait_at_once(void **state)
+{
+    PGconn *c = fresh("many_limits");
+
+    (void)state;
+    pg_run(c, "select t.pushed(1200); select t.pushed(1200)");
+    pg_run(c, "insert into queue_config (queue, max_running) select distinct queue, 1 from queue");
+    pg_run(c, "update tick set settled = ''");
+    for (int i = 0; i < 12; i++)
+        pg_run(c, "update tick set limited_at = '-infinity' where limits is not null; "
+                  "select schedule('test')");
+    expect(c, "1200 1",
+           "select concat_ws(' ', count(*), max(n)) from (select sum(cardinality(seqs)) as n from "
+           "work_queue group by queue) z");
+    PQfinish(c);
+}
+
+/* The counters are folded beside the steps: leases don't wait for them, one process at a time does
+ * it, and a step does it only if nobody has for two seconds. */
+static void
+the_fold_stands_beside(void **state)
+{
+    PGconn *c = fresh("fold"), *other = core_join("fold");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    pg_run(c, "select t.push('q', 'b'); update fold set at = now() - interval '1 s', ms = 0");
+    int64_t fold = pg_int(c, "select max(fold) from fold");
+    pg_run(c, "select schedule('test')");
+    assert_int_equal(pg_int(c, "select max(fold) from fold"), fold);
+    expect(c, "2", "select sum(cardinality(seqs)) from work_queue");
+    pg_run(other, "begin; select from scheduler where term = -1 for update");
+    expect(c, "f", "select fold_beside()");
+    pg_run(c, "update fold set at = now() - interval '1 min'; select t.push('q', 'c')");
+    pg_run(c, "select schedule('test')"); /* it waits for nobody */
+    expect(c, "3", "select sum(cardinality(seqs)) from work_queue");
+    assert_int_equal(pg_int(c, "select max(fold) from fold"), fold);
+    pg_run(other, "rollback");
+    expect(c, "t", "select fold_beside()");
+    pg_run(c, "update fold set at = now() - interval '3 s', ms = 0; select t.push('q', 'd')");
+    fold = pg_int(c, "select max(fold) from fold");
+    pg_run(c, "select schedule('test')");
+    assert_true(pg_int(c, "select max(fold) from fold") > fold);
+    core_check(c);
+    PQfinish(other);
+    PQfinish(c);
+}
+
+/* A claim that finds no scheduler makes the step, and folds: what it has told the planner for
+ * itself doesn't reach these, or each fold would compare all queues with all. */
+static void
+a_claim_folds_as_well(void **state)
+{
+    PGconn *c = fresh("claims");
+    int64_t spent[2];
+
+    (void)state;
+    pg_run(c, "select t.pushed(6000)");
+    pg_run(c, "call t.work_off()");
+    pg_run(c, "update scheduler set until = '-infinity' where term > 0");
+    for (int i = 0; i < 2; i++) {
+        pg_run(c,
+               "insert into delta (queue, priority, completed, run_ms) select queue, 5, 1, 1 from "
+               "queue_config");
+        core_ten_seconds(c);
+        pg_run(c, "update fold set ms = 0"); /* however long the last took: it is time */
+        int64_t fold = pg_int(c, "select max(fold) from fold");
+        int64_t was = pg_int(c, "select t.spent()");
+        pg_run(c, i == 0 ? "select fold_beside()" : "select claim('w', 1)");
+        spent[i] = pg_int(c, "select t.spent()") - was;
+        assert_true(pg_int(c, "select max(fold) from fold") > fold);
+    }
+    assert_true(spent[1] < 5 * spent[0] + 500 * 1000 * 1000);
     PQfinish(c);
 }
 
@@ -219,6 +359,11 @@ main(void)
         cmocka_unit_test(new_queues_cost_what_they_are),
         cmocka_unit_test(idle_queues_cost_nothing),
         cmocka_unit_test(names_come_in_portions),
+        cmocka_unit_test(names_delay_nobody),
+        cmocka_unit_test(idle_limits_cost_nothing),
+        cmocka_unit_test(many_limits_wait_at_once),
+        cmocka_unit_test(the_fold_stands_beside),
+        cmocka_unit_test(a_claim_folds_as_well),
         cmocka_unit_test(a_take_over_comes_in_portions),
         cmocka_unit_test(a_late_job_at_a_take_over),
         cmocka_unit_test(many_wait_at_once),

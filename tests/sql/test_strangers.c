@@ -18,7 +18,7 @@
 #include "model/base/mem.h"
 #include "tests/sql/core.h"
 
-enum { PLACES = 4 };
+enum { PLACES = 4, LOGINS = 3 };
 
 struct scene {
     const char *name; /* of the adapter */
@@ -26,7 +26,8 @@ struct scene {
     char database[64];
     PGconn *conn; /* a superuser's, for setting traps */
     struct loop *loop;
-    struct db *db; /* as the program connects */
+    struct db *db;             /* as the program connects */
+    struct db *logins[LOGINS]; /* the same without being superuser; NULL = no more */
 };
 
 static char mark[200]; /* the file that a trap leaves */
@@ -60,24 +61,55 @@ static void
 let_mallory_in(PGconn *c)
 {
     if (pg_int(c, "select count(*) from pg_roles where rolname = 'mallory'") == 0)
-        pg_run(c, "create role mallory; create role app; create role ops login");
+        pg_run(
+            c,
+            "create role mallory; create role app; create role ops login; create role look login;"
+            "create role work login; grant pg_execute_server_program to ops, look, work");
     pg_run(c, "create extension if not exists file_fdw");
-    pg_run(c,
-           "create schema his authorization mallory; grant usage on schema his to public;"
-           "set role mallory;"
-           "create function his.boom() returns boolean language plpgsql as $f$ begin "
-           "execute 'copy (select 1) to program ''cat >%s'''; return true; end $f$;"
-           "create function his.spring() returns trigger language plpgsql as $f$ begin "
-           "perform his.boom(); return new; end $f$;"
-           "create function his.calm() returns boolean language plpgsql immutable as $f$ begin "
-           "return his.boom(); end $f$;"
-           "create type his.word as enum ('x');"
-           "create function his.word_text(his.word) returns text language plpgsql as $f$ begin "
-           "perform his.boom(); return 'x'; end $f$;"
-           "create cast (his.word as text) with function his.word_text(his.word) as implicit;"
-           "reset role;"
-           "create server his foreign data wrapper file_fdw",
-           mark);
+    pg_run(
+        c,
+        "create schema his authorization mallory; grant usage on schema his to public;"
+        "set role mallory;"
+        "create function his.boom() returns boolean language plpgsql as $f$ begin "
+        "execute 'copy (select 1) to program ''cat >%s'''; return true; end $f$;"
+        "create function his.spring() returns trigger language plpgsql as $f$ begin "
+        "perform his.boom(); return new; end $f$;"
+        "create function his.calm() returns boolean language plpgsql immutable as $f$ begin "
+        "return his.boom(); end $f$;"
+        "create function his.event() returns event_trigger language plpgsql as $f$ begin "
+        "perform his.boom(); end $f$;"
+        "create function his.compare(integer, integer) returns integer language plpgsql immutable "
+        "as $f$ begin perform his.boom(); return 0; end $f$;"
+        "create type his.word as enum ('x');"
+        "create function his.word_text(his.word) returns text language plpgsql as $f$ begin "
+        "perform his.boom(); return 'x'; end $f$;"
+        "create cast (his.word as text) with function his.word_text(his.word) as implicit;"
+        "reset role;"
+        "create server his foreign data wrapper file_fdw",
+        mark);
+}
+
+/* One that may read everything in another system; on ours one for each role that it makes. */
+static void
+open_logins(struct scene *s, bool native)
+{
+    static const char *const names[LOGINS] = {"ops", "look", "work"};
+    char schema[80];
+
+    snprintf(schema, sizeof schema, "%.*s", (int)strcspn(s->table, "."), s->table);
+    if (native)
+        pg_run(s->conn, "grant queues_operator to ops; grant queues_viewer to look;"
+                        "grant queues_worker to work");
+    else
+        pg_run(s->conn,
+               "grant usage on schema %s to ops; grant select on all tables in schema %s to ops",
+               schema, schema);
+    for (int i = 0; i < (native ? LOGINS : 1); i++) {
+        char dsn[300];
+        snprintf(dsn, sizeof dsn, "%s user=%s", pg_dsn(s->database), names[i]);
+        struct db_options o = {.conninfo = dsn, .schema = "pg_catalog", .once = true};
+        s->logins[i] = db_new(s->loop, &o);
+    }
 }
 
 static void
@@ -98,11 +130,14 @@ open_scene(struct scene *s, const char *name, const char *prefix)
     let_mallory_in(s->conn);
     struct db_options o = {.conninfo = pg_dsn(s->database), .schema = "pg_catalog", .once = true};
     s->db = db_new(s->loop, &o);
+    open_logins(s, native);
 }
 
 static void
 close_scene(struct scene *s)
 {
+    for (int i = 0; i < LOGINS; i++)
+        db_free(s->logins[i]);
     db_free(s->db);
     loop_free(s->loop);
     PQfinish(s->conn);
@@ -111,26 +146,32 @@ close_scene(struct scene *s)
 /* --- opening, as the program does ------------------------------------------------------------- */
 
 static bool
-open_it(struct scene *s, struct adapter *a, const struct trust *trust, struct err *e)
+open_as(struct scene *s, struct db *db, struct adapter *a, const struct trust *trust, struct err *e)
 {
     struct db_param storage[PLACES][OWNERS_PARAMS];
     struct db_stmt detect, stmts[PLACES];
     struct db_reply reply;
 
     assert_int_equal(adapter_detects(a, true, &detect), 1);
-    if (!db_do(s->db, s->loop, &(struct db_call){.stmts = &detect, .n = 1}, &reply, e))
+    if (!db_do(db, s->loop, &(struct db_call){.stmts = &detect, .n = 1}, &reply, e))
         fail_msg("%s: %s", s->name, e->text);
     int n = adapter_take(a, reply.results, NULL);
     assert_in_range(n, 0, PLACES);
     db_reply_done(&reply);
     for (int i = 0; i < n; i++)
         stmts[i] = adapter_owners(a, i, storage[i]);
-    if (n > 0 && !db_do(s->db, s->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e))
+    if (n > 0 && !db_do(db, s->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e))
         fail_msg("%s: %s", s->name, e->text);
     struct adapter_wish wish = {NULL, s->database, "", trust};
     bool ok = adapter_choose(a, n ? reply.results : NULL, &wish, e);
     db_reply_done(&reply);
     return ok;
+}
+
+static bool
+open_it(struct scene *s, struct adapter *a, const struct trust *trust, struct err *e)
+{
+    return open_as(s, s->db, a, trust, e);
 }
 
 static struct adapter *
@@ -166,9 +207,16 @@ run_all(struct scene *s, struct adapter *a)
  * is as before. */
 struct trap {
     const char *name, *set, *unset;
-    bool springs; /* a select on the table by a superuser springs it: shows that the trap works */
-    bool is_open; /* systems that call no function of their schema are opened all the same */
+    const char *unsafe; /* what springs it when somebody does it unsafely; NULL = ours is refused
+                         * because of the owner, although nothing that we do could run it */
+    int since;          /* the server's version that has it, 15; 0 = each */
+    bool is_open;       /* systems that call no function of their schema are opened all the same */
+    bool replaces;      /* it stands where the table was: perhaps nothing is found */
+    bool may_not;       /* some tables can't have it: what the server then says ends the trial */
 };
+#define READ "select count(*) from $T"
+#define ADD "insert into $T default values"
+#define CHANGE "update $T set id = id"
 
 #define ASIDE "alter table $T rename to put_aside;"
 #define BACK "alter table $S.put_aside rename to $N"
@@ -176,59 +224,72 @@ struct trap {
 /* clang-format off */
 static const struct trap traps[] = {
     {.name = "view",
+     .replaces = true,
      .set = ASIDE
      "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b;"
      "grant usage on schema $S to mallory; grant select on $S.put_aside to mallory;"
      "alter view $T owner to mallory",
      .unset = "drop view $T; revoke all on $S.put_aside from mallory;"
               "revoke all on schema $S from mallory;" BACK,
-     .springs = true},
+     .unsafe = READ},
     {.name = "view of the table's owner",
+     .replaces = true,
      .set = ASIDE
      "create view $T as select p.* from $S.put_aside p right join (select his.boom() as b) x on x.b",
      .unset = "drop view $T;" BACK,
-     .springs = true},
+     .unsafe = READ},
     {.name = "foreign table",
+     .replaces = true,
      .set = ASIDE "create foreign table $T ($C) server his options (program 'touch $M');"
                   "alter foreign table $T owner to mallory",
      .unset = "drop foreign table $T;" BACK,
-     .springs = true},
+     .unsafe = READ},
     {.name = "type",
      .set = "alter table $T add column trap his.word",
+     .unsafe = "update $T set trap = 'x'; select trap::text from $T",
      .unset = "alter table $T drop column trap"},
     {.name = "policy",
      .set = "alter table $T enable row level security;"
             "create policy trap on $T using (his.boom())",
+     .unsafe = "set role ops; select * from $T; reset role",
      .unset = "drop policy trap on $T; alter table $T disable row level security"},
     {.name = "default",
      .set = "alter table $T add column trap boolean;"
             "alter table $T alter trap set default his.boom()",
+     .unsafe = ADD,
      .unset = "alter table $T drop column trap"},
     {.name = "check",
      .set = "alter table $T add constraint trap check (his.boom()) not valid",
+     .unsafe = ADD,
      .unset = "alter table $T drop constraint trap"},
     {.name = "trigger",
      .set = "grant usage on schema $S to mallory;"
             "grant trigger on all tables in schema $S to mallory; set role mallory;"
             "create trigger trap before insert or update or delete on $T for each row "
             "execute function his.spring(); reset role",
+     .unsafe = CHANGE,
      .unset = "drop trigger trap on $T; revoke all on all tables in schema $S from mallory;"
               "revoke all on schema $S from mallory"},
     {.name = "generated column",
      .set = "alter table $T add column trap boolean generated always as (his.calm()) stored",
+     .unsafe = ADD,
      .unset = "alter table $T drop column trap"},
     {.name = "index expression",
      .set = "create index trap on $T ((his.calm()))",
+     .unsafe = ADD,
      .unset = "drop index $S.trap"},
     {.name = "index predicate",
      .set = "create index trap on $T ((1)) where his.calm()",
+     .unsafe = ADD,
      .unset = "drop index $S.trap"},
     {.name = "domain",
      .set = "create domain his.dom as text default 'x' check (his.boom());"
             "alter domain his.dom owner to mallory; alter table $T add column trap his.dom[]",
+     .unsafe = "select array['x']::his.dom[]",
      .unset = "alter table $T drop column trap; drop domain his.dom"},
     {.name = "rule",
      .set = "create rule trap as on update to $T do also select his.boom()",
+     .unsafe = CHANGE,
      .unset = "drop rule trap on $T"},
     {.name = "owner of the table",
      .set = "alter table $T owner to mallory",
@@ -243,14 +304,82 @@ static const struct trap traps[] = {
             "'select his.boom()';"
             "create operator $S.= (leftarg = oid, rightarg = regclass, function = his.same);"
             "alter operator $S.= (oid, regclass) owner to mallory",
+     .unsafe = "set search_path = $S, pg_catalog; select lower('a'::text); reset search_path",
      .unset = "drop function $S.lower(text); drop operator $S.= (oid, regclass);"
               "drop function his.same(oid, regclass)",
      .is_open = true},
+    {.name = "condition of a trigger",
+     .set = "grant usage on schema $S to mallory;"
+            "grant trigger on all tables in schema $S to mallory; set role mallory;"
+            "create trigger trap before update on $T for each row when (his.boom()) "
+            "execute function pg_catalog.suppress_redundant_updates_trigger(); reset role",
+     .unsafe = CHANGE,
+     .unset = "drop trigger trap on $T; revoke all on all tables in schema $S from mallory;"
+              "revoke all on schema $S from mallory"},
+    {.name = "statistics",
+     .set = "create statistics his.trap on ((his.calm())) from $T",
+     .unsafe = READ " where id > 0",
+     .unset = "drop statistics his.trap",
+     .since = 14},
+    {.name = "foreign table as a child",
+     .set = "create foreign table his.child () inherits ($T) server his "
+            "options (program 'touch $M'); alter foreign table his.child owner to mallory",
+     .unsafe = READ,
+     .unset = "drop foreign table his.child",
+     .may_not = true},
+    {.name = "child with a trigger",
+     .set = "create table his.child () inherits ($T); alter table his.child owner to mallory;"
+            "create trigger trap before update on his.child for each row "
+            "execute function his.spring()",
+     .unsafe = "insert into his.child default values;" CHANGE,
+     .unset = "drop table his.child",
+     .may_not = true},
+    {.name = "cast of the owner's type",
+     .set = "create type $S.trap_word as enum ('x'); grant usage on schema $S to mallory;"
+            "create function his.cast_word($S.trap_word) returns text language sql as "
+            "'select his.boom()::text';"
+            "alter function his.cast_word($S.trap_word) owner to mallory;"
+            "create cast ($S.trap_word as text) with function his.cast_word($S.trap_word) "
+            "as implicit; alter table $T add column trap $S.trap_word",
+     .unsafe = "update $T set trap = 'x'; select trap::text from $T",
+     .unset = "alter table $T drop column trap; drop cast ($S.trap_word as text);"
+              "drop function his.cast_word($S.trap_word); drop type $S.trap_word;"
+              "revoke all on schema $S from mallory"},
+    {.name = "operator class",
+     .set = "create operator class $S.trap_class for type integer using btree as "
+            "operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, "
+            "function 1 his.compare(integer, integer);"
+            "create index trap on $T ((1) $S.trap_class)",
+     .unsafe = ADD "; " ADD,
+     .unset = "drop index $S.trap; drop operator class $S.trap_class using btree;"
+              "drop operator family $S.trap_class using btree"},
+    {.name = "field of a composite type",
+     .set = "create domain his.dom as text check (his.boom());"
+            "alter domain his.dom owner to mallory; create type $S.trap_row as (a his.dom);"
+            "alter table $T add column trap $S.trap_row",
+     .unsafe = "update $T set trap = '(x)'",
+     .unset = "alter table $T drop column trap; drop type $S.trap_row; drop domain his.dom"},
+    {.name = "collation",
+     .set = "create collation his.trap (locale = 'C'); alter collation his.trap owner to mallory;"
+            "alter table $T add column trap text collate his.trap",
+     .unset = "alter table $T drop column trap; drop collation his.trap"},
+    {.name = "table behind a foreign key",
+     .set = "create table his.other (id integer primary key);"
+            "alter table his.other owner to mallory;"
+            "alter table $T add column trap integer references his.other",
+     .unset = "alter table $T drop column trap; drop table his.other"},
+    {.name = "event trigger of a superuser",
+     .set = "create event trigger trap on ddl_command_start execute function his.event()",
+     .unsafe = "create table his.made ()",
+     .unset = "drop event trigger trap; drop table if exists his.made",
+     .is_open = true},
 };
 /* clang-format on */
+enum { TRAPS = sizeof traps / sizeof *traps };
 
-static void
-run_words(struct scene *s, const char *words)
+/* What is wrong with it: a SQLSTATE, "" = nothing. */
+static const char *
+try_words(struct scene *s, const char *words)
 {
     struct buf sql = {0};
     const char *dot = strchr(s->table, '.');
@@ -291,8 +420,18 @@ run_words(struct scene *s, const char *words)
             fail_msg("$%c in a trap", *words);
         }
     }
-    pg_run(s->conn, "%s", sql.data);
+    const char *state = pg_try(s->conn, "%s", sql.data);
     buf_free(&sql);
+    return state;
+}
+
+static void
+run_words(struct scene *s, const char *words)
+{
+    const char *state = try_words(s, words);
+
+    if (*state)
+        fail_msg("%s: %s: %s", s->name, words, PQerrorMessage(s->conn));
 }
 
 /* Whether the adapter calls functions of its schema, or runs with a path on it. */
@@ -308,50 +447,197 @@ calls_functions(const char *name)
     return false;
 }
 
-static void
-try_trap(struct scene *s, const struct trap *t)
+/* Refused because of mallory, or because there is no table that it could be; true = opened. */
+static bool
+try_login(struct scene *s, struct adapter *a, const struct trap *t, struct db *db)
 {
     struct err e = {0};
-    struct adapter *a = adapter_of(s);
+    bool opens = open_as(s, db, a, NULL, &e);
 
-    run_words(s, t->set);
-    (void)has_sprung(); /* what an index or a generated column computes as it is made */
-    if (t->springs) {
-        pg_run(s->conn, "select count(*) from %s", s->table);
-        if (!has_sprung())
-            fail_msg("%s, %s: the trap does not work", s->name, t->name);
-    }
-    bool opens = open_it(s, a, NULL, &e);
     if (opens != (t->is_open && !calls_functions(s->name)))
         fail_msg("%s, %s: %s", s->name, t->name, opens ? "it is opened" : e.text);
-    if (opens)
+    if (opens && db == s->db)
         run_all(s, a);
-    else if (e.kind == ERR_DENIED)
+    else if (!opens && e.kind == ERR_DENIED)
         assert_non_null(strstr(e.text, "is not opened: owned by mallory"));
-    else if (!t->springs) /* a view or a foreign table is none of its tables: nothing is found */
+    else if (!opens && !t->replaces)
         fail_msg("%s, %s: %s", s->name, t->name, e.text);
     if (has_sprung())
         fail_msg("%s, %s: mallory's code has run", s->name, t->name);
-    adapter_free(a);
+    return opens;
+}
+
+/* As a superuser, and as the others of this trial. What became of it, as a letter of the matrix. */
+static char
+try_trap(struct scene *s, struct adapter *a, const struct trap *t, bool as_others)
+{
+    if (t->since * 10000 > PQserverVersion(s->conn))
+        return '.';
+    pg_run(s->conn, "begin");
+    bool is_set = !*try_words(s, t->set);
+    if (!is_set && !t->may_not)
+        fail_msg("%s, %s: %s", s->name, t->name, PQerrorMessage(s->conn));
+    pg_run(s->conn, is_set ? "commit" : "rollback");
+    if (!is_set)
+        return '.';
+    (void)has_sprung(); /* what an index or a generated column computes as it is made */
+    bool opens = try_login(s, a, t, s->db);
+    for (int i = 0; i < LOGINS && s->logins[i] && as_others; i++)
+        try_login(s, a, t, s->logins[i]);
     run_words(s, t->unset);
+    (void)has_sprung(); /* by ourselves */
+    return opens ? 'o' : 'x';
+}
+
+/* Each trap springs where somebody is careless: on a table of its own. */
+static void
+test_each_springs(void **state)
+{
+    struct scene s = {.name = "plain", .table = "plain.plain"};
+
+    (void)state;
+    s.conn = pg_connect(pg_newdb("plain"));
+    let_mallory_in(s.conn);
+    pg_run(s.conn, "create schema plain; create table plain.plain (id serial, word text);"
+                   "insert into plain.plain values (1), (2);"
+                   "grant usage on schema plain to ops; grant select on plain.plain to ops");
+    for (size_t k = 0; k < TRAPS; k++) {
+        const struct trap *t = &traps[k];
+        if (!t->unsafe || t->since * 10000 > PQserverVersion(s.conn))
+            continue;
+        run_words(&s, t->set);
+        (void)has_sprung();
+        pg_run(s.conn, "begin");
+        run_words(&s, t->unsafe);
+        pg_run(s.conn, "rollback");
+        if (!has_sprung())
+            fail_msg("%s: the trap does not work", t->name);
+        run_words(&s, t->unset);
+    }
+    PQfinish(s.conn);
+}
+
+/* What a role cannot do to tables of others: why there is no trap of that kind. */
+static void
+test_what_the_server_refuses(void **state)
+{
+    static const struct {
+        const char *what, *sqlstate;
+        int since;
+    } cases[] = {
+        {"set role mallory; create table his.child () inherits (plain.plain)",                      "42501", 0 },
+        {"set role mallory; alter table plain.plain add column trap his.word",                      "42501", 0 },
+        {"set role mallory; alter table plain.plain alter id set default 1",                        "42501", 0 },
+        {"set role mallory; create index on plain.plain (id)",                                      "42501", 0 },
+        {"set role mallory; create statistics his.trap on id, word from plain.plain",               "42501", 0 },
+        {"set role mallory; create policy trap on plain.plain using (his.boom())",                  "42501", 0 },
+        {"set role mallory; create rule trap as on select to plain.plain do instead select 1, 'x'",
+         "42501",                                                                                            0 },
+        {"set role mallory; create trigger trap before update on plain.plain for each row "
+         "execute function his.spring()",                                                  "42501", 0 },
+        {"set role mallory; create event trigger trap on ddl_command_start "
+         "execute function his.event()",                                                   "42501", 0 },
+        {"set role mallory; create cast (plain.word as text) with inout as implicit",               "42501", 0 },
+        {"set role mallory; create operator class his.trap default for type integer using btree as "
+         "function 1 his.compare(integer, integer)",                                       "42501", 0 },
+        {"set role mallory; create publication trap for table plain.plain",                         "42501", 0 },
+        {"create publication trap for table plain.plain where (his.calm())",                        "0A000", 15},
+        {"security label on table plain.plain is 'x'",                                              "22023", 0 },
+    };
+    PGconn *c = pg_connect(pg_newdb("refuses"));
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "create schema plain; create table plain.plain (id integer, word text);"
+              "create type plain.word as enum ('x'); grant usage on schema plain to mallory;"
+              "grant select, insert, update, delete on plain.plain to mallory;"
+              "grant create on database refuses to mallory");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].since * 10000 > PQserverVersion(c))
+            continue;
+        const char *got = pg_try(c, "%s", cases[i].what);
+        if (strcmp(got, cases[i].sqlstate) != 0)
+            fail_msg("%s: %s, %s", cases[i].what, got, PQerrorMessage(c));
+        pg_run(c, "reset role");
+    }
+    assert_false(has_sprung());
+    PQfinish(c);
+}
+
+static void
+write_head(struct buf *b)
+{
+    buf_str(
+        b,
+        "# Whose code runs: what a stranger can put in the way of each queue system\n\n"
+        "Written by `UPDATE=1 make check T=test_strangers`, and asserted by it. Each cell was "
+        "tried as a superuser; our own\nqueue as each of its roles, too, and each class and each "
+        "system as a login that may only read. No code of the\nstranger ran. `x`: the system is "
+        "not opened, `o`: it is opened and all its sections run, `.`: the server allows no\n"
+        "such object there.\n\n| |");
+    for (int i = 0; i < sql_adapters_n; i++)
+        buf_printf(b, " %s |", sql_adapters[i].name);
+    buf_str(b, "\n|---|");
+    for (int i = 0; i < sql_adapters_n; i++)
+        buf_str(b, "---|");
+    buf_str(b, "\n");
+}
+
+/* tests/sql/strangers.md is what has come out. */
+static void
+compare(const struct buf *b)
+{
+    char path[300], was[20000];
+
+    snprintf(path, sizeof path, "%s/tests/sql/strangers.md", getenv("SRCDIR"));
+    FILE *f = fopen(path, getenv("UPDATE") ? "we" : "re");
+    assert_non_null(f);
+    if (getenv("UPDATE")) {
+        assert_int_equal(fwrite(b->data, 1, b->len, f), b->len);
+    } else {
+        size_t n = fread(was, 1, sizeof was - 1, f);
+        was[n] = 0;
+        if (strcmp(was, b->data) != 0)
+            fail_msg("UPDATE=1 writes tests/sql/strangers.md anew; now it would be\n%s", b->data);
+    }
+    assert_int_equal(fclose(f), 0);
 }
 
 static void
 test_matrix(void **state)
 {
+    char(*cells)[TRAPS] = test_calloc((size_t)sql_adapters_n, sizeof *cells);
+    struct buf b = {0};
+    bool is_whole = true; /* every class is one of this server */
+
     (void)state;
     for (int i = 0; i < sql_adapters_n; i++) {
         struct scene s;
         struct err e = {0};
         open_scene(&s, sql_adapters[i].name, "s");
-        for (size_t k = 0; k < sizeof traps / sizeof *traps; k++)
-            try_trap(&s, &traps[k]);
         struct adapter *a = adapter_of(&s);
+        for (size_t k = 0; k < TRAPS; k++) {
+            /* ours as each role, every class and every other system as somebody else */
+            bool as_others = s.logins[1] || ((size_t)i + k) % 6 == 0;
+            cells[i][k] = try_trap(&s, a, &traps[k], as_others);
+            is_whole &= traps[k].since * 10000 <= PQserverVersion(s.conn);
+        }
         if (!open_it(&s, a, NULL, &e)) /* all traps are gone */
             fail_msg("%s: %s", s.name, e.text);
         adapter_free(a);
         close_scene(&s);
     }
+    write_head(&b);
+    for (size_t k = 0; k < TRAPS; k++) {
+        buf_printf(&b, "| %s |", traps[k].name);
+        for (int i = 0; i < sql_adapters_n; i++)
+            buf_printf(&b, " %c |", cells[i][k]);
+        buf_str(&b, "\n");
+    }
+    if (is_whole)
+        compare(&b);
+    buf_free(&b);
+    test_free(cells);
 }
 
 /* --- what comes later ------------------------------------------------------------------------- */
@@ -436,6 +722,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_springs),
+        cmocka_unit_test(test_what_the_server_refuses),
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_matrix),
     };

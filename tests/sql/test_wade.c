@@ -226,13 +226,161 @@ expired_long_ago(void **state)
     PQfinish(c);
 }
 
+/* One job of key k ends and the next becomes ready: the pages of the step between, in which it is
+ * not time to look at all waiting jobs of the key again. */
+static int64_t
+next_of_key(PGconn *c, const char *again)
+{
+    pg_run(c,
+           "select t.claim('n', 9); select t.done('n'); update lane set due = '-infinity',"
+           " hot_at = now(), hot_all = %s",
+           again);
+    int64_t n = pages(c, "select * from schedule('test')");
+    expect(c, "1", "select count(*) from queue where state = 'ready' and concurrency_key = 'k'");
+    return n;
+}
+
+/* A key got tens of thousands of jobs under a snapshot: the next costs what the first cost. A job
+ * whose transaction took long is found all the same, and so are other keys' jobs. */
+static void
+one_key_for_long(void **state)
+{
+    PGconn *c = core_new("one_key"), *holder = core_join("one_key");
+    static const char soon[] = "now() + interval '1 min'";
+    int64_t fresh = 0, held = 0;
+
+    (void)state;
+    pg_run(c, "insert into queue (queue, concurrency_key, payload) select 'r', 'k', '{}'"
+              " from generate_series(1, 9)");
+    core_settle(c);
+    for (int i = 0; i < 3; i++)
+        fresh = next_of_key(c, soon);
+    pg_run(c, "delete from queue; select recount(); update lane set hot = '{}'");
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    dead_jobs(c, 20000, "state, concurrency_key", "'blocked', 'k'");
+    dead_jobs(c, 20000, "state, concurrency_key", "'ready', 'k'");
+    pg_run(c, "insert into queue (queue, concurrency_key, payload) select 'q', 'k',"
+              " json_build_object('name', i) from generate_series(1, 9) i");
+    core_settle(c);
+    for (int i = 0; i < 2; i++) /* ten seconds each */
+        pg_run(c, "update lane set hot_at = '-infinity', laps = 2, due = '-infinity';"
+                  " select schedule('test')");
+    for (int i = 0; i < 3; i++)
+        held = next_of_key(c, soon);
+    print_message("the next of a key: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    assert_true(held < 2 * fresh + 100);
+    pg_run(c, "insert into queue (queue, concurrency_key, payload) values ('q', 'j', '{\"name\":"
+              " \"j\"}'), ('q', 'z', '{\"name\": \"z\"}'), ('p', 'k', '{\"name\": \"p\"}');"
+              " update lane set due = '-infinity'; select schedule('test')");
+    expect(c, "4", "select count(*) from queue where state = 'ready'");
+    pg_run(c, "insert into queue (seq, queue, concurrency_key, payload)"
+              " values (1, 'q', 'k', '{\"name\": \"late\"}')");
+    next_of_key(c, "'-infinity'");
+    expect(c, "late", "select payload ->> 'name' from queue where state = 'ready'");
+    core_check(c);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
+/* A schedule keeps its last 100 runs. The runs before them were deleted under a snapshot: no later
+ * run reads them. */
+static void
+runs_that_are_gone(void **state)
+{
+    static const char one[] = "select cron_push(s, '2026-01-01'::timestamptz + interval '%d min')"
+                              " from schedule s";
+    char sql[200];
+    PGconn *c = core_new("runs_gone"), *holder = core_join("runs_gone");
+
+    (void)state;
+    pg_run(c, "insert into schedule (name, cron, queue, only_one)"
+              " values ('s', '* * * * *', 'q', true)");
+    pg_run(c, "do $$ begin for i in 1 .. 150 loop perform cron_push(s, '2026-01-01'::timestamptz"
+              " + i * interval '1 min') from schedule s; end loop; end $$");
+    snprintf(sql, sizeof sql, one, 151);
+    int64_t fresh = pages(c, sql);
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    pg_run(c, "do $$ begin for i in 152 .. 6000 loop perform cron_push(s, '2026-01-01'::timestamptz"
+              " + i * interval '1 min') from schedule s; end loop; end $$");
+    snprintf(sql, sizeof sql, one, 6001);
+    int64_t held = pages(c, sql);
+    print_message("a run: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    expect(c, "100", "select count(*) from cron_run");
+    assert_true(held < fresh + 300);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
+/* Pages of statements that look for ids of the caller's own, which are no v7 uuids, each by itself:
+ * of jobs that are new, or (ID) finished. The first time, in which they are planned, does not
+ * count. */
+static void
+own_id_pages(PGconn *c, const char *finished, int64_t *pages_of)
+{
+    static const char *const asks[] = {
+        "select push('q', '1', id => gen_random_uuid())",
+        "select push('q', '1', id => 'ID')",
+        "select count(*) from push_many(array[gen_random_uuid(), uuid_v7()], array['q', 'q'], "
+        "again => true)",
+        "select * from requeue_preview(array['ID'::uuid])",
+        "select * from requeue(gen_random_uuid(), 1, array['ID'::uuid])",
+        "select * from discard(gen_random_uuid(), 1, array['ID'::uuid])",
+        "select * from set_priority(gen_random_uuid(), 1, array['ID'::uuid], 3)",
+    };
+
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        char *ask = strdup(pg_value(c, "select replace($$%s$$, 'ID', '%s')", asks[i], finished));
+        assert_non_null(ask);
+        pages(c, ask);
+        pages_of[i] = pages(c, ask);
+        free(ask);
+    }
+}
+
+/* Finished jobs with ids of the caller's own are found by an index however many there are, and
+ * those with v7 ids among them as if these were alone. */
+static void
+own_ids_in_history(void **state)
+{
+    static const char add[] =
+        "insert into history (id, created, finished, state, priority, tries, queue, kind, payload)"
+        " select %s, now(), now(), 'completed', 5, 1, 'q', '', '1' from generate_series(1, %d) i";
+    PGconn *c = core_new("own_ids");
+    int64_t few[7], many[7];
+    char *seven;
+
+    (void)state;
+    pg_run(c, add, "'6ba7b810-9dad-41d1-80b4-00c04fd430c8'::uuid", 1);
+    own_id_pages(c, "6ba7b810-9dad-41d1-80b4-00c04fd430c8", few);
+    pg_run(c, add, "case when i % 3 = 0 then uuid_v7() else gen_random_uuid() end", 30000);
+    pg_run(c, add, "'6ba7b810-9dad-41d1-80b4-00c04fd430c9'::uuid", 1);
+    pg_run(c, add, "case when i % 3 = 0 then uuid_v7() else gen_random_uuid() end", 30000);
+    pg_run(c, "select brin_summarize_new_values(i.indexrelid) from pg_index i join pg_class r on"
+              " r.oid = i.indexrelid join pg_am a on a.oid = r.relam where a.amname = 'brin'"
+              " and r.relkind = 'i'");
+    own_id_pages(c, "6ba7b810-9dad-41d1-80b4-00c04fd430c9", many);
+    for (int i = 0; i < 7; i++) {
+        print_message("own ids, statement %d: %" PRId64 " pages, %" PRId64 " alone\n", i, many[i],
+                      few[i]);
+        assert_true(many[i] < few[i] + 100);
+    }
+    seven = strdup(pg_value(c, "select format('select * from history_of(array[%%L::uuid])', id)"
+                               " from history where not own_id(id) offset 9000 limit 1"));
+    assert_non_null(seven);
+    assert_true(pages(c, seven) < 100);
+    free(seven);
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(one_key_for_long),       cmocka_unit_test(own_ids_in_history),
         cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
-        cmocka_unit_test(a_fold_undoes_no_lease),
+        cmocka_unit_test(a_fold_undoes_no_lease), cmocka_unit_test(runs_that_are_gone),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

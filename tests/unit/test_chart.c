@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "ui/term/chart.h"
+#include "ui/term/plot.h"
 
 #define GAP ((double)NAN)
 
@@ -28,15 +29,15 @@ test_spark(void **state)
 
     (void)state;
     chart_spark(g, grid_rect(g), ROLE_CHART, v, 8, 0);
-    expect(g, "▁▂▃▄▆▇ ▇\n");
+    expect(g, "·▁▂▃▅▆ ▆\n");
     chart_spark(g, grid_rect(g), ROLE_CHART, v, 3, 100);
-    expect(g, "     ▁▂▃\n");
+    expect(g, "     ·▁▂\n");
     chart_spark(g, (struct rect){0, 0, 2, 1}, ROLE_CHART, v, 6, 0);
-    expect(g, "▆▇\n");
+    expect(g, "▅▆\n");
     chart_spark(g, grid_rect(g), ROLE_CHART, zero, 3, 0);
-    expect(g, "     ▁▁▁\n");
+    expect(g, "     ···\n");
     chart_spark(g, grid_rect(g), ROLE_CHART, v, 8, 10); /* more than the top */
-    expect(g, "▁▂▇▇▇▇ ▇\n");
+    expect(g, "·▁▇▇▇▇ ▇\n");
     chart_spark(g, (struct rect){0, 0, 0, 1}, ROLE_CHART, v, 8, 0);
     expect(g, "\n");
     grid_free(g);
@@ -117,12 +118,130 @@ test_panel(void **state)
     grid_free(g);
 }
 
+/* --- over time ------------------------------------------------------------------------------- */
+
+static void
+ticks_are_round(void **state)
+{
+    static const double of[][2] = {
+        {0,  1  },
+        {1,  1  },
+        {3,  5  },
+        {11, 20 },
+        {50, 50 },
+        {51, 100}
+    };
+    static const double of_ms[][2] = {
+        {300,     500    },
+        {1200,    2000   },
+        {45000,   60000  },
+        {2282000, 2400000},
+        {4000000, 7200000}
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        assert_true(fabs(plot_tick(of[i][0]) - of[i][1]) < 1e-9);
+    for (size_t i = 0; i < sizeof of_ms / sizeof *of_ms; i++)
+        assert_true(fabs(plot_tick_ms(of_ms[i][0]) - of_ms[i][1]) < 1e-6);
+}
+
+enum { NOON_MS = 43200000, MINUTE = 60000 };
+
+static const struct plot_axis twenty = {
+    .first_ms = NOON_MS, .step_ms = MINUTE, .n = 20, .now_ms = NOON_MS + 19 * MINUTE, .utc = true};
+
+static double
+octaves(int bucket)
+{
+    return bucket <= 1 ? 0 : pow(2, (bucket - 2) / 2.0);
+}
+
+static void
+an_area_a_line_and_a_gap(void **state)
+{
+    struct grid *g = grid_new(30, 6, false);
+    double out[20], in[20];
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        out[i] = i < 3 ? GAP : i < 5 ? 0 : i;
+        in[i] = i < 12 ? GAP : 2;
+    }
+    plot_panel(g, grid_rect(g), &twenty,
+               &(struct plot){.title = "t", .corner = "1 h", .area = out, .line = in});
+    expect(g, "┌─ t ────────────────── 1 h ─┐\n"
+              "│     20              ▁▂▃▄▆▇ │\n"
+              "│               ▂▃▄▅▆███████ │\n"
+              "│      0   ··▆▇█████▁▁▁▁▁▁▁▁ │\n"
+              "│        12:01         12:19 │\n"
+              "└────────────────────────────┘\n");
+    grid_free(g);
+}
+
+/* A moment stands on the axis, and no clock time is drawn into it; ASCII tells heights. */
+static void
+events_and_ascii(void **state)
+{
+    static const struct plot_event died[] = {
+        {NOON_MS + 3 * MINUTE, "x", ROLE_BAD}
+    };
+    struct plot_axis axis = twenty;
+    struct grid *g = grid_new(30, 5, true);
+    double out[20];
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        out[i] = i < 13 ? GAP : i - 12;
+    axis.events = died;
+    axis.nevents = 1;
+    plot_panel(g, grid_rect(g), &axis, &(struct plot){.title = "t", .area = out});
+    expect(g, "+- t ------------------------+\n"
+              "|     10                  :- |\n"
+              "|      0 since 12:13 :-+*### |\n"
+              "|          x           12:19 |\n"
+              "+----------------------------+\n");
+    grid_free(g);
+}
+
+/* Rows are chosen by the range of the data; a sign tells the share of its minute. */
+static void
+heat_of_times(void **state)
+{
+    static int counts[20][64];
+    struct grid *g = grid_new(30, 6, false);
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        counts[i][10] = 80;
+        counts[i][14] = i > 9 ? 20 : 0;
+        counts[i][17] = i > 14 ? 3 : 0;
+    }
+    plot_heat(
+        g, grid_rect(g), &twenty,
+        &(struct heat){.title = "ran", .counts = (const int(*)[64])counts, .bucket_ms = octaves});
+    expect(g, "┌─ ran ──────────────────────┐\n"
+              "│   0.1s               ····· │\n"
+              "│   45ms          ▒▒▒▒▒░░░░░ │\n"
+              "│  <45ms ███████████████████ │\n"
+              "│        12:01         12:19 │\n"
+              "└────────────────────────────┘\n");
+    grid_free(g);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spark), cmocka_unit_test(test_bucket), cmocka_unit_test(test_area),
-        cmocka_unit_test(test_bar),   cmocka_unit_test(test_panel),
+        cmocka_unit_test(test_spark),
+        cmocka_unit_test(test_bucket),
+        cmocka_unit_test(test_area),
+        cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_panel),
+        cmocka_unit_test(ticks_are_round),
+        cmocka_unit_test(an_area_a_line_and_a_gap),
+        cmocka_unit_test(events_and_ascii),
+        cmocka_unit_test(heat_of_times),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

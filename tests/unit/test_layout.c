@@ -74,7 +74,7 @@ static const struct row rows[] = {
 
 struct widgets {
     struct list *list;
-    struct ask ask;
+    struct question ask;
     struct progress_box progress;
     struct line line;
     double values[50];
@@ -101,7 +101,7 @@ draw(struct widgets *w, struct grid *g, struct rect r, int which)
         list_draw(w->list, g, r, &look);
         break;
     case 1:
-        ask_draw(&w->ask, g, r);
+        question_draw(&w->ask, g, r);
         break;
     case 2:
         progress_draw(&w->progress, g, r);
@@ -149,11 +149,11 @@ start(struct widgets *w)
     w->list = list_new(&def);
     list_set_rows(w->list, rows, 4);
     list_move(w->list, 2);
-    ask_init(&w->ask, "title 日本");
+    question_init(&w->ask, "title 日本");
     for (int i = 0; i < 6; i++)
-        ask_say(&w->ask, ROLE_TEXT, i % 2 ? "label" : NULL, "%s text that is long %d", rows[1].text,
-                i);
-    ask_typed(&w->ask, "the number", "4022");
+        question_say(&w->ask, ROLE_TEXT, i % 2 ? "label" : NULL, "%s text that is long %d",
+                     rows[1].text, i);
+    question_typed(&w->ask, "the number", "4022");
     line_init(&w->line, NULL, "日本語 text");
     for (int i = 0; i < 50; i++)
         w->values[i] = i * i;
@@ -163,7 +163,7 @@ static void
 finish(struct widgets *w)
 {
     list_free(w->list);
-    ask_done(&w->ask);
+    question_done(&w->ask);
     line_done(&w->line);
 }
 

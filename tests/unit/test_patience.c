@@ -10,7 +10,7 @@
 #include "model/worker/scheduler.h"
 #include "tests/unit/fake_db.h"
 
-#define STEP "active cut promoted stolen wait_ms look_ms waits late"
+#define STEP "active cut promoted stolen wait_ms look_ms waits late fold"
 
 void
 db_on_notify(struct db *db, db_notify_fn *fn, void *ctx)
@@ -69,7 +69,7 @@ answer(void *ctx)
     }
     s->patience[s->cancelled + s->done++] = patience;
     s->needs_ms = 0;
-    struct result *tables[] = {fake_table(STEP, "0|0|0|0|0|0|0|0", NULL)};
+    struct result *tables[] = {fake_table(STEP, "0|0|0|0|0|0|0|0|0", NULL)};
     fake_answer(s->db, tables);
     if (s->done == 4)
         raise(SIGTERM);

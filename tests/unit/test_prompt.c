@@ -170,27 +170,27 @@ test_line_draw(void **state)
     grid_free(g);
 }
 
-static enum ask_answer
-answer(struct ask *a, const char *word)
+static enum question_answer
+answer(struct question *a, const char *word)
 {
     struct key k = key(word);
 
-    return ask_key(a, &k);
+    return question_key(a, &k);
 }
 
 static void
 test_ask_yes(void **state)
 {
-    struct ask a;
+    struct question a;
     struct key early = key("y"), pasted = paste("y");
 
     (void)state;
-    ask_init(&a, "Pause");
+    question_init(&a, "Pause");
     assert_int_equal(answer(&a, "y"), ASK_WAIT); /* not shown yet */
-    ask_shown(&a, 1000);
+    question_shown(&a, 1000);
     early.ms = 999;
-    assert_int_equal(ask_key(&a, &early), ASK_WAIT);
-    assert_int_equal(ask_key(&a, &pasted), ASK_WAIT);
+    assert_int_equal(question_key(&a, &early), ASK_WAIT);
+    assert_int_equal(question_key(&a, &pasted), ASK_WAIT);
     assert_non_null(strstr(a.note, "refused"));
     assert_int_equal(answer(&a, "x"), ASK_WAIT);
     assert_int_equal(answer(&a, "F2"), ASK_WAIT);
@@ -206,26 +206,26 @@ test_ask_yes(void **state)
     assert_int_equal(answer(&a, "y"), ASK_WAIT);
     assert_int_equal(answer(&a, "Esc"), ASK_NO);
     a.busy = false;
-    ask_clear(&a); /* it says something else now */
+    question_clear(&a); /* it says something else now */
     assert_int_equal(answer(&a, "y"), ASK_WAIT);
-    ask_done(&a);
-    ask_done(&a);
+    question_done(&a);
+    question_done(&a);
 }
 
 static void
 test_ask_typed(void **state)
 {
-    struct ask a;
+    struct question a;
     struct key pasted = paste("402");
 
     (void)state;
-    ask_init(&a, "Requeue");
-    ask_typed(&a, "the number of jobs", "402");
-    ask_shown(&a, 500);
+    question_init(&a, "Requeue");
+    question_typed(&a, "the number of jobs", "402");
+    question_shown(&a, 500);
     assert_int_equal(answer(&a, "y"), ASK_WAIT);
     assert_int_equal(answer(&a, "Enter"), ASK_WAIT);
     assert_true(a.note[0]);
-    assert_int_equal(ask_key(&a, &pasted), ASK_WAIT);
+    assert_int_equal(question_key(&a, &pasted), ASK_WAIT);
     assert_int_equal(a.line.len, 0);
     answer(&a, "Backspace");
     answer(&a, "4");
@@ -234,28 +234,28 @@ test_ask_typed(void **state)
     assert_int_equal(answer(&a, "Enter"), ASK_WAIT);
     answer(&a, "2");
     assert_int_equal(answer(&a, "Enter"), ASK_YES);
-    ask_typed(&a, "the queue's name", "mail");
+    question_typed(&a, "the queue's name", "mail");
     answer(&a, "m");
     assert_string_equal(a.line.text, "m");
-    ask_done(&a);
+    question_done(&a);
 }
 
 static void
 test_ask_draw(void **state)
 {
     struct grid *g = grid_new(64, 13, false);
-    struct ask a;
+    struct question a;
     int x, y;
 
     (void)state;
-    ask_init(&a, "Requeue — prod@db1");
-    ask_say(&a, ROLE_STRONG, NULL, "402 jobs in %s", "search.index");
-    ask_say(&a, ROLE_TEXT, "where", "error = \"connection refused\"");
-    ask_say(&a, ROLE_TEXT, "", "counted 0.4s ago");
-    ask_typed(&a, "the number of jobs", "402");
+    question_init(&a, "Requeue — prod@db1");
+    question_say(&a, ROLE_STRONG, NULL, "402 jobs in %s", "search.index");
+    question_say(&a, ROLE_TEXT, "where", "error = \"connection refused\"");
+    question_say(&a, ROLE_TEXT, "", "counted 0.4s ago");
+    question_typed(&a, "the number of jobs", "402");
     line_set(&a.line, "40");
     a.can_dry = true;
-    ask_draw(&a, g, grid_rect(g));
+    question_draw(&a, g, grid_rect(g));
     expect_draw(g, "\n"
                    "    ┌─ Requeue — prod@db1 ─────────────────────────────────┐\n"
                    "    │                                                      │\n"
@@ -271,7 +271,7 @@ test_ask_draw(void **state)
                    "\n");
     assert_true(grid_cursor_at(g, &x, &y) && x == 43 && y == 7);
     assert_int_equal(grid_cell(g, 0, 0)->role, ROLE_SHADE);
-    ask_done(&a);
+    question_done(&a);
     grid_free(g);
 }
 
@@ -280,21 +280,21 @@ static void
 test_ask_small(void **state)
 {
     struct grid *g = grid_new(40, 7, false);
-    struct ask a;
+    struct question a;
     struct buf b = {0};
 
     (void)state;
-    ask_init(&a, "Requeue");
+    question_init(&a, "Requeue");
     for (int i = 0; i < 40; i++)
-        ask_say(&a, ROLE_TEXT, "where", "a long line of words that has to be wrapped %d", i);
-    ask_typed(&a, "the number", "402");
-    ask_draw(&a, g, grid_rect(g));
+        question_say(&a, ROLE_TEXT, "where", "a long line of words that has to be wrapped %d", i);
+    question_typed(&a, "the number", "402");
+    question_draw(&a, g, grid_rect(g));
     grid_dump(g, &b);
     assert_non_null(strstr(b.data, "Type the number to go on:"));
     assert_non_null(strstr(b.data, "Esc cancel"));
     assert_non_null(strstr(b.data, "wrapped 0"));
     buf_free(&b);
-    ask_done(&a);
+    question_done(&a);
     grid_free(g);
 }
 

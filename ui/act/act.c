@@ -1,6 +1,6 @@
 /*
- * Acting: from the row under the cursor to an intent, and the life of the one running action. What
- * an act does, counts and says is model/action's; here stands only what it is for.
+ * Acting: from the row under the cursor to an intent, and the life of the running action.
+ * model/action does the act, counts and makes its sentences; this file says what it acts on.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +10,10 @@
 #include "ui/box/box.h"
 #include "ui/console/app.h"
 #include "ui/console/commands.h"
+#include "ui/facts/verdict.h"
 
-/* Quicker actions show no box, only their outcome. One that went well within BRIEF_MS takes its box
- * away by itself: nobody has to close it before the next key. */
+/* An action that is quicker than SHOW_AFTER_MS shows no box, only its outcome. If an action ends
+ * well within BRIEF_MS, its box closes by itself: nobody has to close it before the next key. */
 enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
 
 /* --- the running action ---------------------------------------------------------------------- */
@@ -20,7 +21,7 @@ enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
 bool
 app_action_runs(const struct app *a)
 {
-    return a->action && !a->action_ended;
+    return a->running.action && !a->running.ended;
 }
 
 struct action *
@@ -37,15 +38,15 @@ app_action_begin(struct app *a, const struct intent *intent)
 void
 app_action_run(struct app *a, struct action *act, bool force)
 {
-    if (a->action)
-        action_free(a->action);
-    a->action = act;
-    a->action_at = a->at;
-    a->action_ended = a->action_stopping = a->action_shown = false;
-    a->action_started_ms = clock_ms();
-    a->action_seen = action_generation(act);
+    if (a->running.action)
+        action_free(a->running.action);
+    a->running.action = act;
+    a->running.source = a->at;
+    a->running.ended = a->running.stopping = a->running.shown = false;
+    a->running.started_ms = clock_ms();
+    a->running.seen = action_generation(act);
     action_start(act, force);
-    app_wake(a, a->action_started_ms + SHOW_AFTER_MS);
+    app_wake(a, a->running.started_ms + SHOW_AFTER_MS);
     app_action_update(a);
 }
 
@@ -54,9 +55,18 @@ app_action_stop(struct app *a)
 {
     if (!app_action_runs(a))
         return;
-    a->action_stopping = true;
-    action_stop(a->action);
+    a->running.stopping = true;
+    action_stop(a->running.action);
     app_say(a, SAY_INFO, "stops after this batch; what is done stays done");
+}
+
+void
+app_action_forget(struct app *a)
+{
+    if (!a->running.action || !a->running.ended)
+        return;
+    action_free(a->running.action);
+    a->running.action = NULL;
 }
 
 static bool
@@ -83,15 +93,15 @@ action_is_over(const struct action *act, enum severity *how)
     return false;
 }
 
-/* Where the server keeps no record of what was done, the messages do. */
+/* If the server keeps no record of what was done, the messages do. */
 static void
-record(struct app *a)
+say_record(struct app *a)
 {
     struct buf b = {0};
 
-    if (action_audited(a->action) || action_progress(a->action).batches == 0)
+    if (action_audited(a->running.action) || action_progress(a->running.action).batches == 0)
         return;
-    action_record(a->action, &b);
+    action_record(a->running.action, &b);
     app_say(a, SAY_INFO, "%s", b.data);
     buf_free(&b);
 }
@@ -101,24 +111,20 @@ action_over(struct app *a, enum severity how)
 {
     struct view *v = app_view(a);
 
-    a->action_ended = true;
-    record(a);
-    app_say(a, how, "%s%s: %s", act_infos[action_act(a->action)].name,
-            app_of_source(a, a->action_at), action_summary(a->action));
-    if (how == SAY_GOOD && v->ops->unmark && a->at == a->action_at)
+    a->running.ended = true;
+    say_record(a);
+    app_say(a, how, "%s%s: %s", act_infos[action_act(a->running.action)].name,
+            app_of_source(a, a->running.source), action_summary(a->running.action));
+    if (how == SAY_GOOD && v->ops->unmark && a->at == a->running.source)
         v->ops->unmark(v);
-    store_refresh_all(source_store(sources_peek(a->sources, a->action_at)));
-    if (a->quit_when_done)
-        a->quit = true;
-    struct view *box = NULL;
-    for (int i = 0; i < a->nboxes; i++)
-        if (!strcmp(a->boxes[i]->ops->name, "progress-box"))
-            box = a->boxes[i];
+    store_refresh_all(source_store(sources_peek(a->sources, a->running.source)));
+    if (a->leaving.after_action)
+        app_quit(a);
+    struct view *box = app_find_box(a, &progress_ops);
     if (!box) {
-        action_free(a->action);
-        a->action = NULL;
+        app_action_forget(a);
     } else if (how == SAY_GOOD && box == app_front(a) &&
-               clock_ms() - a->action_started_ms < BRIEF_MS) {
+               clock_ms() - a->running.started_ms < BRIEF_MS) {
         app_close_box(a, box); /* the action goes with it */
     }
 }
@@ -130,14 +136,14 @@ app_action_update(struct app *a)
 
     if (!app_action_runs(a))
         return;
-    uint64_t seen = action_generation(a->action);
-    if (seen != a->action_seen)
+    uint64_t seen = action_generation(a->running.action);
+    if (seen != a->running.seen)
         app_stale(a);
-    a->action_seen = seen;
-    if (action_is_over(a->action, &how)) {
+    a->running.seen = seen;
+    if (action_is_over(a->running.action, &how)) {
         action_over(a, how);
-    } else if (!a->action_shown && clock_ms() - a->action_started_ms >= SHOW_AFTER_MS) {
-        a->action_shown = true;
+    } else if (!a->running.shown && clock_ms() - a->running.started_ms >= SHOW_AFTER_MS) {
+        a->running.shown = true;
         box_progress(a);
     }
 }
@@ -160,8 +166,7 @@ act_ask(struct app *a, const struct intent *intent)
 {
     struct action *act = app_action_begin(a, intent);
 
-    while (a->nboxes > 0)
-        app_close_box(a, a->boxes[a->nboxes - 1]);
+    app_drop_boxes(a);
     if (act)
         box_confirm(a, act, intent->ids && intent->nids == 1 ? intent->ids[0] : NULL);
 }
@@ -353,7 +358,7 @@ release_done(struct app *a, struct form *f)
                                 .expected = -1});
 }
 
-/* Where nothing but the leases can be chosen. */
+/* The form for systems in which only the leases can be chosen. */
 static void
 release_some_done(struct app *a, struct form *f)
 {
@@ -413,11 +418,14 @@ on_release(struct app *a, int arg)
 
     (void)arg;
     if (n)
-        snprintf(facts, sizeof facts, "%.20s, %s%s\n%s, %s, %s expired", n->state,
+        snprintf(facts, sizeof facts, "%.40s, %s%s\n%s, %s, %s expired%s",
+                 node_is_cut_off(n) ? "cut off: its session is gone" : n->state,
                  beats ? "last heartbeat " : "no heartbeat is kept",
                  beats ? arena_printf(a->frame, "%s ago", beat_age(a, n).s) : "",
                  fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
-                 fmt_count(n->expired).s);
+                 fmt_count(n->expired).s,
+                 node_is_cut_off(n) ? "\nit may come back until they expire; all takes them now"
+                                    : "");
     const struct adapter *ad = source_adapter(a->source);
     bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
     bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
@@ -445,7 +453,8 @@ extend_done(struct app *a, struct form *f)
 
     if (t.kind == TARGET_NODE) {
         i.node = form_subject(f);
-    } else if (strcmp(t.name, form_subject(f)) != 0) { /* the job went away under the form */
+    } else if (strcmp(t.name, form_subject(f)) != 0) { /* another row is under the cursor: the
+                                                          job of the form is gone */
         app_say(a, SAY_WARN, "extend: the row is another by now; nothing was changed");
         return;
     } else {

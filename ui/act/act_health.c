@@ -1,6 +1,7 @@
 /*
- * C and K of the Database screen: which session it is for, what the question says of it, and the
- * guard that goes with the wish, so that a process number that was given to another is refused.
+ * C and K of the Database screen: which session they act on, what the question says of it, and the
+ * guard that is sent along, so that the server refuses if the process number belongs to another
+ * session by now.
  */
 #include <string.h>
 

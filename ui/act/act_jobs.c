@@ -43,7 +43,8 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
     params_done(&where);
 }
 
-/* The target now, if it is still the one that the form was opened for; else says so. */
+/* The present target, if the form was opened for it; else a message says that the row is another
+ * one. */
 static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
 {
@@ -121,7 +122,7 @@ static const struct form_field priority_fields[] = {
 };
 static const struct form_spec priority_form = {"Priority",    priority_fields, 2,
                                                priority_done, priority_check,  NULL};
-/* A foreign queue has its own numbers and keeps no reason. */
+/* The form for a foreign queue: its priorities are other numbers, and it keeps no reason. */
 static const struct form_field foreign_fields[] = {
     {"priority", FIELD_TEXT, "", NULL, "a number as this queue system counts them"},
     {"reason",   FIELD_TEXT, "", NULL, "for the messages; may be empty"           },

@@ -1,7 +1,7 @@
 /*
- * What is set for a queue, as a form that is filled with what it is now. What was changed is sent,
- * and nothing else; the server knows which values there may be. Its settings are the rows of
- * setting_rules() in sql/core/73_queues.sql.
+ * The settings of a queue as a form that is filled with their present values. Only changed values
+ * are sent; the server knows which values are valid. The settings are the rows of setting_rules()
+ * in sql/core/73_queues.sql.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static const char *const names[REASON] = {
 };
 /* clang-format on */
 
-/* What the changed ones were when the form was filled: who has changed one since is not overruled.
- */
+/* The old values of the changed fields: if somebody else has changed one since the form was filled,
+ * the server refuses. */
 static void
 add_was(struct buf *b, const struct form *f)
 {
@@ -78,7 +78,8 @@ limits_done(struct app *a, struct form *f)
     buf_free(&b);
 }
 
-/* "rate takes a number of jobs": a refusal begins with the setting. */
+/* The field of an error such as "rate takes a number of jobs": it begins with the name of the
+ * setting. */
 static int
 limits_blame(const struct form *f, const char *error)
 {
@@ -92,7 +93,8 @@ limits_blame(const struct form *f, const char *error)
 static const struct form_spec limits_form = {"Limits of queue", fields, FIELDS,
                                              limits_done,       NULL,   limits_blame};
 
-/* The row may be another by now, or something may have come in front. */
+/* The values have come. By now another row may be selected, or a box may be open: then no form
+ * opens. */
 static void
 settings_came(void *ctx, const struct rowset *rows, const struct err *e)
 {
@@ -106,7 +108,7 @@ settings_came(void *ctx, const struct rowset *rows, const struct err *e)
         app_say(a, SAY_BAD, "limits: %s", e->text);
         return;
     }
-    if (t.kind != TARGET_QUEUE || strcmp(t.name, a->looked_up) != 0 || a->nboxes > 0)
+    if (t.kind != TARGET_QUEUE || strcmp(t.name, a->form.about) != 0 || a->views.nboxes > 0)
         return;
     for (int i = 0; i < rows->n; i++)
         for (int k = 0; k < REASON; k++)
@@ -133,10 +135,10 @@ on_limits(struct app *a, int arg)
     struct params p = {{0}};
 
     (void)arg;
-    snprintf(a->looked_up, sizeof a->looked_up, "%s", t.name);
+    snprintf(a->form.about, sizeof a->form.about, "%s", t.name);
     params_set(&p, PARAM_QUEUE, t.name);
-    lookup_free(a->lookup);
-    a->lookup = lookup_new(source_watcher(a->source), source_adapter(a->source), SEC_QUEUE_SETTINGS,
-                           &p, settings_came, a);
+    lookup_free(a->form.lookup);
+    a->form.lookup = lookup_new(source_watcher(a->source), source_adapter(a->source),
+                                SEC_QUEUE_SETTINGS, &p, settings_came, a);
     params_done(&p);
 }

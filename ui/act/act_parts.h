@@ -6,11 +6,12 @@
 #include "model/action/action.h"
 #include "ui/console/view.h"
 
-/* Of the row under the cursor; TARGET_NONE = there is none. Borrowed as its fields are. */
+/* The target of the row under the cursor; TARGET_NONE = there is no row. Borrowed, as its fields
+ * are. */
 struct target act_target(const struct app *a);
 /* Why the act can't be done here at all: the connection, the role, the adapter, another action. */
 const char *act_no_one(const struct app *a, enum act act);
-/* The same, or because there is no row. */
+/* The same; also if there is no row. */
 const char *act_no_target(const struct app *a, enum act act);
 /* For the jobs of a target: the ids, or its predicate. Fills the intent and asks. */
 void act_jobs(struct app *a, struct intent *i, const struct target *t);

@@ -74,9 +74,10 @@ static const struct form_field fields[] = {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* The form of a change has no name to type: its fields begin one later. */
+/* The form that changes a schedule has no field for the name: its fields are those from the second
+ * on. */
 static int
-place(const struct form *f, enum setting field)
+place_of(const struct form *f, enum setting field)
 {
     return (int)field - (*form_subject(f) ? 1 : 0);
 }
@@ -84,7 +85,7 @@ place(const struct form *f, enum setting field)
 static const char *
 text_of(const struct form *f, enum setting field)
 {
-    return form_text(f, place(f, field));
+    return form_text(f, place_of(f, field));
 }
 
 static bool
@@ -93,13 +94,13 @@ is_new(const struct form *f)
     return !*form_subject(f);
 }
 
-/* Of a new schedule all that was said counts, of another one what was changed. */
+/* Sends all fields of a new schedule; of an existing one only those that were changed. */
 static bool
 is_set(const struct form *f, enum setting field)
 {
     if (is_new(f))
         return fields[field].kind == FIELD_CHOICE || *text_of(f, field);
-    return form_changed(f, place(f, field));
+    return form_changed(f, place_of(f, field));
 }
 
 static void
@@ -112,7 +113,7 @@ add_text(struct buf *b, const char *name, const char *value)
         buf_str(b, "null");
 }
 
-/* A payload is set with its type, as one. */
+/* Payload and type are always set together. */
 static bool
 payload_is_set(const struct form *f)
 {
@@ -139,9 +140,9 @@ make_settings(const struct form *f, struct buf *b)
         if (is_set(f, texts[i].field))
             add_text(b, texts[i].name, text_of(f, texts[i].field));
     if (is_set(f, CATCH_UP))
-        add_text(b, "catch_up", catch_ups[form_choice(f, place(f, CATCH_UP))]);
+        add_text(b, "catch_up", catch_ups[form_choice(f, place_of(f, CATCH_UP))]);
     if (is_set(f, OVERLAP))
-        add_text(b, "unique", form_choice(f, place(f, OVERLAP)) == 1 ? "true" : "false");
+        add_text(b, "unique", form_choice(f, place_of(f, OVERLAP)) == 1 ? "true" : "false");
     if (payload_is_set(f) && *text_of(f, TYPE))
         add_text(b, "payload_type", text_of(f, TYPE));
     if (payload_is_set(f) && !*text_of(f, PAYLOAD))
@@ -168,7 +169,8 @@ set_done(struct app *a, struct form *f)
     buf_free(&settings);
 }
 
-/* What an empty field, another operator or two fields that don't fit make impossible. */
+/* Why the form can't be sent: an empty field, a change by another operator, or two fields that
+ * don't fit together. */
 static const char *
 set_check(const struct app *a, const struct form *f, int *field)
 {
@@ -184,21 +186,21 @@ set_check(const struct app *a, const struct form *f, int *field)
         return "nothing to change: somebody removed the schedule";
     if (!is_new(f) && s->changed_ms != form_stamp(f))
         return "somebody changed the schedule meanwhile: Esc, and e shows it as it is now";
-    *field = place(f, LINE);
+    *field = place_of(f, LINE);
     if (!*text_of(f, LINE))
         return "empty; five fields, such as 0 6 * * *, or @daily";
-    *field = place(f, QUEUE);
+    *field = place_of(f, QUEUE);
     if (!*text_of(f, QUEUE))
         return "empty; its jobs need a queue";
-    *field = place(f, TYPE);
-    if (is_set(f, TYPE) && form_left_out(f, place(f, PAYLOAD)))
+    *field = place_of(f, TYPE);
+    if (is_set(f, TYPE) && form_left_out(f, place_of(f, PAYLOAD)))
         return "with another type the payload must be typed too";
     if (is_set(f, TYPE) && *text_of(f, TYPE) && !*text_of(f, PAYLOAD))
         return "there is no payload that could be of a type";
     return NULL;
 }
 
-/* The words of the server's refusals by the field that they speak of. */
+/* Which words in an error of the server belong to which field. */
 static int
 set_blame(const struct form *f, const char *error)
 {
@@ -224,7 +226,7 @@ set_blame(const struct form *f, const char *error)
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(error, words[i].words))
-            return place(f, words[i].field);
+            return place_of(f, words[i].field);
     return -1;
 }
 
@@ -261,7 +263,7 @@ on_edit_schedule(struct app *a, int arg)
         return;
     if (s->priority >= 0)
         snprintf(priority, sizeof priority, "%d", s->priority);
-    /* a payload of bytes comes escaped: what is not plain can't be typed back */
+    /* a payload of bytes is shown escaped: what is not plain text can't be typed back */
     bool bytes = *s->payload_type && strchr(s->payload, '\\');
     const char *const values[FIELDS] = {
         [NAME] = s->name,         [LINE] = s->cron,

@@ -15,7 +15,8 @@ void box_palette(struct app *a);
 void box_filter(struct app *a);
 
 /* --- menus (ui/box/box_menu.c) --- */
-void box_actions(struct app *a); /* what can be done with this row, greyed with the reason */
+void box_actions(struct app *a); /* what can be done with this row; what can't is grey, with the
+                                    reason */
 void box_sort(struct app *a);
 void box_columns(struct app *a);
 
@@ -25,12 +26,12 @@ void box_prose(struct app *a, const char *title, const char *text); /* words */
 void box_sql(struct app *a);                                        /* of the view in front */
 
 /* --- a running action, and leaving while it runs (ui/box/box_progress.c) --- */
-extern const struct view_ops quit_ops;
+extern const struct view_ops progress_ops, quit_ops;
 void box_progress(struct app *a);
 
 /* --- the password that the server wants (ui/box/box_password.c) --- */
 void box_password(struct app *a, int source);
-void box_password_settle(struct app *a); /* closes it where it is not needed any more */
+void box_password_settle(struct app *a); /* closes the box if the server has let us in meanwhile */
 
 /* --- the question before a stranger's queue is opened (ui/box/box_trust.c) --- */
 void box_trust(struct app *a, int source);
@@ -60,29 +61,31 @@ struct form_spec {
     const struct form_field *fields; /* at most FORM_FIELDS */
     int n;
     void (*done)(struct app *a, struct form *f); /* Enter: makes the intent */
-    /* What is wrong with a field, before anything is asked; NULL = nothing. Or NULL: no such check.
-     */
+    /* Says what is wrong with a field before anything is asked; NULL = nothing. The member may be
+     * NULL: no check. */
     const char *(*check)(const struct app *a, const struct form *f, int *field);
-    /* The field that an answer of the server speaks of; -1 = can't tell. For form_ask. */
+    /* The field that an error of the server is about; -1 = unknown. For form_ask. */
     int (*blame)(const struct form *f, const char *error);
 };
 enum { FORM_FIELDS = 16 };
 /* subject: what it is for (a queue, a node), copied; facts: lines to read first, copied, or NULL.
  */
 void box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts);
-/* The same, filled: a text a field, for choices the word; copied. A text that no line can hold (too
- * long, with line breaks) is left out: its field is empty and says so, and as long as it is not
- * touched it counts as not changed. stamp: kept for form_stamp, to see that what it was filled from
- * is another by now. */
+/* The same, filled with a text for each field (for choices the word); copied. A text that a line
+ * can't hold (too long, or with line breaks) is left out: the field is empty and says so, and it
+ * counts as unchanged until it is edited. stamp is kept for form_stamp: it shows whether the values
+ * have changed on the server since. */
 void box_form_with(struct app *a, const struct form_spec *spec, const char *subject,
                    const char *const *values, int64_t stamp);
 int64_t form_stamp(const struct form *f);
-bool form_left_out(const struct form *f, int field); /* and nothing was typed instead */
+bool form_left_out(const struct form *f, int field); /* its text was left out, and nothing was
+                                                        typed instead */
 const char *form_subject(const struct form *f);
 const char *form_text(const struct form *f, int field);
 int form_choice(const struct form *f, int field);
 int64_t form_ms(const struct form *f, int field);
-bool form_changed(const struct form *f, int field); /* since it was filled */
+bool form_changed(const struct form *f, int field); /* the field was changed since the form was
+                                                       filled */
 const char *form_filled(const struct form *f, int field);
 /* Asks for the preview and keeps the form. An error is shown in the form. Otherwise the question
  * opens in front of it, and No leads back to the form. */

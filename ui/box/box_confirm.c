@@ -1,6 +1,6 @@
 /*
- * The question before an action: opened at once, filled when the preview is there, answered by the
- * ladder. It owns the action until the answer is yes.
+ * The question before an action. It opens at once, is filled when the preview has come, and asks
+ * for as much as the danger wants (action_confirm). It owns the action until the answer is yes.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -13,25 +13,25 @@
 
 struct confirm_box {
     struct view view;
-    struct ask ask;
+    struct question ask;
     struct action *action;
     char job[64]; /* the one that it is for, "" = several */
     bool filled;
-    uint64_t seen; /* generation of the action whose progress stands there */
+    uint64_t seen; /* generation of the action that the box shows */
 };
 
 static void
-say_lines(struct ask *ask, enum role role, const char *label, const char *text)
+say_lines(struct question *ask, enum role role, const char *label, const char *text)
 {
     while (*text) {
         size_t len = strcspn(text, "\n");
-        ask_say(ask, role, label, "%.*s", (int)len, text);
+        question_say(ask, role, label, "%.*s", (int)len, text);
         label = label ? "" : NULL;
         text += len + (text[len] == '\n');
     }
 }
 
-/* What a system does not know of its nodes is not said. */
+/* Facts that a system does not know of its nodes are left out. */
 static void
 say_node(struct confirm_box *c, const struct node_row *n)
 {
@@ -46,7 +46,8 @@ say_node(struct confirm_box *c, const struct node_row *n)
         buf_printf(&b, ", runs %s", fmt_plural(n->running, "job").s);
     if (n->expired != FIELD_NULL)
         buf_printf(&b, ", %lld expired", (long long)n->expired);
-    ask_say(&c->ask, action_looks_alive(c->action) ? ROLE_WARN : ROLE_TEXT, "node", "%s", b.data);
+    question_say(&c->ask, action_looks_alive(c->action) ? ROLE_WARN : ROLE_TEXT, "node", "%s",
+                 b.data);
     buf_free(&b);
 }
 
@@ -59,15 +60,16 @@ say_evidence(struct confirm_box *c)
         return;
     say_node(c, n);
     if (n->session_alive >= 0 || action_audited(c->action))
-        ask_say(&c->ask, ROLE_DIM, "", "its database session %s",
-                n->session_alive == 1   ? "is still there"
-                : n->session_alive == 0 ? "is gone"
-                                        : "can't be seen from here");
+        question_say(&c->ask, ROLE_DIM, "", "its database session %s",
+                     n->session_alive == 1   ? "is still there"
+                     : n->session_alive == 0 ? "is gone"
+                                             : "can't be seen from here");
     if (action_looks_alive(c->action))
-        ask_say(&c->ask, ROLE_BAD, NULL, "This node looks alive: its jobs may be running now.");
+        question_say(&c->ask, ROLE_BAD, NULL,
+                     "This node looks alive: its jobs may be running now.");
     else if (action_takes_held(c->action))
-        ask_say(&c->ask, ROLE_WARN, NULL,
-                "Leases that still hold: if it is only cut off, its jobs run twice.");
+        question_say(&c->ask, ROLE_WARN, NULL,
+                     "Leases that still hold: if it is only cut off, its jobs run twice.");
 }
 
 static bool
@@ -92,13 +94,13 @@ ask_ladder(struct confirm_box *c)
         break;
     case CONFIRM_TYPE:
         if (digits && action_can_hold_count(c->action))
-            ask_say(&c->ask, ROLE_WARN, NULL, "If the count is no longer %s, nothing is changed.",
-                    challenge);
-        ask_typed(&c->ask,
-                  is_signal(c->action) ? "the pid"
-                  : digits             ? "the number"
-                                       : "the name",
-                  challenge);
+            question_say(&c->ask, ROLE_WARN, NULL,
+                         "If the count is no longer %s, nothing is changed.", challenge);
+        question_typed(&c->ask,
+                       is_signal(c->action) ? "the pid"
+                       : digits             ? "the number"
+                                            : "the name",
+                       challenge);
         break;
     }
 }
@@ -113,7 +115,7 @@ about_role(enum act act, const char *text)
     return !strncmp(text, "! ", 2) ? ROLE_WARN : ROLE_TEXT;
 }
 
-/* Who it is for, as it was shown, or the payload; a warning where a line begins with "! ". */
+/* The target as the user saw it, or the payload. A line that begins with "! " is a warning. */
 static const char *
 about_label(enum act act, const char *text)
 {
@@ -124,31 +126,32 @@ about_label(enum act act, const char *text)
 }
 
 static void
-say_about(struct ask *ask, enum act act, const char *label, const char *text)
+say_about(struct question *ask, enum act act, const char *label, const char *text)
 {
     for (; *text; label = "") {
         size_t len = strcspn(text, "\n");
         bool warns = !strncmp(text, "! ", 2);
-        ask_say(ask, about_role(act, text), label, "%.*s", (int)len - 2 * warns, text + 2 * warns);
+        question_say(ask, about_role(act, text), label, "%.*s", (int)len - 2 * warns,
+                     text + 2 * warns);
         text += len + (text[len] == '\n');
     }
 }
 
-/* The preview is there: what will happen, where, how it can be taken back. */
+/* Fills the box from the preview: what will happen, where, how it can be taken back. */
 static void
 fill(struct confirm_box *c)
 {
     c->filled = true;
     app_stale(c->view.app);
-    ask_done(&c->ask);
-    ask_init(&c->ask, action_title(c->action));
+    question_done(&c->ask);
+    question_init(&c->ask, action_title(c->action));
     c->ask.can_dry = true;
     c->ask.can_sql = true;
     c->ask.can_options = action_has_reason(c->action);
     say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
-    ask_say(&c->ask, ROLE_TEXT, NULL, " ");
+    question_say(&c->ask, ROLE_TEXT, NULL, " ");
     if (*c->job)
-        ask_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
+        question_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
     enum act act = action_act(c->action);
     const char *about = action_about(c->action);
     say_about(&c->ask, act, about_label(act, about), about);
@@ -159,18 +162,18 @@ fill(struct confirm_box *c)
     ask_ladder(c);
 }
 
-/* Until the preview is there. */
+/* What the box shows until the preview has come. */
 static void
 begin(struct confirm_box *c)
 {
     c->filled = false;
-    ask_done(&c->ask);
-    ask_init(&c->ask, action_title(c->action));
+    question_done(&c->ask);
+    question_init(&c->ask, action_title(c->action));
     c->ask.busy = true;
-    ask_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
+    question_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
 }
 
-/* A preview that takes long tells how far it is. */
+/* A long preview shows how far it is. */
 static void
 say_busy(struct confirm_box *c)
 {
@@ -179,12 +182,12 @@ say_busy(struct confirm_box *c)
     if (seen == c->seen)
         return;
     c->seen = seen;
-    ask_clear(&c->ask);
-    ask_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
+    question_clear(&c->ask);
+    question_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
     app_stale(c->view.app);
 }
 
-/* An action that can't go on says why and goes. */
+/* An action that can't go on: says why, and closes the box. */
 static void
 give_up(struct confirm_box *c)
 {
@@ -229,7 +232,7 @@ start(struct confirm_box *c)
     bool force = action_looks_alive(act);
     if (action_confirm(act, a->options.production) == CONFIRM_TYPE)
         action_hold_count(act);
-    app_close_box(a, a->boxes[0]); /* the form too that it may have come from */
+    app_drop_boxes(a); /* also the form that it may have come from */
     app_action_run(a, act, force);
 }
 
@@ -237,18 +240,15 @@ start(struct confirm_box *c)
 
 static const struct view_ops confirm_ops;
 
-/* The question below the form counts again, with what the form says. */
+/* Takes the options of the form: the question behind it makes a new action and counts again. */
 static void
 options_done(struct app *a, struct form *f)
 {
-    struct confirm_box *c = NULL;
+    struct confirm_box *c = (struct confirm_box *)app_find_box(a, &confirm_ops);
     bool requeue = !strcmp(form_subject(f), act_infos[ACT_REQUEUE].name);
     struct act_options o = {.reason = form_text(f, requeue ? 2 : 0)};
     struct err e;
 
-    for (int i = 0; i < a->nboxes; i++)
-        if (a->boxes[i]->ops == &confirm_ops)
-            c = (struct confirm_box *)a->boxes[i];
     if (requeue) {
         o.reset = form_choice(f, 1) == 1;
         if (*form_text(f, 0) && !duration_parse(form_text(f, 0), &o.spread_ms, &e))
@@ -290,7 +290,7 @@ static const struct form_spec requeue_options = {"Options",    options_fields, 3
 static const struct form_spec other_options = {"Options",    options_fields + 2, 1,
                                                options_done, options_check,      NULL};
 
-/* As it can be typed. */
+/* The duration as it can be typed. */
 static void
 type_duration(char *text, size_t size, int64_t ms)
 {
@@ -332,7 +332,7 @@ confirm_key(struct view *v, const struct key *k)
 {
     struct confirm_box *c = (struct confirm_box *)v;
 
-    switch (ask_key(&c->ask, k)) {
+    switch (question_key(&c->ask, k)) {
     case ASK_YES:
         start(c);
         break;
@@ -360,7 +360,7 @@ confirm_free(struct view *v)
 {
     struct confirm_box *c = (struct confirm_box *)v;
 
-    ask_done(&c->ask);
+    question_done(&c->ask);
     if (c->action)
         action_free(c->action);
 }
@@ -368,19 +368,19 @@ confirm_free(struct view *v)
 static void
 confirm_draw(struct view *v, struct grid *g, struct rect screen)
 {
-    ask_draw(&((struct confirm_box *)v)->ask, g, screen);
+    question_draw(&((struct confirm_box *)v)->ask, g, screen);
 }
 
 static void
 confirm_drawn(struct view *v)
 {
-    ask_shown(&((struct confirm_box *)v)->ask, v->app->drawn_ms);
+    question_shown(&((struct confirm_box *)v)->ask, v->app->clock.drawn_ms);
 }
 
 static void
 confirm_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, ask_footer(&((struct confirm_box *)v)->ask));
+    buf_str(out, question_footer(&((struct confirm_box *)v)->ask));
 }
 
 static const struct view_ops confirm_ops = {

@@ -1,7 +1,7 @@
 /*
- * Another payload for a job: read the job, give its payload to the user's editor, check what comes
- * back, ask. What the user typed is kept until the answer is yes or the user drops it: neither an
- * error in the JSON nor a refusal of the server loses it.
+ * Another payload for a job: reads the job, gives its payload to the user's editor, checks the
+ * result, asks. The text of the user is kept until the answer is yes or the user drops it: neither
+ * an error in the JSON nor a refusal of the server loses it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct edit_box {
     enum stage stage;
     char *id;
     struct payload payload;
-    struct action *action; /* whose preview is under way */
+    struct action *action; /* its preview is under way */
     char note[300];
 };
 

@@ -19,13 +19,14 @@ struct form {
     char *subject, *facts;
     struct line lines[FORM_FIELDS];
     char *filled[FORM_FIELDS];  /* the lines as they were at the start */
-    bool left_out[FORM_FIELDS]; /* what it was stands in no line */
+    bool left_out[FORM_FIELDS]; /* the value does not fit into a line */
     int choice[FORM_FIELDS], chosen[FORM_FIELDS];
     int at, top;
     int64_t stamp;
-    char *doc;             /* of the FIELD_DOC: what no line can hold; NULL = the line counts */
+    char *doc;             /* text of the FIELD_DOC that no line can hold; NULL = the line has
+                              the text */
     struct action *action; /* form_ask: its preview is under way */
-    uint64_t seen;         /* its generation that was drawn */
+    uint64_t seen;         /* the generation that was drawn */
     char note[400];
 };
 
@@ -130,7 +131,7 @@ form_update(struct view *v)
 
     if (act && action_generation(act) != f->seen) {
         f->seen = action_generation(act);
-        app_stale(v->app); /* how far the preview is */
+        app_stale(v->app); /* draws how far the preview is */
     }
     if (!act || action_state(act) == ACTION_PREVIEWING)
         return;
@@ -153,7 +154,7 @@ form_update(struct view *v)
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
-/* Every duration must be one before the form can go on. */
+/* Every duration must be valid before the form can go on. */
 static bool
 form_check(struct form *f)
 {
@@ -203,7 +204,7 @@ form_choose(struct form *f, int step)
         f->choice[f->at] = (f->choice[f->at] + step + n) % n;
 }
 
-/* A value that stands there already is selected, so that typing replaces it. */
+/* A value that the field has already is selected, so that typing replaces it. */
 static void
 focus(struct form *f, int field)
 {
@@ -218,7 +219,8 @@ form_go(struct form *f, int step)
     focus(f, (f->at + step + f->spec->n) % f->spec->n);
 }
 
-/* A letter chooses what begins with it; a digit can only be meant for the next field of numbers. */
+/* In a choice a letter selects the word that begins with it; a digit goes to the next field, as it
+ * can only be meant for that. */
 static void
 type_choice(struct form *f, const struct key *k)
 {
@@ -264,7 +266,8 @@ set_doc(struct form *f, int field, char *text)
         free(text);
 }
 
-/* JSON of one line was spread out for the editor: what was not changed stays as it was. */
+/* JSON of one line was spread over lines for the editor. If the user changed nothing, the old text
+ * is kept. */
 static void
 doc_came(void *ctx, const char *text, size_t len, const struct err *e)
 {
@@ -301,7 +304,7 @@ edit_doc(struct form *f)
     buf_free(&b);
 }
 
-/* A text of many lines can't be typed at, only opened or dropped. */
+/* A text of many lines can't be edited in the field: F5 opens it, or it is dropped. */
 static bool
 doc_key(struct form *f, const struct key *k)
 {
@@ -363,7 +366,7 @@ choices_width(const struct form_field *field, int *n)
     return w - 1;
 }
 
-/* All choices, or where they have no room the chosen one and its number. */
+/* Draws all choices; if there is no room, the chosen one and its number. */
 static void
 draw_choice(const struct form *f, struct grid *g, struct rect row, int i)
 {
@@ -443,7 +446,7 @@ draw_fields(struct form *f, struct grid *g, struct rect box, struct rect in)
     grid_more(g, box, f->top, f->spec->n - f->top - rows);
 }
 
-/* What is wrong, or in a form of many fields what the field takes. */
+/* Draws what is wrong; in a form of many fields else what the field takes. */
 static void
 draw_note(const struct form *f, struct grid *g, struct rect r)
 {

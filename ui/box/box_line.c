@@ -17,28 +17,28 @@ enum { REST_MS = 150, CANDIDATES = 8 };
 struct filter_box {
     struct view view;
     struct line line;
-    int64_t due_ms; /* when the text is tried; 0 = it was */
+    int64_t due_ms; /* when the text takes effect; 0 = it has */
     struct filter_mark mark;
     struct err err;
     char before[LINE_MAX_BYTES + 1];
     bool words; /* a table without keys */
     struct completion found;
-    int at; /* of found: the one that Tab has put in; -1 = none yet */
+    int at; /* index in found of the item that Tab has put in; -1 = none yet */
 };
 
-/* What Tab could put in here. */
+/* Finds what Tab can put in here. */
 static void
 filter_find(struct filter_box *f)
 {
     const struct app *a = f->view.app;
-    const struct known known = {source_adapter(a->source), a->store, &a->kinds};
+    const struct known known = {source_adapter(a->source), a->store, &a->typed.kinds};
 
     complete_done(&f->found);
     complete(&f->found, &known, f->line.text, f->line.at, f->words);
     f->at = -1;
 }
 
-/* Tab puts the next one in; the rest of the line stays. */
+/* Tab puts the next item in; the rest of the line does not change. */
 static void
 filter_complete(struct filter_box *f, int step)
 {
@@ -65,7 +65,7 @@ filter_init(struct view *v, const char *arg)
 {
     struct filter_box *f = (struct filter_box *)v;
 
-    line_init(&f->line, &v->app->filters, arg);
+    line_init(&f->line, &v->app->typed.filters, arg);
     snprintf(f->before, sizeof f->before, "%s", arg);
     f->words = !(app_scope(v->app) & (IN_JOBS | IN_FAILED));
     filter_find(f);
@@ -211,7 +211,7 @@ palette_init(struct view *v, const char *arg)
 {
     struct palette *p = (struct palette *)v;
 
-    line_init(&p->line, &v->app->words, arg ? arg : "");
+    line_init(&p->line, &v->app->typed.words, arg ? arg : "");
     palette_find(p);
 }
 

@@ -1,7 +1,7 @@
 /*
- * Menus: the actions of a row (greyed with the reason where they can't be done), the columns to
- * sort by, the columns to show. Items are made anew for every frame from what they speak of, so a
- * refresh while the menu is open shows the truth.
+ * Menus: the actions of a row (grey with the reason if they can't be done), the columns to sort by,
+ * the columns to show. The items are made anew for every frame, so an open menu is true after a
+ * refresh, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { ITEMS = 48, DETAIL_H = 3 };
 struct item {
     char key[32], text[160];
     bool off;
-    int n; /* of the command or column */
+    int n; /* index of the command or column */
 };
 
 struct menu {
@@ -107,7 +107,7 @@ draw_item(const struct menu *m, struct grid *g, struct rect row, int i)
     pen_put(&p, text, it->text);
 }
 
-/* Of the selected item, what has no room in its line. */
+/* Draws the text of the selected item that has no room in its line. */
 static void
 draw_detail(const struct menu *m, struct grid *g, struct rect r)
 {
@@ -168,7 +168,7 @@ static const struct view_ops menu_ops = {
 
 /* --- the actions of this row ----------------------------------------------------------------- */
 
-/* What the queue system says of the act that a command is. */
+/* What the queue system says of the act of a command. */
 static struct act_mark
 mark_of(const struct app *a, const struct command *c)
 {
@@ -179,7 +179,7 @@ mark_of(const struct app *a, const struct command *c)
     return act_mark((enum act)(c->act - act_infos), by_ids, source_adapter(a->source));
 }
 
-/* An act that some systems have, and this one has not. */
+/* An act that other systems have, but not this one. */
 static bool
 is_others(const struct app *a, const struct command *c)
 {

@@ -43,7 +43,7 @@ password_key(struct view *v, const struct key *k)
         app_close_box(a, v);
         break;
     case LINE_CANCEL:
-        a->desks[p->source].password_refused = true;
+        app_refuse_password(a, p->source);
         app_say(a, SAY_WARN, "no password: there is no data%s without it; :reconnect asks again",
                 app_of_source(a, p->source));
         app_close_box(a, v);
@@ -89,27 +89,26 @@ static const struct view_ops password_ops = {
     .footer = password_footer,
 };
 
-/* A password that was right before is right again. */
+/* Closes the box if the connection is open: the server is back, and took the password from
+ * before. */
 void
 box_password_settle(struct app *a)
 {
-    for (int i = 0; i < a->nboxes; i++) {
-        const struct password_box *p = (const struct password_box *)a->boxes[i];
-        if (a->boxes[i]->ops != &password_ops)
-            continue;
-        struct source *s = sources_peek(a->sources, p->source);
-        enum db_state state = s ? db_state(source_watcher(s)) : DB_READY;
-        if (state == DB_READY || state == DB_BUSY)
-            app_close_box(a, a->boxes[i]);
-    }
+    struct view *box = app_find_box(a, &password_ops);
+
+    if (!box)
+        return;
+    struct source *s = sources_peek(a->sources, ((const struct password_box *)box)->source);
+    enum db_state state = s ? db_state(source_watcher(s)) : DB_READY;
+    if (state == DB_READY || state == DB_BUSY)
+        app_close_box(a, box);
 }
 
 void
 box_password(struct app *a, int source)
 {
-    for (int i = 0; i < a->nboxes; i++)
-        if (a->boxes[i]->ops == &password_ops)
-            return;
+    if (app_find_box(a, &password_ops))
+        return;
     struct password_box *p = (struct password_box *)app_box(a, &password_ops, NULL);
     p->source = source;
 }

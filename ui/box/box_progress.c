@@ -10,12 +10,12 @@
 static void
 fill_progress(const struct app *a, struct progress_box *b)
 {
-    struct progress p = action_progress(a->action);
-    const struct act_info *info = &act_infos[action_act(a->action)];
-    enum action_state state = action_state(a->action);
+    struct progress p = action_progress(a->running.action);
+    const struct act_info *info = &act_infos[action_act(a->running.action)];
+    enum action_state state = action_state(a->running.action);
 
     *b = (struct progress_box){
-        .title = action_title(a->action),
+        .title = action_title(a->running.action),
         .noun = info->noun,
         .done = p.changed + p.skipped,
         .total = p.total,
@@ -25,10 +25,10 @@ fill_progress(const struct app *a, struct progress_box *b)
         .left_ms = p.left_ms < 0 ? FIELD_NULL : p.left_ms,
         .slowest_ms = p.slowest_us > 0 ? p.slowest_us / 1000 : FIELD_NULL,
         .note = state == ACTION_WAITING ? "the connection is lost: asks again when it is back"
-                                        : action_waits(a->action),
+                                        : action_waits(a->running.action),
     };
-    if (a->action_ended) {
-        b->result = action_summary(a->action);
+    if (a->running.ended) {
+        b->result = action_summary(a->running.action);
         b->bad = state == ACTION_FAILED || state == ACTION_REFUSED || state == ACTION_DOUBTFUL;
     }
 }
@@ -38,10 +38,10 @@ progress_box_draw(struct view *v, struct grid *g, struct rect screen)
 {
     struct progress_box b;
 
-    if (!v->app->action)
+    if (!v->app->running.action)
         return;
     fill_progress(v->app, &b);
-    b.stopping = v->app->action_stopping;
+    b.stopping = v->app->running.stopping;
     progress_draw(&b, g, screen);
 }
 
@@ -51,7 +51,7 @@ progress_box_key(struct view *v, const struct key *k)
     struct app *a = v->app;
     struct progress_box b;
 
-    if (!a->action) {
+    if (!a->running.action) {
         app_close_box(a, v);
         return true;
     }
@@ -73,23 +73,18 @@ progress_box_key(struct view *v, const struct key *k)
 static void
 progress_box_done(struct view *v)
 {
-    struct app *a = v->app;
-
-    if (a->action && a->action_ended) {
-        action_free(a->action);
-        a->action = NULL;
-    }
+    app_action_forget(v->app);
 }
 
 static void
 progress_box_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, v->app->action_ended ? "Esc close"
-                                      : "Esc hide (goes on; F8 shows it)   Ctrl-C stop "
-                                        "after this batch");
+    buf_str(out, v->app->running.ended ? "Esc close"
+                                       : "Esc hide (goes on; F8 shows it)   Ctrl-C stop "
+                                         "after this batch");
 }
 
-static const struct view_ops progress_ops = {
+const struct view_ops progress_ops = {
     .name = "progress-box",
     .size = sizeof(struct view),
     .done = progress_box_done,
@@ -101,7 +96,7 @@ static const struct view_ops progress_ops = {
 void
 box_progress(struct app *a)
 {
-    if (a->action && app_front(a)->ops != &progress_ops)
+    if (a->running.action && app_front(a)->ops != &progress_ops)
         app_box(a, &progress_ops, NULL);
 }
 
@@ -109,7 +104,7 @@ box_progress(struct app *a)
 
 struct quit_box {
     struct view view;
-    struct ask ask;
+    struct question ask;
 };
 
 static void
@@ -118,12 +113,13 @@ quit_init(struct view *v, const char *arg)
     struct quit_box *q = (struct quit_box *)v;
 
     (void)arg;
-    ask_init(&q->ask, "Quit");
+    question_init(&q->ask, "Quit");
     if (app_action_runs(v->app)) {
-        ask_say(&q->ask, ROLE_WARN, NULL, "an action is running: %s", action_title(v->app->action));
-        ask_say(&q->ask, ROLE_TEXT, NULL, "y stops it after this batch, then quits");
+        question_say(&q->ask, ROLE_WARN, NULL, "an action is running: %s",
+                     action_title(v->app->running.action));
+        question_say(&q->ask, ROLE_TEXT, NULL, "y stops it after this batch, then quits");
     } else {
-        ask_say(&q->ask, ROLE_TEXT, NULL, "Leave queuetop?");
+        question_say(&q->ask, ROLE_TEXT, NULL, "Leave queuetop?");
         q->ask.easy = true;
     }
 }
@@ -131,7 +127,7 @@ quit_init(struct view *v, const char *arg)
 static void
 quit_done(struct view *v)
 {
-    ask_done(&((struct quit_box *)v)->ask);
+    question_done(&((struct quit_box *)v)->ask);
 }
 
 static bool
@@ -140,14 +136,14 @@ quit_key(struct view *v, const struct key *k)
     struct quit_box *q = (struct quit_box *)v;
     struct app *a = v->app;
 
-    switch (ask_key(&q->ask, k)) {
+    switch (question_key(&q->ask, k)) {
     case ASK_YES:
         app_close_box(a, v);
         if (app_action_runs(a)) {
-            a->quit_when_done = true;
+            app_quit_after_action(a);
             app_action_stop(a);
         } else {
-            a->quit = true;
+            app_quit(a);
         }
         break;
     case ASK_NO:
@@ -165,19 +161,19 @@ quit_key(struct view *v, const struct key *k)
 static void
 quit_draw(struct view *v, struct grid *g, struct rect screen)
 {
-    ask_draw(&((struct quit_box *)v)->ask, g, screen);
+    question_draw(&((struct quit_box *)v)->ask, g, screen);
 }
 
 static void
 quit_drawn(struct view *v)
 {
-    ask_shown(&((struct quit_box *)v)->ask, v->app->drawn_ms);
+    question_shown(&((struct quit_box *)v)->ask, v->app->clock.drawn_ms);
 }
 
 static void
 quit_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, ask_footer(&((struct quit_box *)v)->ask));
+    buf_str(out, question_footer(&((struct quit_box *)v)->ask));
 }
 
 const struct view_ops quit_ops = {

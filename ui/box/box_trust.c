@@ -1,6 +1,6 @@
 /*
- * The question before a queue system of a stranger is opened (model/adapter/trust.h): whose it is,
- * and what its owner's code could do. Yes is remembered for these owners, this login and this
+ * The question before a queue system of a stranger is opened (model/adapter/trust.h): who owns it,
+ * and what that owner's code could do. Yes is remembered for these owners, this login and this
  * database.
  */
 #include <string.h>
@@ -10,7 +10,7 @@
 
 struct trust_box {
     struct view view;
-    struct ask ask;
+    struct question ask;
     struct owners shown; /* a copy: the answer is for these */
     int source;
 };
@@ -33,7 +33,7 @@ trust_key(struct view *v, const struct key *k)
     struct trust_box *b = (struct trust_box *)v;
     struct app *a = v->app;
 
-    switch (ask_key(&b->ask, k)) {
+    switch (question_key(&b->ask, k)) {
     case ASK_YES:
         trust_key_yes(b);
         app_close_box(a, v);
@@ -56,26 +56,26 @@ trust_free_box(struct view *v)
 {
     struct trust_box *b = (struct trust_box *)v;
 
-    ask_done(&b->ask);
+    question_done(&b->ask);
     owners_done(&b->shown);
 }
 
 static void
 trust_draw(struct view *v, struct grid *g, struct rect screen)
 {
-    ask_draw(&((struct trust_box *)v)->ask, g, screen);
+    question_draw(&((struct trust_box *)v)->ask, g, screen);
 }
 
 static void
 trust_drawn(struct view *v)
 {
-    ask_shown(&((struct trust_box *)v)->ask, v->app->drawn_ms);
+    question_shown(&((struct trust_box *)v)->ask, v->app->clock.drawn_ms);
 }
 
 static void
 trust_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, ask_footer(&((struct trust_box *)v)->ask));
+    buf_str(out, question_footer(&((struct trust_box *)v)->ask));
 }
 
 static const struct view_ops trust_ops = {
@@ -93,32 +93,35 @@ enum { SHOWN_MOST = 4 };
 static void
 say_all(struct trust_box *b, const struct source_line *l, const char *user)
 {
-    struct ask *ask = &b->ask;
+    struct question *ask = &b->ask;
     const struct owners *o = &b->shown;
 
-    ask_say(ask, ROLE_STRONG, NULL, "%s in schema %s is not opened: owned by %s", l->title,
-            l->schema, o->names);
-    ask_say(ask, ROLE_TEXT, NULL, " ");
+    question_say(ask, ROLE_STRONG, NULL, "%s in schema %s is not opened: owned by %s", l->title,
+                 l->schema, o->names);
+    question_say(ask, ROLE_TEXT, NULL, " ");
     for (int i = 0; i < o->n && i < SHOWN_MOST; i++)
-        ask_say(ask, ROLE_TEXT, "owner", "%s: %s", o->strangers[i].name, o->strangers[i].object);
+        question_say(ask, ROLE_TEXT, "owner", "%s: %s", o->strangers[i].name,
+                     o->strangers[i].object);
     if (o->n > SHOWN_MOST)
-        ask_say(ask, ROLE_TEXT, "", "and %d more", o->n - SHOWN_MOST);
-    ask_say(ask, ROLE_TEXT, "login", "%s%s", user, o->superuser ? ", a superuser" : "");
-    ask_say(ask, ROLE_TEXT, NULL, " ");
+        question_say(ask, ROLE_TEXT, "", "and %d more", o->n - SHOWN_MOST);
+    question_say(ask, ROLE_TEXT, "login", "%s%s", user, o->superuser ? ", a superuser" : "");
+    question_say(ask, ROLE_TEXT, NULL, " ");
     if (o->superuser)
-        ask_say(ask, ROLE_BAD, NULL,
-                "Code of that owner (views, functions, types) would run as superuser: it could "
-                "read and "
-                "change every database of this server and start programs on it. A login with fewer "
-                "rights is safer.");
+        question_say(
+            ask, ROLE_BAD, NULL,
+            "Code of that owner (views, functions, types) would run as superuser: it could "
+            "read and "
+            "change every database of this server and start programs on it. A login with fewer "
+            "rights is safer.");
     else
-        ask_say(ask, ROLE_WARN, NULL,
-                "Code of that owner (views, functions, types) would run with your rights: it could "
-                "read "
-                "and change all that %s may.",
-                user);
-    ask_say(ask, ROLE_DIM, NULL, "Yes is remembered for this login, this database and %s.",
-            o->n == 1 ? "this owner" : "these owners");
+        question_say(
+            ask, ROLE_WARN, NULL,
+            "Code of that owner (views, functions, types) would run with your rights: it could "
+            "read "
+            "and change all that %s may.",
+            user);
+    question_say(ask, ROLE_DIM, NULL, "Yes is remembered for this login, this database and %s.",
+                 o->n == 1 ? "this owner" : "these owners");
 }
 
 void
@@ -128,15 +131,12 @@ box_trust(struct app *a, int source)
     const struct owners *o = s ? store_strangers(source_store(s)) : NULL;
     struct source_line l;
 
-    for (int i = 0; i < a->nboxes; i++)
-        if (a->boxes[i]->ops == &trust_ops)
-            return;
-    if (!o)
+    if (!o || app_find_box(a, &trust_ops))
         return;
     struct trust_box *b = (struct trust_box *)app_box(a, &trust_ops, NULL);
     b->source = source;
     owners_copy(&b->shown, o);
     sources_line(a->sources, source, &l);
-    ask_init(&b->ask, "Trust this owner?");
+    question_init(&b->ask, "Trust this owner?");
     say_all(b, &l, db_user(store_db(source_store(s))));
 }

@@ -26,8 +26,8 @@
 
 enum { OPTIONS_MAX = 64, WORDS_AT_ONCE = 16 };
 
-/* What getopt_long works with: the options of every verb, then those of the current one. */
-struct table {
+/* The tables for getopt_long: the options that every verb takes, then those of the current verb. */
+struct option_table {
     const struct cli_option *row[OPTIONS_MAX];
     bool is_common[OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 1];
@@ -37,7 +37,7 @@ struct table {
 
 struct parse {
     struct cli *c;
-    struct table table;
+    struct option_table table;
     struct cli_common *common;
     void *options;              /* the verb's struct */
     const char *console_option; /* an option of the console that was given */
@@ -45,7 +45,7 @@ struct parse {
 };
 
 static void
-table_add(struct table *t, const struct cli_option *rows, bool is_common)
+table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
 {
     for (; rows && rows->name; rows++) {
         if (t->n == OPTIONS_MAX)
@@ -63,17 +63,17 @@ table_add(struct table *t, const struct cli_option *rows, bool is_common)
     t->longs[t->n] = (struct option){0};
 }
 
-/* "-" gives words in their order, ":" tells a missing value from an unknown option. */
+/* "-" returns words in their order; ":" tells a missing value from an unknown option. */
 static void
-table_make(struct table *t, const struct cli_verb *verb)
+table_make(struct option_table *t, const struct cli_verb *verb)
 {
-    *t = (struct table){.shorts = "-:"};
+    *t = (struct option_table){.shorts = "-:"};
     table_add(t, cli_common_options, true);
     table_add(t, verb ? verb->options : NULL, false);
 }
 
 static int
-table_find(const struct table *t, int code)
+table_find(const struct option_table *t, int code)
 {
     if (code > UCHAR_MAX)
         return code - UCHAR_MAX - 1;
@@ -212,7 +212,7 @@ add_word(struct cli *c, char *word)
     c->words[c->nwords] = NULL;
 }
 
-/* Neither a verb nor a database: the way out. */
+/* The word is neither a verb nor a database: the message says how to write each. */
 static bool
 no_such_verb(const char *word, struct err *e)
 {
@@ -292,7 +292,8 @@ parse_all(struct parse *p, int argc, char **argv)
     return true;
 }
 
-/* -d beside a connection string that names another database: neither is dropped in silence. */
+/* Rejects -d beside a connection string that names another database: neither may be ignored in
+ * silence. */
 static bool
 check_one_name(const char *conninfo, const struct cli_list *names, struct err *e)
 {
@@ -309,7 +310,7 @@ check_one_name(const char *conninfo, const struct cli_list *names, struct err *e
     return ok;
 }
 
-/* Databases side by side are the console's. */
+/* Only the console takes several databases. */
 static bool
 check_places(const struct cli *c, struct err *e)
 {

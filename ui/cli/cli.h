@@ -93,7 +93,7 @@ struct cli {
 /* The verbs' tables, ended by NULL (ui/cli/verbs.c). */
 extern const struct cli_verb *const cli_verbs[];
 
-/* All of main: decodes, runs, frees, says what went wrong. */
+/* All of main: decodes, runs, frees, and reports what went wrong. */
 int cli_main(int argc, char **argv);
 
 /* Decodes argv into *c and the verb's options (in c->mem). ERR_USAGE names the word that is wrong.
@@ -104,21 +104,20 @@ bool cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help,
 /* The connection, made at the first call. once = true: the first failure to connect is the answer
  * (short verbs); false: reconnects for ever (work, schedule). --read-only holds for both. */
 struct db *cli_db(struct cli *c, bool once);
-/* Connection options as cli_db would use them, for those who want several connections. Such a
- * connection is for the queue in --schema: its owner must be one that is trusted
- * (model/adapter/trust.h).
- */
+/* Connection options as cli_db uses them, for verbs with several connections. Such a connection is
+ * for the queue in --schema: its owner must be trusted (model/adapter/trust.h). */
 void cli_db_options(struct cli *c, struct db_options *o);
 
 /* "queuetop VERB: text" on standard error, sanitised; gives the exit code for the error. */
 int cli_fail(const struct cli *c, const struct err *e);
-/* The same for one's own words; sanitised as a whole, so %s may hold foreign text. */
+/* The same for a text of the caller. It is sanitised as a whole, so %s may hold foreign text. */
 void cli_say(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* cli_say with a hint at --help; gives CLI_USAGE. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends standard output: CLI_DONE, or CLI_SERVER with a message when it could not be written. */
 int cli_flush(const struct cli *c);
-/* What a verb that looks comes to: the error, or cli_flush, then whether there were rows. */
+/* The exit code of a verb that looks: of the error, else of cli_flush, else whether there were
+ * rows. */
 int cli_end(const struct cli *c, bool ok, int rows, const struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * From a verb's intent to the last line: preview, question, batches, outcome. Guards and sentences
- * are model/action's, the same as the console's. Without --yes a person at a terminal is asked;
- * nobody there: nothing is done.
+ * come from model/action, as in the console. Without --yes the verb asks a person at a terminal;
+ * without a terminal it does nothing.
  */
 #include "ui/cli/cli_act.h"
 
@@ -19,8 +19,8 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "ui/cli/cli_open.h"
+#include "ui/cli/cli_table.h"
 #include "ui/term/fmt.h"
-#include "ui/widget/out.h"
 
 enum { GIVE_UP_MS = 60000, TURN_MS = 500 };
 
@@ -29,8 +29,8 @@ struct act_run {
     const struct act_words *words;
     struct cli_queue queue;
     struct action *action;
-    struct out out; /* only for its way to print a line */
-    int shown;      /* cells of the line of progress that stands on standard error */
+    struct cli_table out; /* used only to print a line */
+    int shown;            /* width of the progress line on standard error */
 };
 
 /* --- talking ---------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ tell(const char *label, const char *text)
     buf_free(&b);
 }
 
-/* What a system does not know of its nodes is not said. */
+/* Facts that a system does not know of its nodes are left out. */
 static void
 tell_evidence(const struct act_run *r)
 {
@@ -100,7 +100,8 @@ read_answer(char *line, int size)
     return true;
 }
 
-/* The ladder: y for what is small and harmless, else the count or the name must be typed. */
+/* The question: y for an act that is small and harmless, else the count or the name must be
+ * typed. */
 static bool
 asked_and_agreed(const struct act_run *r)
 {
@@ -134,7 +135,7 @@ show_progress(struct act_run *r, bool preview)
     fflush(stderr);
 }
 
-/* By blanks: not every terminal knows how to clear a line. */
+/* Clears the line with blanks: not every terminal can clear a line. */
 static void
 clear_progress(struct act_run *r)
 {
@@ -171,7 +172,7 @@ print_json(const struct act_run *r, int code)
 {
     struct progress p = action_progress(r->action);
     bool preview = action_state(r->action) == ACTION_READY;
-    bool known = !preview && action_audited(r->action); /* under this id, in the audit */
+    bool known = !preview && action_audited(r->action); /* the audit has it under this id */
     struct buf b = {0};
 
     buf_str(&b, "{\"source\": ");
@@ -187,11 +188,11 @@ print_json(const struct act_run *r, int code)
     buf_str(&b, "], \"summary\": ");
     json_string(&b, action_summary(r->action), strlen(action_summary(r->action)));
     buf_str(&b, "}");
-    out_json(b.data, b.len);
+    cli_table_json(b.data, b.len);
     buf_free(&b);
 }
 
-/* On standard error: where the action stands, and how it is taken back where undo can. */
+/* On standard error: where the action is recorded and, if undo can, how it is taken back. */
 static void
 tell_record(const struct act_run *r)
 {
@@ -206,7 +207,7 @@ tell_record(const struct act_run *r)
         fprintf(stderr, "action %s\n", id);
 }
 
-/* The last word: on standard output when it went well, else on standard error. */
+/* The last line: on standard output if all went well, else on standard error. */
 static int
 finish(const struct act_run *r, int code)
 {
@@ -215,7 +216,7 @@ finish(const struct act_run *r, int code)
     if (r->words->json)
         print_json(r, code);
     else if (code == CLI_DONE || code == CLI_NOTHING)
-        out_line(text, strlen(text));
+        cli_table_line(text, strlen(text));
     if (code != CLI_DONE && code != CLI_NOTHING)
         cli_say(r->cli, "%s", text);
     if (!r->words->json)
@@ -255,7 +256,8 @@ stop_asked(void *ctx, int signo)
         action_stop(r->action);
 }
 
-/* By default only what is expired is taken: where nothing is, what it holds, and how to take it. */
+/* By default only expired leases are released. If there is none, says what the node holds and how
+ * to release it. */
 static void
 tell_held(const struct act_run *r)
 {
@@ -303,7 +305,7 @@ decide(struct act_run *r)
     return CLI_REFUSED;
 }
 
-/* Where the server keeps none, the log does (--log). */
+/* If the server keeps no record, the log does (--log). */
 static void
 keep_record(const struct act_run *r)
 {
@@ -340,7 +342,8 @@ run_action(struct act_run *r)
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 
-/* Connects; to try an act out is to write, though it is rolled back. */
+/* Connects. Trying an act writes, although it is rolled back, so the connection must not be
+ * read-only. */
 static bool
 open_for(struct act_run *r, enum act act, struct err *e)
 {
@@ -354,7 +357,7 @@ open_for(struct act_run *r, enum act act, struct err *e)
     return cli_open(c, true, &r->queue, e);
 }
 
-/* What the words say that this queue system can't mean: an exit code, or -1 = all is well. */
+/* Rejects words that this queue system has nothing for: an exit code, or -1 = all is well. */
 static int
 check_words(struct act_run *r, struct intent *in)
 {
@@ -364,7 +367,7 @@ check_words(struct act_run *r, struct intent *in)
 
     if (in->act == ACT_PRIORITY && !act_priority_fits(a, in->priority, &e))
         return cli_usage(r->cli, "%s", e.text);
-    bool look = w->dry_run && !act_is_tried(in->act, a); /* anybody may */
+    bool look = w->dry_run && !act_is_tried(in->act, a); /* looking is open to every role */
     const char *why = look ? NULL : act_why_not(in->act, a, cli_role(&r->queue));
     bool expired = w->expired_only && !adapter_takes(a, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
     if (!why && !expired)
@@ -376,7 +379,7 @@ check_words(struct act_run *r, struct intent *in)
     return CLI_REFUSED;
 }
 
-/* Ids as they were typed become full ones. */
+/* Makes full ids of those that were typed. */
 static bool
 find_ids(struct act_run *r, struct intent *in, struct err *e)
 {
@@ -417,7 +420,8 @@ cli_act_states(const struct act_words *w, struct params *where, struct err *e)
 int
 cli_act(struct cli *c, const struct act_words *w, struct intent *in)
 {
-    struct act_run *r = arena_alloc(c->mem, sizeof *r); /* a signal may come until the end */
+    struct act_run *r = arena_alloc(c->mem, sizeof *r); /* not on the stack: a signal may come
+                                                           until the end */
     struct err e = {0};
 
     *r = (struct act_run){.cli = c, .words = w};
@@ -433,7 +437,7 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     in->expected = w->expect;
     in->reason = w->reason;
     in->give_up_ms = GIVE_UP_MS;
-    out_begin(&r->out, OUT_TABLE, r->queue.source, &(struct column){0});
+    cli_table_begin(&r->out, OUT_TABLE, r->queue.source, &(struct column){0});
     r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
     code = run_action(r);
     action_free(r->action);

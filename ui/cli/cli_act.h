@@ -6,7 +6,7 @@
 #include "model/action/action.h"
 #include "ui/cli/cli.h"
 
-struct act_words { /* the first member of what a verb's options fill, when it has more */
+struct act_words { /* the first member of a verb's own options struct */
     struct cli_list ids, states;
     const char *queue, *node, *kind, *error, *reason;
     int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not said */
@@ -25,9 +25,9 @@ struct act_words { /* the first member of what a verb's options fill, when it ha
     {"json", 0, NULL, CLI_FLAG, ACT_OPTION(json), "the outcome as one JSON object", 0, 0}
 /* clang-format on */
 
-/* --state as the jobs list has it: its names, and "done"; false = a word is none of them. */
+/* --state with the names of the jobs list, and "done"; false = a word is none of them. */
 bool cli_act_states(const struct act_words *w, struct params *where, struct err *e);
-/* Runs the intent; fills in what the words say of it. -> exit code */
+/* Adds the common options to the intent and runs it. -> exit code */
 int cli_act(struct cli *c, const struct act_words *w, struct intent *in);
 
 #endif

@@ -13,8 +13,8 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "ui/cli/cli_open.h"
+#include "ui/cli/cli_table.h"
 #include "ui/cli/verbs.h"
-#include "ui/widget/out.h"
 
 struct adapter_words {
     bool json, markdown;
@@ -197,7 +197,7 @@ say_complaints(struct cli *c, const struct adapter *a)
 static void
 rows(struct cli *c, struct adapter *a, bool json)
 {
-    struct out out = {.begun = false};
+    struct cli_table out = {.begun = false};
     int n = adapter_candidates(a);
     struct list_row *list = xcalloc((size_t)n, sizeof *list);
 
@@ -207,8 +207,8 @@ rows(struct cli *c, struct adapter *a, bool json)
             adapter_name(a), adapter_title(a), or_empty(adapter_header(a, "tested-versions")),
             *adapter_origin(a) ? adapter_origin(a) : "built in", can_do(c, a)};
     }
-    out_begin(&out, json ? OUT_JSON : OUT_TABLE, "", list_columns);
-    out_rows(&out, list, n, sizeof *list);
+    cli_table_begin(&out, json ? OUT_JSON : OUT_TABLE, "", list_columns);
+    cli_table_rows(&out, list, n, sizeof *list);
     free(list);
     say_complaints(c, a);
 }
@@ -231,7 +231,7 @@ run_list(struct cli *c, const struct adapter_words *w)
 
 /* --- show, check ------------------------------------------------------------------------------ */
 
-/* For a file or another program to the letter; no byte of it may tell a terminal what to do. */
+/* Prints unchanged to a file or another program; sanitised to a terminal. */
 static void
 show_text(const char *text)
 {
@@ -258,11 +258,11 @@ run_show(struct cli *c, const char *name)
     return cli_flush(c);
 }
 
-/* Titles and names of files are others' text: none of it may reach a terminal as a command. */
+/* Titles and names of files are foreign text: they are sanitised. */
 static void
 say_clean(const char *text)
 {
-    out_line(text, strlen(text));
+    cli_table_line(text, strlen(text));
 }
 
 struct report {
@@ -294,7 +294,7 @@ say_finding(void *ctx, const struct adapter_finding *f)
     buf_free(&b);
 }
 
-/* A database was named, somehow. */
+/* True if an option or word names a database. */
 static bool
 has_database(const struct cli *c)
 {
@@ -323,7 +323,8 @@ check_there(struct cli *c, const char *name)
 
     own.adapter = name;
     bool ok = cli_open(&own, !c->read_only, &q, &e);
-    bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* nothing is wrong but that */
+    bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* the missing tables are the only
+                                                                  error */
     if (ok) {
         say_clean(arena_printf(c->mem, "%s in schema %s of %s", adapter_title(q.adapter),
                                adapter_schema(q.adapter), q.source));

@@ -11,10 +11,10 @@
 #include "model/base/text.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/cli_open.h"
+#include "ui/cli/cli_table.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/life.h"
 #include "ui/facts/schedule_columns.h"
-#include "ui/widget/out.h"
 
 enum { NEXT_RUNS = 3, LAST_RUNS = 10, NEXT_MOST = 1000 };
 
@@ -163,7 +163,7 @@ cron_remove(struct cli *c, const struct cron_words *w)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-/* Schedules of which nothing becomes a job. */
+/* Warns of schedules that push no job. */
 static void
 say_life(struct cli_queue *q)
 {
@@ -185,7 +185,7 @@ say_life(struct cli_queue *q)
     rowset_free(&life);
 }
 
-/* One section as a table, or one JSON object a line. */
+/* Prints one section as a table, or as JSON with one object on a line. */
 static int
 print_section(struct cli *c, enum section_id section, const struct params *p,
               const struct column *columns, bool json)
@@ -193,16 +193,16 @@ print_section(struct cli *c, enum section_id section, const struct params *p,
     struct cli_queue q;
     struct rowset rows = {0};
     struct err e = {0};
-    struct out out;
+    struct cli_table out;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
     bool ok = cli_ask(&q, &section, 1, p, &rows, &e);
     int n = ok ? rows.n : 0;
     if (ok) {
-        out_begin(&out, json ? OUT_JSON : OUT_TABLE, q.source, columns);
+        cli_table_begin(&out, json ? OUT_JSON : OUT_TABLE, q.source, columns);
         out.now_ms = q.now_ms;
-        out_rows(&out, rows.rows, n, rows.size);
+        cli_table_rows(&out, rows.rows, n, rows.size);
         rowset_free(&rows);
     }
     if (ok && section == SEC_SCHEDULES && !json)
@@ -234,39 +234,39 @@ cron_next(struct cli *c, const struct cron_words *w)
 static void
 add_rows(struct buf *b, const char *name, const struct column *columns, const struct rowset *rows)
 {
-    struct out o;
+    struct cli_table o;
 
-    out_begin(&o, OUT_JSON, NULL, columns);
+    cli_table_begin(&o, OUT_JSON, NULL, columns);
     buf_printf(b, ", \"%s\": [", name);
     for (int i = 0; i < rows->n; i++) {
         buf_str(b, i ? ", {" : "{");
-        out_members(&o, (const char *)rows->rows + (size_t)i * rows->size, b);
+        cli_table_members(&o, (const char *)rows->rows + (size_t)i * rows->size, b);
         buf_str(b, "}");
     }
     buf_str(b, "]");
 }
 
 static void
-print_schedule(struct out *o, const struct rowset *rows, const struct rowset *next, bool json)
+print_schedule(struct cli_table *o, const struct rowset *rows, const struct rowset *next, bool json)
 {
     struct buf b = {0};
-    struct out part;
+    struct cli_table part;
 
     if (json) {
         buf_str(&b, "{");
-        out_members(o, rows[0].rows, &b);
+        cli_table_members(o, rows[0].rows, &b);
         add_rows(&b, "next", next_columns, next);
         add_rows(&b, "runs", run_columns, &rows[1]);
         buf_str(&b, "}");
-        out_json(b.data, b.len);
+        cli_table_json(b.data, b.len);
         buf_free(&b);
         return;
     }
-    out_sideways(o, rows[0].rows);
-    out_begin(&part, OUT_TABLE, o->source, next_columns);
-    out_rows(&part, next->rows, next->n, next->size);
-    out_begin(&part, OUT_TABLE, o->source, run_columns);
-    out_rows(&part, rows[1].rows, rows[1].n, rows[1].size);
+    cli_table_sideways(o, rows[0].rows);
+    cli_table_begin(&part, OUT_TABLE, o->source, next_columns);
+    cli_table_rows(&part, next->rows, next->n, next->size);
+    cli_table_begin(&part, OUT_TABLE, o->source, run_columns);
+    cli_table_rows(&part, rows[1].rows, rows[1].n, rows[1].size);
 }
 
 /* The next times of a schedule that has some. */
@@ -299,7 +299,7 @@ cron_show(struct cli *c, const struct cron_words *w)
     struct params p = {0};
     struct rowset rows[2] = {{0}}, next = {0};
     struct err e = {0};
-    struct out out;
+    struct cli_table out;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
@@ -308,7 +308,7 @@ cron_show(struct cli *c, const struct cron_words *w)
     bool ok = cli_ask(&q, sections, 2, &p, rows, &e);
     int n = ok ? rows[0].n : 0;
     if (ok && n > 0 && (ok = ask_next(&q, rows[0].rows, &next, &e))) {
-        out_begin(&out, w->act.json ? OUT_JSON : OUT_TABLE, q.source, show_columns);
+        cli_table_begin(&out, w->act.json ? OUT_JSON : OUT_TABLE, q.source, show_columns);
         out.now_ms = q.now_ms;
         print_schedule(&out, rows, &next, w->act.json);
     }

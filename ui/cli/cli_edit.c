@@ -28,7 +28,7 @@ struct edit {
     const struct edit_words *words;
     const char *id;
     struct payload payload;
-    bool came; /* back from the editor */
+    bool came; /* the editor has ended */
     struct err error;
     bool ok;
 };
@@ -131,7 +131,7 @@ edit_once(struct edit *ed)
     return ran && ed->ok;
 }
 
-/* A slip costs nothing: what was typed is edited on. */
+/* After a mistake the editor opens again with the text of the user. */
 static bool
 edit_until_right(struct edit *ed)
 {

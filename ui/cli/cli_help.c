@@ -97,7 +97,7 @@ print_verbs(void)
     printf("\nverbs:\n");
     for (const struct cli_verb *const *table = cli_verbs; *table; table++)
         for (const struct cli_verb *v = *table; v->name; v++)
-            if (*v->name && v->help) /* one without help is for our own use */
+            if (*v->name && v->help) /* a verb without help is for this program only */
                 printf("  %-10s %s\n", v->name, v->help);
 }
 
@@ -204,7 +204,7 @@ cli_flush(const struct cli *c)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_DONE;
     cli_say(c, "standard output: %s", errno ? strerror(errno) : "not all of it could be written");
-    clearerr(stdout); /* said once */
+    clearerr(stdout); /* report the error once */
     return CLI_SERVER;
 }
 

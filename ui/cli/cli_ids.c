@@ -1,7 +1,8 @@
 /*
  * Ids on the command line: in full, or their first or last digits as the lists show them. Digits
- * are looked up through the sections that list jobs and actions, newest first, a bounded number of
- * pages; what more than one id has is rejected with the candidates, never guessed.
+ * are looked up by the sections that list jobs and actions, newest first, in a bounded number of
+ * pages. If several ids have these digits, they are shown and the word is rejected: the verb never
+ * guesses.
  */
 #include <ctype.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "ui/cli/cli_open.h"
 
 enum {
-    LEAST = 4,      /* digits that are looked up at all */
+    LEAST = 4,      /* fewer digits are not looked up */
     SCAN = 100000,  /* jobs that one question looks at */
     JOB_PAGES = 10, /* questions about jobs that are not finished, then about finished ones */
     ACTION_PAGE = 1000,
@@ -24,7 +25,7 @@ struct search {
     const char *found[CANDIDATES];
     int n; /* at most CANDIDATES: the rest is not counted */
     int64_t looked;
-    bool whole; /* all that there is was looked at */
+    bool whole; /* every job was looked at */
 };
 
 static bool
@@ -52,7 +53,7 @@ consider(struct search *s, const char *id)
         s->found[s->n++] = arena_strndup(s->mem, id, whole);
 }
 
-/* One page; *more says whether another follows, from the cursor that p has then. */
+/* Asks one page; *more = another page follows, from the cursor that is in p now. */
 static bool
 look_at_jobs(struct cli_queue *q, struct params *p, struct search *s, bool *more, struct err *e)
 {

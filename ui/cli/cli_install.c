@@ -33,7 +33,8 @@ print_line(void *ctx, const char *line)
     buf_free(&clean);
 }
 
-/* What a person at a terminal types; false where there is none, or not that word. */
+/* Asks a person at a terminal to type the word; false = there is no terminal, or it was another
+ * word. */
 static bool
 typed(const char *question, const char *word)
 {
@@ -87,13 +88,13 @@ struct install_words {
     bool dry_run, adopt;
 };
 
-/* To read the tables that are taken over, to lock and to rename them runs code of their owner. */
+/* Checks whose code would run when these objects of the schema are used. what: for the sentence. */
 static bool
-may_adopt(struct cli *c, const char *from, struct err *e)
+may_touch(struct cli *c, const char *schema, const char *tables, const char *what, struct err *e)
 {
-    static const struct touched tables = {"{queue,work_queue}", "{}", "{}", "", false};
+    const struct touched things = {tables, "{}", "{}", "", false};
     struct db_param storage[OWNERS_PARAMS];
-    struct db_stmt stmt = owners_ask(from, &tables, storage);
+    struct db_stmt stmt = owners_ask(schema, &things, storage);
     struct db_call call = {.stmts = &stmt, .n = 1, .search_path = "pg_catalog"};
     struct db_reply reply;
     struct owners o = {.n = 0};
@@ -102,11 +103,26 @@ may_adopt(struct cli *c, const char *from, struct err *e)
               owners_judge(db_take(&reply, 0), cli_trust(c), "", &o, e);
     db_reply_done(&reply);
     if (ok && o.n > 0) {
-        owners_fail(&o, "the queue to take over", from, e);
+        owners_fail(&o, what, schema, e);
         ok = false;
     }
     owners_done(&o);
     return ok;
+}
+
+/* Adoption reads, locks and renames the old tables, which can run code of their owner. */
+static bool
+may_adopt(struct cli *c, const char *from, struct err *e)
+{
+    return !from || may_touch(c, from, "{queue,work_queue}", "the queue to take over", e);
+}
+
+/* Event triggers run when a table is made or dropped: they count for pg_catalog (owners.sql). */
+static bool
+may_define(struct cli *c, struct err *e)
+{
+    return may_touch(c, "pg_catalog", "{}", "an event trigger, called by what is made or dropped,",
+                     e);
 }
 
 static int
@@ -127,7 +143,7 @@ install(struct cli *c, const struct install_words *w, bool migrate)
     if (!w->adopt && (w->adopt_from || w->adopt_zone || w->adopt_states))
         return cli_usage(c, "--adopt-from, --adopt-zone and --adopt-states go with --adopt");
     end_by_the_loop(c);
-    if ((w->adopt_from && !may_adopt(c, w->adopt_from, &e)) ||
+    if (!may_define(c, &e) || !may_adopt(c, w->adopt_from, &e) ||
         !install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
         bool no_schema = !strcmp(e.sqlstate, "3F000") && !migrate;
         fflush(stdout);
@@ -231,7 +247,7 @@ uninstall_verb(struct cli *c, const void *options)
 
     if (c->read_only && !w->dry_run)
         return refuse(c, "--read-only: nothing is changed");
-    if (!uninstall_look(cli_db(c, true), c->loop, &o, &look, &e))
+    if (!may_define(c, &e) || !uninstall_look(cli_db(c, true), c->loop, &o, &look, &e))
         return cli_fail(c, &e);
     print_look(&look);
     if (w->dry_run)
@@ -284,7 +300,7 @@ ask(struct cli *c, const char *name, struct db_param *p, int n, struct db_reply 
     return db_do(cli_db(c, true), c->loop, &(struct db_call){.stmts = &stmt, .n = 1}, reply, e);
 }
 
-/* Batch after batch until the answer has no cursor; counts what went. */
+/* Deletes batch after batch until the answer has no cursor; counts the rows. */
 static int
 purge_audit(struct cli *c, const struct audit_words *w, const char *before)
 {

@@ -9,9 +9,9 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "ui/cli/cli_open.h"
+#include "ui/cli/cli_table.h"
 #include "ui/cli/verbs.h"
 #include "ui/term/fmt.h"
-#include "ui/widget/out.h"
 
 struct job_words {
     bool json;
@@ -128,16 +128,16 @@ add_payload(struct buf *b, const struct job_detail *d)
 }
 
 static void
-print_json(struct out *o, const struct job_detail *d, const struct rowset *attempts)
+print_json(struct cli_table *o, const struct job_detail *d, const struct rowset *attempts)
 {
     const struct attempt_row *rows = attempts->rows;
-    struct out inner;
+    struct cli_table inner;
     struct buf b = {0};
 
-    out_begin(&inner, OUT_JSON, NULL, attempt_columns);
+    cli_table_begin(&inner, OUT_JSON, NULL, attempt_columns);
     inner.now_ms = o->now_ms;
     buf_str(&b, "{");
-    out_members(o, d, &b);
+    cli_table_members(o, d, &b);
     add_payload(&b, d);
     if (*d->result) {
         buf_str(&b, ", \"result\": ");
@@ -146,11 +146,11 @@ print_json(struct out *o, const struct job_detail *d, const struct rowset *attem
     buf_str(&b, ", \"attempts\": [");
     for (int i = 0; i < attempts->n; i++) {
         buf_str(&b, i ? ", {" : "{");
-        out_members(&inner, &rows[i], &b);
+        cli_table_members(&inner, &rows[i], &b);
         buf_str(&b, "}");
     }
     buf_str(&b, "]}");
-    out_json(b.data, b.len);
+    cli_table_json(b.data, b.len);
     buf_free(&b);
 }
 
@@ -163,7 +163,7 @@ print_lines(const char *s)
         end = s + strcspn(s, "\n");
         buf_str(&line, "  ");
         buf_add(&line, s, (size_t)(end - s));
-        out_line(line.data, line.len);
+        cli_table_line(line.data, line.len);
         buf_free(&line);
     }
 }
@@ -209,7 +209,7 @@ print_attempts(const struct rowset *attempts)
                    fmt_date_time(rows[i].ended_ms, false).s,
                    fmt_duration(timed ? rows[i].ended_ms - rows[i].started_ms : FIELD_NULL).s,
                    rows[i].node, rows[i].outcome, rows[i].error);
-        out_line(line.data, line.len);
+        cli_table_line(line.data, line.len);
         buf_free(&line);
         print_lines(rows[i].trace);
     }
@@ -225,7 +225,7 @@ run_job(struct cli *c, const void *options)
     struct err e = {0};
     struct params p = {0};
     struct rowset rows[2] = {{0}};
-    struct out out;
+    struct cli_table out;
     bool found = false;
 
     if (!cli_open(c, false, &q, &e))
@@ -239,12 +239,12 @@ run_job(struct cli *c, const void *options)
     bool ok = cli_ask(&q, sections, 2, &p, rows, &e);
     if (ok && rows[0].n > 0) {
         found = true;
-        out_begin(&out, w->json ? OUT_JSON : OUT_TABLE, q.source, detail_columns);
+        cli_table_begin(&out, w->json ? OUT_JSON : OUT_TABLE, q.source, detail_columns);
         out.now_ms = q.now_ms;
         if (w->json) {
             print_json(&out, rows[0].rows, &rows[1]);
         } else {
-            out_sideways(&out, rows[0].rows);
+            cli_table_sideways(&out, rows[0].rows);
             print_payload(rows[0].rows);
             print_attempts(&rows[1]);
         }

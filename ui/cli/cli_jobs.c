@@ -14,7 +14,7 @@
 
 enum { PAGE = 1000, SCAN = 100000 };
 
-/* The words are the filter language; the options say the same in the way of options. */
+/* The filter: from words in the filter language, and from options that mean the same. */
 static bool
 read_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
 {
@@ -51,7 +51,7 @@ read_filter(const struct cli *c, const struct list_words *w, struct params *p, s
 struct job_pages {
     struct cli_queue queue;
     struct params params;
-    struct out out;
+    struct cli_table out;
     int most, printed;
     bool more; /* there may be another page, from the cursor that params has */
 };
@@ -71,7 +71,7 @@ print_page(struct job_pages *j, struct err *e)
     bool marked = last && !*last->id; /* the search stopped early */
     int n = rows.n - marked;
     j->out.now_ms = j->queue.now_ms;
-    out_rows(&j->out, row, n, rows.size);
+    cli_table_rows(&j->out, row, n, rows.size);
     j->printed += n;
     j->more = last && *last->cursor && (marked || n == limit) && j->printed < j->most;
     if (j->more)
@@ -80,7 +80,7 @@ print_page(struct job_pages *j, struct err *e)
     return true;
 }
 
-/* Prints all that the parameters say; ends with them freed and the connection closed. */
+/* Prints all jobs that the parameters select; then frees them and closes the connection. */
 static int
 print_all(struct job_pages *j, const struct list_words *w, const struct column *columns)
 {
@@ -93,9 +93,10 @@ print_all(struct job_pages *j, const struct list_words *w, const struct column *
     j->more = true;
     if (lacks)
         ok = fail(&e, ERR_REFUSED, "%s can't filter by %s", adapter_title(a), lacks);
-    out_begin(&j->out, list_form(w), j->queue.source, columns);
+    cli_table_begin(&j->out, list_form(w), j->queue.source, columns);
     j->out.formulas = w->exact;
-    while (ok && j->more && fflush(stdout) == 0) /* head(1) has had enough: no more pages */
+    while (ok && j->more && fflush(stdout) == 0) /* if head(1) has closed the pipe, no more pages
+                                                    are asked */
         ok = print_page(j, &e);
     params_done(&j->params);
     cli_close(&j->queue);

@@ -62,7 +62,7 @@ list_open(struct cli_queue *q, const struct list_words *w, const struct listing 
     struct err e = {0};
     struct params p = {0};
     struct rowset rows = {0};
-    struct out out;
+    struct cli_table out;
     int n = 0;
 
     params_set(&p, PARAM_QUEUE, w->queue);
@@ -70,11 +70,11 @@ list_open(struct cli_queue *q, const struct list_words *w, const struct listing 
     params_set_int(&p, PARAM_LIMIT, list_limit(w));
     bool ok = cli_ask(q, &l->section, 1, &p, &rows, &e);
     if (ok) {
-        out_begin(&out, list_form(w), q->source, l->columns);
+        cli_table_begin(&out, list_form(w), q->source, l->columns);
         out.formulas = w->exact;
         out.now_ms = q->now_ms;
         n = keep_rows(l, w, &rows);
-        out_rows(&out, rows.rows, n, rows.size);
+        cli_table_rows(&out, rows.rows, n, rows.size);
     }
     rowset_free(&rows);
     params_done(&p);
@@ -302,6 +302,8 @@ add_settings(const struct rowset *config, struct rowset *counts, bool foreign)
     for (int i = 0; i < counts->n; i++) {
         const struct queue_row *from = find_queue(&settings, q[i].queue);
         q[i].paused = from ? from->paused : foreign ? -1 : 0;
+        q[i].max_running = from ? from->max_running : INT_MIN;
+        q[i].paused_by = q[i].pause_reason = q[i].info = "";
     }
     free(settings.rows);
 }
@@ -319,8 +321,39 @@ add_times(const struct rowset *times, struct rowset *counts)
         q[i].wait_p99_ms = from ? from->wait_p99_ms : FIELD_NULL;
         q[i].run_p50_ms = from ? from->run_p50_ms : FIELD_NULL;
         q[i].run_p99_ms = from ? from->run_p99_ms : FIELD_NULL;
+        q[i].failed_hour = from && from->failed > 0 ? from->failed : times->n > 0 ? 0 : FIELD_NULL;
     }
     free(known.rows);
+}
+
+/* What came in and went out in five minutes; rows without an answer know nothing of it. */
+static void
+add_paces(const struct rowset *paces, struct rowset *counts)
+{
+    struct by_queue known = by_queue(paces);
+    struct queue_row *q = counts->rows;
+
+    for (int i = 0; i < counts->n; i++) {
+        const struct pace_row *from = find_queue(&known, q[i].queue);
+        store_forget_pace(&q[i]);
+        if (from)
+            store_set_pace(&q[i], from);
+    }
+    free(known.rows);
+}
+
+/* With what is worked out for each. */
+static struct queue_line *
+lines_of(const struct rowset *counts, const struct rowset *nodes, int64_t now_ms)
+{
+    struct queue_line *lines = xcalloc((size_t)counts->n + 1, sizeof *lines);
+    const struct queue_row *q = counts->rows;
+    struct workers w = workers_of(nodes->rows, nodes->n);
+
+    for (int i = 0; i < counts->n; i++)
+        queue_line_fill(&lines[i], &q[i], &w, now_ms);
+    workers_done(&w);
+    return lines;
 }
 
 /* Queues that are known but hold nothing: other systems do not count them. Named twice, once. */
@@ -386,18 +419,18 @@ static int
 run_queues(struct cli *c, const void *options)
 {
     static const enum section_id sections[] = {SEC_QUEUES, SEC_COUNTS, SEC_RATES, SEC_TIMES,
-                                               SEC_LIFE};
+                                               SEC_LIFE,   SEC_PACE,   SEC_NODES};
     const struct list_words *w = options;
     const struct listing l = {SEC_COUNTS, queue_columns, is_queue};
     struct cli_queue q;
     struct err e = {0};
-    struct rowset rows[5];
-    struct out out;
+    struct rowset rows[7];
+    struct cli_table out;
     int n = 0;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
-    bool ok = cli_ask(&q, sections, 5, NULL, rows, &e);
+    bool ok = cli_ask(&q, sections, 7, NULL, rows, &e);
     if (ok) {
         bool foreign = !adapter_has(q.adapter, SEC_RATES);
         if (foreign)
@@ -405,16 +438,20 @@ run_queues(struct cli *c, const void *options)
         add_settings(&rows[0], &rows[1], foreign);
         add_rates(&rows[2], &rows[1], q.now_ms);
         add_times(&rows[3], &rows[1]);
+        add_paces(&rows[5], &rows[1]);
         settle_approx(&rows[1]);
-        out_begin(&out, list_form(w), q.source, l.columns);
+        cli_table_begin(&out, list_form(w), q.source, l.columns);
         out.formulas = w->exact;
         out.estimates = is_approx;
         out.now_ms = q.now_ms;
         if (list_form(w) == OUT_TABLE)
             say_life(&q, &rows[1], &rows[4]);
         n = keep_rows(&l, w, &rows[1]);
-        out_rows(&out, rows[1].rows, n, rows[1].size);
-        for (int i = 0; i < 5; i++)
+        rows[1].n = n;
+        struct queue_line *lines = lines_of(&rows[1], &rows[6], q.now_ms);
+        cli_table_rows(&out, lines, n, sizeof *lines);
+        free(lines);
+        for (int i = 0; i < 7; i++)
             rowset_free(&rows[i]);
     }
     cli_close(&q);

@@ -4,7 +4,7 @@
 #define UI_CLI_CLI_LIST_H
 
 #include "ui/cli/cli_open.h"
-#include "ui/widget/out.h"
+#include "ui/cli/cli_table.h"
 
 struct list_words {
     const char *queue, *node, *kind, *error;

@@ -4,6 +4,7 @@
  */
 #include "ui/cli/cli_open.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "model/db/rows.h"
 #include "ui/cli/cli_trust.h"
 
-enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 5 };
+enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 8 };
 
 static struct db *
 connect_to(struct cli *c, bool acts)
@@ -73,7 +74,7 @@ ask_server(struct cli_queue *q)
     return server ? server : xstrdup("");
 }
 
-/* Nothing of what was found is touched before it is known whose it is. */
+/* Reads who owns what was found. Nothing in a schema is used before its owner is known. */
 static bool
 choose(struct cli_queue *q, int n, struct err *e)
 {
@@ -237,6 +238,7 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
 
     int asked = 0;
 
+    assert(n <= SECTIONS);
     if (n == 1 && !adapter_has(q->adapter, sections[0]))
         return fail(e, ERR_REFUSED, "%s", adapter_silence(q->adapter));
     for (int i = 0; i < n; i++)

@@ -9,8 +9,8 @@
 #include "model/base/text.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/cli_open.h"
+#include "ui/cli/cli_table.h"
 #include "ui/cli/verbs.h"
-#include "ui/widget/out.h"
 
 /* clang-format off */
 #define SETTING(id, place, label, hint) SET_##id,
@@ -94,14 +94,14 @@ make_settings(const struct queue_words *w)
 }
 
 static int
-show(struct cli *c, const struct queue_words *w)
+show_settings(struct cli *c, const struct queue_words *w)
 {
     static const enum section_id section = SEC_QUEUE_SETTINGS;
     struct cli_queue q;
     struct params p = {0};
     struct rowset rows = {0};
     struct err e = {0};
-    struct out out;
+    struct cli_table out;
 
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
@@ -109,8 +109,8 @@ show(struct cli *c, const struct queue_words *w)
     bool ok = cli_ask(&q, &section, 1, &p, &rows, &e);
     int n = ok ? rows.n : 0;
     if (n > 0) {
-        out_begin(&out, w->act.json ? OUT_JSON : OUT_TABLE, q.source, setting_columns);
-        out_rows(&out, rows.rows, n, rows.size);
+        cli_table_begin(&out, w->act.json ? OUT_JSON : OUT_TABLE, q.source, setting_columns);
+        cli_table_rows(&out, rows.rows, n, rows.size);
     }
     rowset_free(&rows);
     params_done(&p);
@@ -132,7 +132,7 @@ run_queue(struct cli *c, const void *options)
         return cli_usage(c, "--pause or --resume, not both");
     char *settings = make_settings(w);
     int code = !strcmp(settings, "{}")
-                   ? show(c, w)
+                   ? show_settings(c, w)
                    : cli_act(c, &w->act,
                              &(struct intent){
                                  .act = ACT_QUEUE_SET, .queue = c->words[0], .settings = settings});

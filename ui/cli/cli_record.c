@@ -61,7 +61,7 @@ say_trouble(struct recording *r)
 }
 
 static void
-look(void *ctx)
+check_recorder(void *ctx)
 {
     struct recording *r = ctx;
     bool ended = recorder_state(source_recorder(r->source)).err.kind != ERR_NONE;
@@ -70,7 +70,7 @@ look(void *ctx)
     if (ended || (r->until_ms && clock_ms() >= r->until_ms))
         loop_stop(r->c->loop);
     else
-        loop_at(r->c->loop, clock_ms() + LOOK_MS, look, r);
+        loop_at(r->c->loop, clock_ms() + LOOK_MS, check_recorder, r);
 }
 
 static int
@@ -113,7 +113,7 @@ run_recorder(struct cli *c, const void *opts)
     loop_on_signal(c->loop, SIGINT, on_signal, &r);
     loop_on_signal(c->loop, SIGTERM, on_signal, &r);
     loop_on_signal(c->loop, SIGHUP, on_signal, &r);
-    look(&r);
+    check_recorder(&r);
     bool ok = loop_run(c->loop, &e);
     struct recorder_state s = recorder_state(source_recorder(r.source));
     enum store_state state = store_state(source_store(r.source));

@@ -1,5 +1,6 @@
 /*
- * From what the user has said, in three places, to whom he trusts in one database.
+ * Makes the list of trusted owners of one database from the three places where the user may name
+ * them.
  */
 #include "ui/cli/cli_trust.h"
 

@@ -24,7 +24,7 @@ struct schedule_words {
     const char *name;
 };
 
-/* The counters of a long queue are checked there: seconds of silence. */
+/* This connection checks the counters of long queues: the server may be silent for seconds. */
 static struct db *
 books_db(struct cli *c)
 {
@@ -80,7 +80,8 @@ struct work_words {
     bool may_leave, drain, poll;
 };
 
-/* A command's pipes must not land on descriptors 0 to 2. */
+/* Opens descriptors 0 to 2 if they are closed: else the pipes of a command could get these
+ * numbers. */
 static void
 fill_standard_fds(void)
 {

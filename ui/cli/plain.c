@@ -48,7 +48,7 @@ next_word(char **at, bool *bad)
     return word;
 }
 
-/* Where this program was pointed at. */
+/* The options that name the database, as this program got them. */
 static int
 add_common(const struct cli *c, const char **argv)
 {

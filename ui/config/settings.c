@@ -22,16 +22,16 @@ enum {
     SETTINGS_MOST = 32
 };
 
-struct kept {
+struct kept_setting {
     char *name, *line;
-    char *usual; /* how it is when nothing was settled; NULL = not known */
+    char *usual; /* the value if the user has set nothing; NULL = not known */
 };
 
 struct settings {
     struct arena *mem;
     char *complaints[COMPLAINTS_MOST];
     int ncomplaints;
-    struct kept kept[KEPT_MOST];
+    struct kept_setting kept[KEPT_MOST];
     int nkept;
     bool changed, closed;
     const char *state; /* the name of the state file */
@@ -65,7 +65,7 @@ settings_free(struct settings *s)
 
 /* Takes text over. */
 static void
-complain(struct settings *s, char *text)
+add_complaint(struct settings *s, char *text)
 {
     if (s->ncomplaints < COMPLAINTS_MOST)
         s->complaints[s->ncomplaints++] = text;
@@ -100,7 +100,7 @@ settings_closed(const struct settings *s)
     return s->closed;
 }
 
-/* Its text; NULL = there is none, or it was complained of. The caller frees. */
+/* The text of a file; NULL = there is no file, or a complaint was added. The caller frees. */
 static char *
 read_text(struct settings *s, const char *path)
 {
@@ -109,7 +109,7 @@ read_text(struct settings *s, const char *path)
 
     if (fd < 0) {
         if (errno != ENOENT && errno != ENOTDIR)
-            complain(s, xasprintf("%s: %s", path, strerror(errno)));
+            add_complaint(s, xasprintf("%s: %s", path, strerror(errno)));
         return NULL;
     }
     text = xmalloc(FILE_MOST + 1);
@@ -117,7 +117,7 @@ read_text(struct settings *s, const char *path)
     close(fd);
     if (n < 0 || n > FILE_MOST || memchr(text, 0, (size_t)n)) {
         const char *why = n < 0 ? strerror(errno) : n > FILE_MOST ? "too long" : "no text";
-        complain(s, xasprintf("%s: %s; it is not used", path, why));
+        add_complaint(s, xasprintf("%s: %s; it is not used", path, why));
         free(text);
         return NULL;
     }
@@ -127,7 +127,7 @@ read_text(struct settings *s, const char *path)
 
 /* --- the configuration ----------------------------------------------------------------------- */
 
-struct reader {
+struct settings_reader {
     struct settings *s;
     const char *file;
     int line;
@@ -135,7 +135,7 @@ struct reader {
     const char *const *names;
     void *into;
     bool applies;
-    bool unsure; /* in a section whose name can't be read: it may be meant */
+    bool unsure; /* in a section whose name can't be read: it may be one of ours */
 };
 
 static char *
@@ -148,12 +148,12 @@ trim(char *s)
 }
 
 static void
-wrong(const struct reader *r, const char *key, const char *why)
+refuse_line(const struct settings_reader *r, const char *key, const char *why)
 {
-    complain(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
+    add_complaint(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
 }
 
-/* What begins with # at the start or behind a blank. */
+/* Cuts a comment: # at the start of the line or behind a blank. */
 static void
 cut_comment(char *line)
 {
@@ -164,9 +164,9 @@ cut_comment(char *line)
         }
 }
 
-/* Nobody may lose a protection by a slip of the pen. */
+/* Switches a protection on if its line can't be read: a typing error must not switch it off. */
 static void
-close_switch(const struct reader *r, const struct setting *o)
+close_switch(const struct settings_reader *r, const struct setting *o)
 {
     bool *to = (bool *)(void *)((char *)r->into + o->offset);
 
@@ -174,11 +174,11 @@ close_switch(const struct reader *r, const struct setting *o)
         return;
     *to = true;
     r->s->closed = true;
-    complain(r->s, xasprintf("%s:%d: so %s is on", r->file, r->line, o->name));
+    add_complaint(r->s, xasprintf("%s:%d: so %s is on", r->file, r->line, o->name));
 }
 
 static void
-close_all(const struct reader *r)
+close_all(const struct settings_reader *r)
 {
     for (const struct setting *o = r->table; o->name; o++)
         if (o->kind == SET_SAFETY)
@@ -187,7 +187,7 @@ close_all(const struct reader *r)
 
 /* The switch that a line seems to mean, although it is not a valid "key = value". */
 static void
-close_meant(const struct reader *r, const char *key)
+close_meant(const struct settings_reader *r, const char *key)
 {
     const char *names[SETTINGS_MOST + 1];
     int n = 0;
@@ -216,7 +216,7 @@ set_flag(bool *to, const char *value)
 }
 
 static void
-set_text(const struct reader *r, const struct setting *o, const char *value)
+set_text(const struct settings_reader *r, const struct setting *o, const char *value)
 {
     struct buf all = {0};
 
@@ -226,7 +226,7 @@ set_text(const struct reader *r, const struct setting *o, const char *value)
             break;
         buf_printf(&all, " %s", *c);
         if (!c[1])
-            wrong(r, o->name, all.data);
+            refuse_line(r, o->name, all.data);
         if (!c[1])
             value = NULL;
         if (!value)
@@ -239,7 +239,7 @@ set_text(const struct reader *r, const struct setting *o, const char *value)
 }
 
 static void
-set_value(const struct reader *r, const struct setting *o, const char *value)
+set_value(const struct settings_reader *r, const struct setting *o, const char *value)
 {
     void *to = (char *)r->into + o->offset;
     struct err e;
@@ -248,11 +248,11 @@ set_value(const struct reader *r, const struct setting *o, const char *value)
     switch (o->kind) {
     case SET_FLAG:
         if (!set_flag(to, value))
-            wrong(r, o->name, "is yes or no");
+            refuse_line(r, o->name, "is yes or no");
         return;
     case SET_SAFETY:
         if (!set_flag(to, value)) {
-            wrong(r, o->name, "is yes or no");
+            refuse_line(r, o->name, "is yes or no");
             close_switch(r, o);
         }
         return;
@@ -261,9 +261,9 @@ set_value(const struct reader *r, const struct setting *o, const char *value)
         return;
     case SET_TIME:
         if (!duration_parse(value, &ms, &e))
-            wrong(r, o->name, e.text);
+            refuse_line(r, o->name, e.text);
         else if (ms < 100 || ms > 3600000)
-            wrong(r, o->name, "is 100ms to 1h");
+            refuse_line(r, o->name, "is 100ms to 1h");
         else
             *(int64_t *)to = ms;
         return;
@@ -271,13 +271,13 @@ set_value(const struct reader *r, const struct setting *o, const char *value)
 }
 
 static void
-read_section(struct reader *r, char *line)
+read_section(struct settings_reader *r, char *line)
 {
     char *end = strchr(line, ']');
 
     r->applies = r->unsure = false;
     if (!end || *trim(end + 1)) {
-        wrong(r, line, "a section is [name]");
+        refuse_line(r, line, "a section is [name]");
         r->unsure = true;
         return;
     }
@@ -297,7 +297,7 @@ is_named(const char *name, const char *key)
 }
 
 static void
-read_line(struct reader *r, char *line)
+read_line(struct settings_reader *r, char *line)
 {
     cut_comment(line);
     char *at = trim(line), *equals;
@@ -310,7 +310,7 @@ read_line(struct reader *r, char *line)
     }
     equals = strchr(at, '=');
     if (!equals) {
-        wrong(r, at, "a line is key = value");
+        refuse_line(r, at, "a line is key = value");
         at[strcspn(at, " \t:")] = 0;
         if (r->applies || r->unsure)
             close_meant(r, at);
@@ -326,7 +326,7 @@ read_line(struct reader *r, char *line)
                 close_switch(r, o);
             return;
         }
-    wrong(r, key, "no such setting");
+    refuse_line(r, key, "no such setting");
     if (r->applies || r->unsure)
         close_meant(r, key);
 }
@@ -335,7 +335,7 @@ void
 settings_parse(struct settings *s, const char *file, const char *text, const struct setting *table,
                const char *const *names, void *into)
 {
-    struct reader r = {
+    struct settings_reader r = {
         .s = s, .file = file, .table = table, .names = names, .into = into, .applies = true};
     char *copy = xstrdup(text), *rest = copy;
 
@@ -346,7 +346,7 @@ settings_parse(struct settings *s, const char *file, const char *text, const str
     free(copy);
 }
 
-/* As people write it: ~ for the home folder. */
+/* The path as people write it: ~ for the home folder. */
 static const char *
 short_path(struct settings *s, const char *path)
 {
@@ -368,47 +368,47 @@ settings_read(struct settings *s, const struct setting *table, const char *const
     if (text)
         settings_parse(s, short_path(s, path), text, table, names, into);
     else if (s->ncomplaints > before)
-        close_all(
-            &(struct reader){.s = s, .file = short_path(s, path), .table = table, .into = into});
+        close_all(&(struct settings_reader){
+            .s = s, .file = short_path(s, path), .table = table, .into = into});
     free(text);
     free(path);
 }
 
 /* --- the state ------------------------------------------------------------------------------- */
 
-static struct kept *
-find(const struct settings *s, const char *name)
+static struct kept_setting *
+find_kept(const struct settings *s, const char *name)
 {
     for (int i = 0; i < s->nkept; i++)
         if (!strcmp(s->kept[i].name, name))
-            return (struct kept *)(uintptr_t)&s->kept[i];
+            return (struct kept_setting *)(uintptr_t)&s->kept[i];
     return NULL;
 }
 
 const char *
 settings_get(const struct settings *s, const char *name)
 {
-    const struct kept *k = find(s, name);
+    const struct kept_setting *k = find_kept(s, name);
 
     return k ? k->line : "";
 }
 
-static struct kept *
-make(struct settings *s, const char *name)
+static struct kept_setting *
+make_kept(struct settings *s, const char *name)
 {
-    struct kept *k = find(s, name);
+    struct kept_setting *k = find_kept(s, name);
 
     if (k || s->nkept == KEPT_MOST || strlen(name) > NAME_MOST)
         return k;
     k = &s->kept[s->nkept++];
-    *k = (struct kept){.name = xstrdup(name), .line = xstrdup("")};
+    *k = (struct kept_setting){.name = xstrdup(name), .line = xstrdup("")};
     return k;
 }
 
 void
 settings_usual(struct settings *s, const char *name, const char *line)
 {
-    struct kept *k = make(s, name);
+    struct kept_setting *k = make_kept(s, name);
 
     if (!k)
         return;
@@ -419,7 +419,7 @@ settings_usual(struct settings *s, const char *name, const char *line)
 void
 settings_put(struct settings *s, const char *name, const char *line)
 {
-    struct kept *k = make(s, name);
+    struct kept_setting *k = make_kept(s, name);
 
     if (k && k->usual && !strcmp(k->usual, line))
         line = "";
@@ -455,7 +455,7 @@ settings_load(struct settings *s)
     free(path);
 }
 
-/* Makes each folder of a path that is not there. */
+/* Makes the folders of a path that do not exist. */
 static bool
 make_folder(char *path)
 {

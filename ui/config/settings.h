@@ -12,7 +12,7 @@
 
 enum setting_kind {
     SET_FLAG,   /* bool: yes no true false on off 1 0 */
-    SET_SAFETY, /* the same, of a switch that protects: where it can't be read it is on */
+    SET_SAFETY, /* the same, for a switch that protects: it is on if it can't be read */
     SET_TEXT,   /* char *, owned by the struct settings */
     SET_TIME    /* int64_t ms, as duration_parse */
 };
@@ -49,10 +49,11 @@ const char *settings_complaint(const struct settings *s, int i);
 void settings_apart(struct settings *s, const char *name);
 void settings_load(struct settings *s);
 const char *settings_get(const struct settings *s, const char *name); /* "" = nothing kept */
-/* How it is when nothing was settled: a put of that forgets. */
+/* The value if the user has set nothing: settings_put of this value removes the line. */
 void settings_usual(struct settings *s, const char *name, const char *line);
 void settings_put(struct settings *s, const char *name, const char *line);
-/* Writes it when something is another than it was: to a new file, mode 0600, in its place. */
+/* Writes the state file if something has changed: to a new file, mode 0600, which replaces the old
+ * one. */
 bool settings_save(struct settings *s, struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Alerts: worked out, drawn, walked. A walk is one step on the trail, however many alerts it goes
- * to: Esc ends it where it began.
+ * Alerts: found, drawn, walked. A walk over any number of alerts is one step on the trail: Esc goes
+ * back to where the walk began.
  */
 #include "ui/console/alerts.h"
 
@@ -18,15 +18,16 @@ app_attention(struct app *a)
     struct alerts *l = &a->alerts;
     int64_t age = a->now_ms - l->at_ms;
 
-    if (l->mem && l->store == a->store && l->seen == a->seen && age >= 0 && age < FRESH_MS)
+    if (l->mem && l->store == a->store && l->seen == a->taken && age >= 0 && age < FRESH_MS)
         return &l->now;
     if (!l->mem)
         l->mem = arena_new();
     arena_reset(l->mem);
     l->store = a->store;
-    l->seen = a->seen;
+    l->seen = a->taken;
     l->at_ms = a->now_ms;
-    attention(a->store, a->now_ms, app_is_foreign(a), l->mem, &l->now);
+    const struct attention_of of = {a->now_ms, app_is_foreign(a), a->options.utc};
+    attention(a->store, &of, l->mem, &l->now);
     return &l->now;
 }
 
@@ -103,7 +104,7 @@ alerts_draw(struct app *a, struct grid *g, struct rect r)
     int shown = all->n < r.h ? all->n : r.h;
 
     if (all->n == 0 && !store_topic(a->store, TOPIC_QUEUES)->has_data)
-        return; /* nobody knows yet */
+        return; /* no answer has come yet */
     draw_rule(g, rule, all, shown);
     for (int i = 0; i < shown; i++)
         draw_alert(g, rect_row(r, i), &all->alerts[i]);
@@ -130,6 +131,12 @@ find_row(const struct list *l, const char *row)
 }
 
 void
+alerts_leave(struct app *a)
+{
+    a->alerts.walking = false;
+}
+
+void
 alerts_seek(struct app *a)
 {
     struct view *v = app_view(a);
@@ -147,7 +154,7 @@ alerts_seek(struct app *a)
     l->seek = NULL;
 }
 
-/* The alert behind the one that was gone to last. */
+/* The index of the alert after the last one that the walk has shown. */
 static int
 next_alert(const struct alerts *l)
 {
@@ -167,7 +174,7 @@ on_alert(struct app *a, int arg)
     struct err e = {0};
 
     (void)arg;
-    if (all->n == 0) { /* the last one has just gone */
+    if (all->n == 0) { /* the last alert has just ended */
         app_say(a, SAY_INFO, "%s", no_alert(a, 0));
         return;
     }
@@ -175,9 +182,9 @@ on_alert(struct app *a, int arg)
     const struct alert *to = &all->alerts[i];
     bool walking = l->walking;
 
-    a->trail.walking = walking; /* the whole walk is one place */
+    trail_hold(a, walking); /* the whole walk is one place */
     app_open(a, view_screen(to->screen)->name, NULL);
-    a->trail.walking = false;
+    trail_hold(a, false);
     struct view *v = app_view(a);
     if (v->ops->set_filter && *v->ops->filter(v))
         v->ops->set_filter(v, "", &mark, &e);

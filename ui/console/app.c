@@ -1,8 +1,10 @@
 /*
- * The life of the console between the loop and the views: which view gets a key, which topics are
- * asked, when a frame is drawn. It knows views only by their ops and the server only by the store.
- * A frame is drawn after every turn that took a key, after other turns that changed something at
- * most one each 16 ms, and one each second so that ages tick.
+ * The life of the console between the loop and the views: which view gets a key, when the views
+ * take new data, when a frame is drawn. It knows a view only by its ops and the server only by the
+ * store.
+ *
+ * A frame is drawn after every turn that took a key; after other turns that changed something, at
+ * most once each 16 ms; and once a second, so that ages tick.
  */
 #include "ui/console/app.h"
 
@@ -16,7 +18,7 @@
 #include "model/base/clock.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
-#include "ui/console/recording.h"
+#include "ui/console/replay_keys.h"
 
 /* --- saying ---------------------------------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ void
 app_say(struct app *a, enum severity s, const char *fmt, ...)
 {
     static const char *const words[] = {"note", "done", "warning", "error"};
-    struct messages *l = &a->log;
+    struct messages *l = &a->messages;
     char text[600];
     va_list ap;
 
@@ -48,8 +50,8 @@ app_say(struct app *a, enum severity s, const char *fmt, ...)
                                         .number = xasprintf("%4lld", (long long)++l->count),
                                         .text = xstrdup(text)};
     log_line(s == SAY_BAD ? LOG_ERROR : LOG_INFO, "%s", text);
-    a->flash = true;
-    a->stale = true;
+    a->messages.fresh = true;
+    a->clock.stale = true;
 }
 
 /* --- keys ------------------------------------------------------------------------------------ */
@@ -73,7 +75,7 @@ app_run(struct app *a, const struct command *c)
         app_say(a, SAY_INFO, "%s: %s", c->name, why);
     else
         c->run(a, c->arg);
-    a->stale = true;
+    a->clock.stale = true;
 }
 
 static void app_sync(struct app *a);
@@ -81,20 +83,20 @@ static void app_sync(struct app *a);
 void
 app_key(struct app *a, const struct key *k)
 {
-    a->stale = a->keyed = true;
+    a->clock.stale = a->clock.keyed = true;
     app_attend(a);
-    app_view(a)->touched = true; /* before new data can move a row from under the key */
+    app_view(a)->touched = true; /* before new data can move another row under the cursor */
     app_sync(a);
     if (key_is(k, "C-l")) {
         term_repaint(a->term);
         return;
     }
-    a->flash = false;
+    a->messages.fresh = false;
     if (k->code >= KC_CLICK && k->code <= KC_WHEEL_DOWN) {
         app_mouse(a, k);
         return;
     }
-    if (a->nboxes > 0) {
+    if (a->views.nboxes > 0) {
         struct view *box = app_front(a);
         box->ops->key(box, k);
         return;
@@ -115,16 +117,16 @@ on_tty(void *ctx, short revents)
     struct key k;
     bool hung = false;
 
-    if (a->unsent && (revents & POLLOUT) && term_flush(a->term)) {
-        a->unsent = false;
+    if (a->clock.unsent && (revents & POLLOUT) && term_flush(a->term)) {
+        a->clock.unsent = false;
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
     }
     if (revents & ~POLLOUT)
-        while (!a->quit && term_read(a->term, &k, &hung))
+        while (!a->leaving.now && term_read(a->term, &k, &hung))
             app_key(a, &k);
     if (hung) {
-        a->signo = SIGHUP;
-        a->quit = true;
+        a->leaving.signo = SIGHUP;
+        a->leaving.now = true;
     }
 }
 
@@ -135,8 +137,8 @@ on_end_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
-    a->signo = signo;
-    a->quit = true;
+    a->leaving.signo = signo;
+    a->leaving.now = true;
 }
 
 static void
@@ -144,7 +146,7 @@ on_command_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
-    if (a->away && signo == SIGINT) /* meant for the editor */
+    if (a->lent.away && signo == SIGINT) /* the key was for the editor */
         return;
     app_run(a, command_named(app_scope(a), signo == SIGINT ? "stop" : "suspend"));
 }
@@ -154,12 +156,12 @@ on_size_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
-    if (a->away)
+    if (a->lent.away)
         return;
     if (signo == SIGCONT)
         term_enter(a->term);
     term_resized(a->term);
-    a->stale = true;
+    a->clock.stale = true;
 }
 
 static void
@@ -175,50 +177,6 @@ take_signals(struct app *a)
 
 /* --- turns and frames ------------------------------------------------------------------------ */
 
-/* What this login may not do, rows that may be hidden from it, adapters that were not read: said
- * once a source. */
-static void
-say_warnings(struct app *a)
-{
-    bool *warned = &a->desks[a->at].warned;
-
-    if (*warned || store_state(a->store) != STORE_OPEN)
-        return;
-    *warned = true;
-    const struct role_row *role = store_role(a->store);
-    if (app_is_foreign(a) && role && role->can_act != 1 && *role->why)
-        app_say(a, SAY_INFO, "look only: %s", role->why);
-    for (int i = 0; store_warning(a->store, i); i++)
-        app_say(a, SAY_WARN, "%s", store_warning(a->store, i));
-}
-
-/* A promotion changes what can be done here, and nothing else on the screen tells of it. */
-static void
-say_turn(struct app *a)
-{
-    const struct server_row *server = store_server(a->store);
-    int *was = &a->desks[a->at].recovery, is = server ? server->in_recovery + 1 : 0;
-
-    if (*was && is && *was != is)
-        app_say(a, SAY_INFO, "%s",
-                is == 1 ? "this server was promoted: it is no standby any more, and takes changes"
-                        : "this server is a standby now: it takes no changes");
-    *was = is ? is : *was;
-}
-
-/* The same names stand there, but they are other jobs: nothing that was asked before goes on. */
-static void
-say_move(struct app *a)
-{
-    int *seen = &a->desks[a->at].moves, moves = store_moves(a->store);
-
-    if (*seen == moves)
-        return;
-    *seen = moves;
-    app_drop_boxes(a);
-    app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
-}
-
 /* Lets the views take new data; draws nothing. */
 static void
 app_sync(struct app *a)
@@ -228,29 +186,57 @@ app_sync(struct app *a)
     int64_t now = store_now_ms(a->store);
 
     if (!store_is_frozen(a->store) || a->now_ms == 0)
-        a->now_ms = now > 0 && !a->clock_stands ? now : clock_wall_ms();
+        a->now_ms = now > 0 && !a->clock.stands ? now : clock_wall_ms();
     app_action_update(a);
-    recording_watch(a);
-    if (seen != a->seen) {
-        a->seen = seen;
-        a->stale = true;
-        say_warnings(a);
-        say_turn(a);
-        say_move(a);
-        for (int i = 0; i < a->depth; i++) /* also what lies below: its rows may have gone */
-            if (a->stack[i]->ops->update)
-                a->stack[i]->ops->update(a->stack[i]);
+    replay_keys_watch(a);
+    if (seen != a->taken) {
+        a->taken = seen;
+        a->clock.stale = true;
+        app_say_news(a);
+        for (int i = 0; i < a->views.depth; i++) /* views below, too: their rows may be gone */
+            if (a->views.stack[i]->ops->update)
+                a->views.stack[i]->ops->update(a->views.stack[i]);
         alerts_seek(a);
     }
-    for (int i = 0; i < a->nboxes; i++) /* boxes watch actions, which the store knows nothing of */
-        if (a->boxes[i]->ops->update)
-            a->boxes[i]->ops->update(a->boxes[i]);
+    for (int i = 0; i < a->views.nboxes;
+         i++) /* boxes watch actions, which do not change the generation of a store */
+        if (a->views.boxes[i]->ops->update)
+            a->views.boxes[i]->ops->update(a->views.boxes[i]);
 }
 
 void
 app_stale(struct app *a)
 {
-    a->stale = true;
+    a->clock.stale = true;
+}
+
+void
+app_quit(struct app *a)
+{
+    a->leaving.now = true;
+}
+
+void
+app_quit_after_action(struct app *a)
+{
+    a->leaving.after_action = true;
+}
+
+void
+app_lend_terminal(struct app *a)
+{
+    a->clock.unsent = false;
+    loop_rewatch(a->loop, a->tty, -1, 0);
+    term_leave(a->term);
+}
+
+void
+app_take_terminal(struct app *a)
+{
+    term_enter(a->term);
+    term_drop_input(a->term);
+    loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
+    a->clock.stale = a->clock.keyed = true;
 }
 
 static void
@@ -258,24 +244,24 @@ draw_frame(struct app *a, int64_t now)
 {
     int w, h;
 
-    term_resized(a->term); /* in a session without a terminal no signal tells */
+    term_resized(a->term); /* without a controlling terminal there is no signal for a new size */
     term_size(a->term, &w, &h);
     struct rect have = grid_rect(a->grid);
     if (have.w != w || have.h != h)
         grid_resize(a->grid, w, h);
-    if (!a->ticked)
-        a->tick_ms = now + APP_TICK_MS;
-    a->ticked = false;
-    a->frames++;
-    a->stale_ms = 0;
+    if (!a->clock.ticked)
+        a->clock.tick_ms = now + APP_TICK_MS;
+    a->clock.ticked = false;
+    a->clock.frames++;
+    a->clock.stale_ms = 0;
     app_compose(a);
-    a->unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
-    if (a->unsent)
+    a->clock.unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
+    if (a->clock.unsent)
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
-    a->stale = a->keyed = false;
-    a->drawn_ms = now;
+    a->clock.stale = a->clock.keyed = false;
+    a->clock.drawn_ms = now;
     struct view *front = app_front(a), *screen = app_view(a);
-    if (screen->ops->drawn) /* behind a box too */
+    if (screen->ops->drawn) /* even if a box is in front of it */
         screen->ops->drawn(screen);
     if (front != screen && front->ops->drawn)
         front->ops->drawn(front);
@@ -286,58 +272,59 @@ on_timer(void *ctx)
 {
     struct app *a = ctx;
 
-    a->timer = 0;
+    a->clock.timer = 0;
 }
 
 void
 app_wake(struct app *a, int64_t at_ms)
 {
-    if (!a->wake_ms || at_ms < a->wake_ms)
-        a->wake_ms = at_ms;
+    if (!a->clock.wake_ms || at_ms < a->clock.wake_ms)
+        a->clock.wake_ms = at_ms;
 }
 
-/* When the next frame may be drawn: after a key at once; after data a moment later, because the
- * answers to several questions come one after the other and shall be one frame. */
+/* When the next frame may be drawn: after a key at once; after data a moment later, so that the
+ * answers to several questions make one frame. */
 static int64_t
 frame_due(const struct app *a)
 {
-    int64_t gather = a->frames < 10 ? 0 : APP_GATHER_MS;
+    int64_t gather = a->clock.frames < 10 ? 0 : APP_GATHER_MS;
 
-    if (a->keyed)
+    if (a->clock.keyed)
         return 0;
-    return a->stale_ms + gather > a->drawn_ms + APP_FRAME_MS ? a->stale_ms + gather
-                                                             : a->drawn_ms + APP_FRAME_MS;
+    return a->clock.stale_ms + gather > a->clock.drawn_ms + APP_FRAME_MS
+               ? a->clock.stale_ms + gather
+               : a->clock.drawn_ms + APP_FRAME_MS;
 }
 
-/* Ages tick: without news a frame each second; after news the next one by itself is a little later
- * than the next news, so that a live screen is drawn once a second and not twice. */
+/* Ages tick. Without news there is a frame each second. After news the next tick is set a little
+ * later than the next news should come, so that a live screen is drawn once a second, not twice. */
 static void
 take_ticks(struct app *a, int64_t now)
 {
-    bool tick = now >= a->tick_ms, wake = a->wake_ms && now >= a->wake_ms;
+    bool tick = now >= a->clock.tick_ms, wake = a->clock.wake_ms && now >= a->clock.wake_ms;
 
     if (tick) {
-        a->tick_ms = now + 1000 - now % 1000;
-        a->ticked = true;
+        a->clock.tick_ms = now + 1000 - now % 1000;
+        a->clock.ticked = true;
     }
     if (wake)
-        a->wake_ms = 0;
+        a->clock.wake_ms = 0;
     if (tick || wake) {
-        a->stale = true;
-        a->stale_ms = now - APP_GATHER_MS;
+        a->clock.stale = true;
+        a->clock.stale_ms = now - APP_GATHER_MS;
     }
-    if (a->stale && !a->stale_ms)
-        a->stale_ms = now;
+    if (a->clock.stale && !a->clock.stale_ms)
+        a->clock.stale_ms = now;
 }
 
 static int64_t
 next_turn(const struct app *a)
 {
-    int64_t at = a->tick_ms;
+    int64_t at = a->clock.tick_ms;
 
-    if (a->stale && !a->unsent && !a->away)
+    if (a->clock.stale && !a->clock.unsent && !a->lent.away)
         at = frame_due(a);
-    return a->wake_ms && a->wake_ms < at ? a->wake_ms : at;
+    return a->clock.wake_ms && a->clock.wake_ms < at ? a->clock.wake_ms : at;
 }
 
 /* Hook of the loop: sync and draw. */
@@ -348,16 +335,16 @@ app_before_wait(void *ctx)
     int64_t now = clock_ms();
 
     app_sync(a);
-    if (a->quit) {
+    if (a->leaving.now) {
         loop_stop(a->loop);
         return;
     }
     take_ticks(a, now);
-    if (a->stale && !a->unsent && !a->away && now >= frame_due(a))
+    if (a->clock.stale && !a->clock.unsent && !a->lent.away && now >= frame_due(a))
         draw_frame(a, now);
-    if (a->timer)
-        loop_cancel(a->loop, a->timer);
-    a->timer = loop_at(a->loop, next_turn(a), on_timer, a);
+    if (a->clock.timer)
+        loop_cancel(a->loop, a->clock.timer);
+    a->clock.timer = loop_at(a->loop, next_turn(a), on_timer, a);
 }
 
 /* --- beginning and end ----------------------------------------------------------------------- */
@@ -373,11 +360,11 @@ app_new(struct loop *l, struct term *t, struct sources *ss, const struct app_opt
     a->sources = ss;
     a->source = sources_peek(ss, 0);
     a->store = source_store(a->source);
-    a->asks_at = -1;
-    a->told_of = sources_n(ss);
+    a->watch.at = -1;
+    a->watch.told_of = sources_n(ss);
     a->options = *o;
     a->frame = arena_new();
-    a->clock_stands = getenv("QUEUETOP_NOW") != NULL;
+    a->clock.stands = getenv("QUEUETOP_NOW") != NULL;
     term_size(t, &w, &h);
     a->grid = grid_new(w, h, term_ascii(t));
     a->tty = loop_watch(l, term_fd(t), POLLIN, on_tty, a);
@@ -386,7 +373,7 @@ app_new(struct loop *l, struct term *t, struct sources *ss, const struct app_opt
     app_open(a, "queues", NULL);
     if (sources_n(ss) > 1)
         app_push(a, "overview", NULL);
-    recording_begin(a);
+    replay_keys_begin(a);
     app_sync(a);
     return a;
 }
@@ -396,19 +383,19 @@ app_free(struct app *a)
 {
     loop_before_wait(a->loop, NULL, NULL);
     loop_unwatch(a->loop, a->tty);
-    if (a->timer)
-        loop_cancel(a->loop, a->timer);
-    editor_free(a->editor);
-    lookup_free(a->lookup);
+    if (a->clock.timer)
+        loop_cancel(a->loop, a->clock.timer);
+    editor_free(a->lent.editor);
+    lookup_free(a->form.lookup);
     app_drop_views(a);
-    if (a->action)
-        action_free(a->action);
-    for (int i = 0; i < a->log.n; i++)
-        message_done(&a->log.items[i]);
-    line_history_done(&a->filters);
-    line_history_done(&a->words);
-    line_history_done(&a->times);
-    names_done(&a->kinds);
+    if (a->running.action)
+        action_free(a->running.action);
+    for (int i = 0; i < a->messages.n; i++)
+        message_done(&a->messages.items[i]);
+    line_history_done(&a->typed.filters);
+    line_history_done(&a->typed.words);
+    line_history_done(&a->typed.times);
+    names_done(&a->typed.kinds);
     trail_done(&a->trail);
     alerts_done(&a->alerts);
     grid_free(a->grid);

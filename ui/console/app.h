@@ -13,6 +13,7 @@
 #include "ui/console/complete.h"
 #include "ui/console/trail.h"
 #include "ui/console/view.h"
+#include "ui/facts/course.h"
 #include "ui/term/grid.h"
 #include "ui/term/term.h"
 #include "ui/widget/editor.h"
@@ -31,30 +32,15 @@ enum {
 enum severity { SAY_INFO, SAY_GOOD, SAY_WARN, SAY_BAD };
 
 struct message {
-    char *number; /* identity in the list of messages */
+    char *number; /* its id in the list of messages */
     int64_t at_ms;
     enum severity severity;
     const char *word; /* of the severity */
     char *text;
 };
 
-struct messages { /* newest last; the oldest fall out */
-    struct message items[APP_MESSAGES];
-    int n;
-    int64_t count; /* ever */
-};
-
 struct lookup;
 struct settings;
-
-struct desk { /* the screens of one source: filters, order and cursors stay with it */
-    struct view *screens[APP_SCREENS]; /* by digit, made when first shown */
-    bool password_refused;             /* the user closed the password's box */
-    bool asked_trust;                  /* whether its owner is trusted was asked */
-    bool warned;                       /* what its source has to warn of was said */
-    int moves;                         /* of its server, seen last */
-    int recovery;                      /* of its server, seen last: 1 no, 2 yes, 0 unknown */
-};
 
 struct app_boxes { /* the boxes that the console itself opens; ui/box/box.h has them */
     void (*palette)(struct app *a), (*filter)(struct app *a), (*actions)(struct app *a);
@@ -71,74 +57,132 @@ struct app_options {
     const struct app_boxes *boxes;
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
-    bool closed;     /* the configuration can't be read: what protects is on */
+    bool closed;     /* the configuration can't be read: all protections are on */
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
     const char *at;            /* --at: the time of a recording to begin with, or NULL */
 };
 
-struct app {
-    struct loop *loop;
-    struct term *term;
-    struct grid *grid;
-    struct arena *frame; /* scratch, reset at the start of each frame */
-    struct sources *sources;
-    int at; /* the source on the screen, and what belongs to it: */
-    struct source *source;
-    struct store *store;
-    struct app_options options;
+/* --- the parts of the console's state, each changed only by the file that its comment names --------- */
 
-    struct desk desks[SOURCES_MAX];
+struct messages { /* app.c (app_say): newest last; the oldest fall out */
+    struct message items[APP_MESSAGES];
+    int n;
+    int64_t count; /* ever */
+    bool fresh;    /* no key was typed since the last one: the footer shows it */
+};
+
+struct frame_clock {  /* app.c: when the next frame is drawn; times are monotonic */
+    int64_t drawn_ms; /* the last frame */
+    int64_t tick_ms;  /* the next frame that comes by itself */
+    int64_t wake_ms;  /* the frame that a view has asked for (app_wake); 0 = none */
+    int64_t stale_ms; /* since when a frame is due; 0 = none is */
+    int frames;       /* drawn so far */
+    int timer;        /* in the loop, 0 = none */
+    bool ticked;      /* the coming frame is the tick's */
+    bool stale;       /* something has changed since the last frame (app_stale) */
+    bool keyed;       /* a key was part of the change: the frame does not wait */
+    bool unsent;      /* the terminal has not taken the whole last frame yet */
+    bool stands;      /* QUEUETOP_NOW is set: nothing on the screen may depend on time */
+};
+
+struct leaving { /* app.c (app_quit) */
+    bool now;
+    bool after_action; /* when the running action has stopped */
+    int signo;         /* the signal that ends the program, 0 = none */
+};
+
+struct views { /* app_stack.c */
+    /* Of each source by digit, made when first shown: filter, order and cursor stay with it. */
+    struct view *screens[SOURCES_MAX][APP_SCREENS];
     struct view *stack[APP_DEPTH]; /* stack[0] is one of the screens */
     int depth;
     struct view *boxes[APP_BOXES]; /* the last one is in front */
     int nboxes;
-    short tab_at[APP_SCREENS], tab_w[APP_SCREENS]; /* where the tabs were drawn; w 0 = not */
+};
 
-    struct messages log;
-    bool flash; /* the last message still stands on the screen */
-    struct line_history filters, words, times;
-    struct trail trail;
-    struct alerts alerts;
-    struct names kinds; /* that passed by, for the filter */
+struct source_said {       /* what the user was asked and told of one source */
+    bool password_refused; /* the user closed the password's box */
+    bool asked_trust;      /* whether its owner is trusted */
+    bool warned;           /* what its source has to warn of */
+    int moves;             /* of its server, seen last */
+    int recovery;          /* of its server, seen last: 1 no, 2 yes, 0 unknown */
+};
 
-    struct action *action; /* the running one, NULL = none */
-    int action_at;         /* its source */
-    bool action_ended;     /* its outcome was said */
-    bool action_stopping;  /* the user has asked to stop it */
-    bool action_shown;     /* its box was opened by itself once */
-    int64_t action_started_ms;
-    uint64_t action_seen;
+struct source_watch { /* app_sources.c */
+    struct source_said said[SOURCES_MAX];
+    int at;      /* the source that was told that it is on the screen; -1 = none yet */
+    bool all;    /* the others were told that their queues are shown */
+    int told_of; /* how many sources there were when the user was last told */
+};
 
-    uint64_t seen;  /* generation of the sources that the views have taken */
-    int asks_at;    /* the source that knows that it is in front; -1 = none yet */
-    bool asks_all;  /* and the others, that their queues are shown */
-    int told_of;    /* sources that there were when it was said */
-    int64_t now_ms; /* the server's clock, for ages; it stops while frozen */
-    int64_t frozen_ms;
-    int64_t drawn_ms;      /* monotonic, of the last frame */
-    int64_t tick_ms;       /* monotonic, of the next frame that comes by itself */
-    int64_t wake_ms;       /* monotonic, of one that a view has asked for; 0 = none */
-    int64_t stale_ms;      /* monotonic, since when a frame is due; 0 = none is */
-    int frames;            /* drawn so far */
-    bool ticked;           /* the coming frame is the tick's */
-    int timer;             /* for it, 0 = none */
-    int tty;               /* handle of the terminal in the loop */
-    bool clock_stands;     /* QUEUETOP_NOW: nothing on the screen may depend on time */
-    bool stale;            /* something has changed since the last frame */
-    bool keyed;            /* and a key was part of it: the frame does not wait */
-    bool away;             /* the terminal is lent to an editor */
-    struct lookup *lookup; /* asked for a form that is to come; NULL = none was */
-    char looked_up[256];   /* about this */
+struct tabs { /* frame.c: where the tabs were drawn, for the mouse; w 0 = not drawn */
+    short x[APP_SCREENS], w[APP_SCREENS];
+};
+
+struct typed { /* the box whose line it is: what was typed there, and what can complete it */
+    struct line_history filters, words; /* ui/box/box_line.c */
+    struct line_history times;          /* replay_keys.c */
+    struct names kinds; /* of jobs that passed by: ui/screen/view_jobs.c adds them */
+};
+
+struct running {           /* ui/act/act.c */
+    struct action *action; /* the last one, NULL = none */
+    int source;            /* that it was begun for */
+    bool ended;            /* its outcome was said */
+    bool stopping;         /* the user has asked to stop it */
+    bool shown;            /* its box was opened by itself once */
+    int64_t started_ms;    /* monotonic */
+    uint64_t seen;         /* its generation that the frame shows */
+};
+
+struct form_lookup {       /* ui/act/act_limits.c: a form is opened when its values have come */
+    struct lookup *lookup; /* NULL = none was asked */
+    char about[256];       /* the queue that the form is for */
+};
+
+struct lent { /* away.c: the terminal is lent to an editor */
+    bool away;
     struct editor *editor; /* that runs then */
-    editor_fn *edited;     /* told of its end */
-    void *edited_ctx;
-    bool unsent;         /* the terminal has not taken the last frame yet */
-    bool record_begun;   /* what there is to say of a recording at the start was said */
-    bool record_ended;   /* that it had to end too */
-    bool quit_when_done; /* leave when the running action has stopped */
-    bool quit;
-    int signo; /* that ended us */
+    editor_fn *then;       /* gets the edited text */
+    void *ctx;
+};
+
+struct replayed { /* replay_keys.c: what was said of the recording */
+    bool begun;   /* what there is to say at its start */
+    bool ended;   /* that it had to end */
+};
+
+/* What views need comes first: they read it, and change none of it. */
+struct app {
+    struct source *source; /* on the screen (app_switch, in app_stack.c) */
+    struct store *store;   /* its answers */
+    int at;                /* its number in sources */
+    struct sources *sources;
+    int64_t now_ms;      /* the server's clock, for ages; it stops while frozen (app.c) */
+    struct arena *frame; /* scratch memory, reset at the start of each frame */
+    struct app_options options;
+
+    struct loop *loop;
+    struct term *term;
+    int tty; /* handle of the terminal in the loop */
+    struct grid *grid;
+    uint64_t taken; /* generation of the sources that the views have taken (app.c) */
+
+    struct messages messages;
+    struct frame_clock clock;
+    struct leaving leaving;
+    struct views views;
+    struct source_watch watch;
+    struct tabs tabs;
+    struct typed typed;
+    struct running running;
+    struct form_lookup form;
+    struct lent lent;
+    struct replayed replayed;
+    struct trail trail;   /* trail.c */
+    struct alerts alerts; /* alerts.c */
+    enum span span;       /* of the charts: ui/screen/charts.c */
 };
 
 struct app *app_new(struct loop *l, struct term *t, struct sources *ss,
@@ -147,7 +191,12 @@ void app_free(struct app *a);
 
 /* --- events (ui/console/app.c) ----------------------------------------------------------------------- */
 void app_key(struct app *a, const struct key *k);
-void app_stale(struct app *a);               /* a frame is due */
+void app_stale(struct app *a); /* a frame is due */
+void app_quit(struct app *a);  /* leaves the loop at the end of this turn */
+void app_quit_after_action(struct app *a);
+/* The terminal is another program's until it is taken back. */
+void app_lend_terminal(struct app *a);
+void app_take_terminal(struct app *a);
 void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
 void app_compose(struct app *a); /* composes the frame into a->grid (ui/console/frame.c) */
 
@@ -159,42 +208,49 @@ unsigned app_scope(const struct app *a);
 void app_open(struct app *a, const char *name, const char *arg);
 /* A screen's view in front of where we are, so that Esc comes back ("jobs" of a queue). */
 void app_push(struct app *a, const char *name, const char *arg);
-/* The jobs that a filter finds; says so where the queue system can't filter so. */
+/* Opens the jobs that a filter finds. If the queue system can't filter so, a message says it. */
 void app_push_jobs(struct app *a, const char *filter);
 void app_back(struct app *a); /* one view off the stack */
-/* A box in front of all; it owns itself until app_close_box, which also closes those before it. */
+/* Opens a box in front of all. It is freed by app_close_box, which also closes the boxes in front
+ * of it. */
 struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
 void app_close_box(struct app *a, struct view *box);
 void app_drop_boxes(struct app *a);
-void app_drop_views(struct app *a); /* all of them, at the end */
-/* Another source, on the same screen. False: it was said why not. */
+struct view *app_find_box(const struct app *a, const struct view_ops *ops); /* NULL = not open */
+struct view *app_below(const struct app *a); /* the view below the one in front, or NULL */
+void app_drop_views(struct app *a);          /* all of them, at the end */
+/* Shows another source on the same screen. False: a message says why not. */
 bool app_switch(struct app *a, int source);
 void app_run(struct app *a, const struct command *c);
 /* Why the command can't run now; NULL = it can. */
 const char *app_why_not(const struct app *a, const struct command *c);
 
 /* --- several sources (ui/console/app_sources.c) ------------------------------------------------------- */
+void app_refuse_password(struct app *a, int source); /* the user has closed its box */
+void app_ask_again(struct app *a);                   /* for password and trust of this source */
 void app_attend(struct app *a); /* somebody types: servers that are away are tried now */
 void
 app_watch_sources(struct app *a); /* each turn: who is asked, who is new, who wants a password */
-/* " of shop:river" where there are several, for messages; else "". Valid until the next frame. */
+void app_say_news(struct app *a); /* after an answer: warnings, a promotion, another server */
+/* " of shop:river" for messages if there are several sources, else "". Valid until the next
+ * frame. */
 const char *app_of_source(const struct app *a, int source);
 
-/* Why a screen has nothing to show of a topic, as a sentence; NULL = it has. In the frame's memory.
- */
+/* Why this source has no answer to a topic, as a sentence; NULL = it has. In the frame's memory. */
 const char *app_unavailable(const struct app *a, enum topic t);
 bool app_is_foreign(const struct app *a); /* another system's queue, not our own */
-/* False: a term that the queue system can't filter its jobs by. */
+/* False: the text has a term that the queue system can't filter by; *mark is its place, *e names
+ * it. */
 bool app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark,
                       struct err *e);
-/* For the header, the line above the footer: "2 unreachable" (false = none), which source this is,
- * what stands between the user and the whole truth (NULL = nothing). */
+/* Texts of the frame: sources that are lost ("2 unreachable"; false = none), which source is on the
+ * screen, and why the user may not see everything (NULL = he does). */
 bool app_say_lost(const struct app *a, struct buf *out);
 void app_say_place(const struct app *a, struct buf *out);
 const char *app_to_know(const struct app *a);
-/* `what` ("no job yet"), and that there may be some which row security hides from this login. */
+/* `what` ("no job yet"), with a warning if row security may hide rows from this login. */
 const char *app_none(const struct app *a, const char *what);
-/* Why nothing is selected: there is nothing, or nothing has come yet. */
+/* Why no row is selected: there is none, or no answer has come yet. */
 const char *app_no_row(const struct app *a);
 void app_overview(struct app *a); /* the screen of all sources */
 
@@ -203,11 +259,13 @@ void app_say(struct app *a, enum severity s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* --- actions (ui/act/act.c) ----------------------------------------------------------------------- */
-struct action *app_action_begin(struct app *a, const struct intent *intent); /* NULL: it was said */
+struct action *app_action_begin(struct app *a, const struct intent *intent); /* NULL: a message
+                                                                                says why */
 void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
 bool app_action_runs(const struct app *a);
 void app_action_update(struct app *a); /* after each turn */
 void app_action_stop(struct app *a);
+void app_action_forget(struct app *a); /* frees it if it has ended: its box is closed */
 
 void app_mouse(struct app *a, const struct key *k); /* (ui/console/look.c) */
 
@@ -216,8 +274,8 @@ struct app_text {
     const char *text;
     size_t len;
 };
-/* Gives a text to the user's editor, and the terminal with it. When the terminal is back, fn gets
- * the result. false: there is no editor, and the user was told so (ui/console/away.c). */
+/* Gives a text and the terminal to the user's editor. When the editor has ended, fn gets the
+ * result. False: there is no editor, and a message says so (ui/console/away.c). */
 bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx);
 
 struct rect app_line(const struct app *a); /* the row above the footer */

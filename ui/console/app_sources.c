@@ -1,12 +1,12 @@
 /*
- * The console and its several sources, looked after once a turn: who is asked, who is new, who
- * wants a password.
+ * The console and its sources, once a turn: which of them ask their servers, which are new, which
+ * need a password; and what the user is told of each.
  */
 #include <string.h>
 
 #include "ui/console/app.h"
 #include "ui/console/commands.h"
-#include "ui/console/recording.h"
+#include "ui/console/replay_keys.h"
 
 const char *
 app_of_source(const struct app *a, int source)
@@ -66,8 +66,8 @@ app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark
 static bool
 shows_all(const struct app *a)
 {
-    for (int i = 0; i < a->nboxes; i++)
-        if (a->boxes[i]->ops->all_sources)
+    for (int i = 0; i < a->views.nboxes; i++)
+        if (a->views.boxes[i]->ops->all_sources)
             return true;
     return app_view(a)->ops->all_sources;
 }
@@ -77,10 +77,11 @@ wants_password(const struct app *a, int i)
 {
     struct source *s = sources_peek(a->sources, i);
 
-    return s && !a->desks[i].password_refused && db_needs_password(store_db(source_store(s)));
+    return s && !a->watch.said[i].password_refused && db_needs_password(store_db(source_store(s)));
 }
 
-/* Of the source on the screen first; of the others only while they are shown. */
+/* Asks for the password of the source on the screen first; for those of the others only while their
+ * queues are shown. */
 static void
 ask_password(struct app *a)
 {
@@ -95,13 +96,13 @@ ask_password(struct app *a)
         }
 }
 
-/* A system of a stranger: asked once, of the source on the screen. */
+/* Asks once whether the owner is trusted, if the source on the screen belongs to a stranger. */
 static void
 ask_trust(struct app *a)
 {
-    struct desk *d = &a->desks[a->at];
+    struct source_said *d = &a->watch.said[a->at];
 
-    if (a->nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
+    if (a->views.nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
         store_state(a->store) != STORE_STRANGE)
         return;
     d->asked_trust = true;
@@ -113,9 +114,9 @@ tell_new(struct app *a)
 {
     int n = sources_n(a->sources), left = sources_left_out(a->sources);
 
-    if (n == a->told_of)
+    if (n == a->watch.told_of)
         return;
-    a->told_of = n;
+    a->watch.told_of = n;
     if (left)
         app_say(a, SAY_WARN, "%d sources; %d more are left out. S lists them, 0 shows all queues",
                 n, left);
@@ -123,6 +124,72 @@ tell_new(struct app *a)
         app_say(a, SAY_INFO, "%d queue systems here: S lists them, 0 shows all their queues", n);
     if (source_recorder(sources_peek(a->sources, 0)))
         app_say(a, SAY_INFO, "only %s is recorded", sources_name(a->sources, 0));
+}
+
+/* Says once for each source what this login may not do, that rows may be hidden from it, and which
+ * adapters could not be read. */
+static void
+say_warnings(struct app *a)
+{
+    bool *warned = &a->watch.said[a->at].warned;
+
+    if (*warned || store_state(a->store) != STORE_OPEN)
+        return;
+    *warned = true;
+    const struct role_row *role = store_role(a->store);
+    if (app_is_foreign(a) && role && role->can_act != 1 && *role->why)
+        app_say(a, SAY_INFO, "look only: %s", role->why);
+    for (int i = 0; store_warning(a->store, i); i++)
+        app_say(a, SAY_WARN, "%s", store_warning(a->store, i));
+}
+
+/* Says that the server was promoted or became a standby: this changes what can be done, and nothing
+ * else on the screen shows it. */
+static void
+say_turn(struct app *a)
+{
+    const struct server_row *server = store_server(a->store);
+    int *was = &a->watch.said[a->at].recovery, is = server ? server->in_recovery + 1 : 0;
+
+    if (*was && is && *was != is)
+        app_say(a, SAY_INFO, "%s",
+                is == 1 ? "this server was promoted: it is no standby any more, and takes changes"
+                        : "this server is a standby now: it takes no changes");
+    *was = is ? is : *was;
+}
+
+/* The address leads to another database now. The names may be the same, but the jobs are others:
+ * open boxes are closed, so that no question from before is answered here. */
+static void
+say_move(struct app *a)
+{
+    int *seen = &a->watch.said[a->at].moves, moves = store_moves(a->store);
+
+    if (*seen == moves)
+        return;
+    *seen = moves;
+    app_drop_boxes(a);
+    app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
+}
+
+void
+app_say_news(struct app *a)
+{
+    say_warnings(a);
+    say_turn(a);
+    say_move(a);
+}
+
+void
+app_refuse_password(struct app *a, int source)
+{
+    a->watch.said[source].password_refused = true;
+}
+
+void
+app_ask_again(struct app *a)
+{
+    a->watch.said[a->at].password_refused = a->watch.said[a->at].asked_trust = false;
 }
 
 void
@@ -138,11 +205,11 @@ app_watch_sources(struct app *a)
 {
     bool news = sources_update(a->sources), all = shows_all(a);
 
-    if (news || all != a->asks_all || a->at != a->asks_at) {
-        a->asks_all = all;
-        a->asks_at = a->at;
+    if (news || all != a->watch.all || a->at != a->watch.at) {
+        a->watch.all = all;
+        a->watch.at = a->at;
         sources_show(a->sources, a->at, all);
-        a->stale = true;
+        app_stale(a);
     }
     tell_new(a);
     a->options.boxes->password_settle(a);

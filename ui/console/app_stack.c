@@ -7,19 +7,19 @@
 #include <stdlib.h>
 
 #include "model/base/mem.h"
-#include "ui/console/recording.h"
 #include "ui/console/remember.h"
+#include "ui/console/replay_keys.h"
 
 struct view *
 app_view(const struct app *a)
 {
-    return a->stack[a->depth - 1];
+    return a->views.stack[a->views.depth - 1];
 }
 
 struct view *
 app_front(const struct app *a)
 {
-    return a->nboxes > 0 ? a->boxes[a->nboxes - 1] : app_view(a);
+    return a->views.nboxes > 0 ? a->views.boxes[a->views.nboxes - 1] : app_view(a);
 }
 
 unsigned
@@ -55,14 +55,13 @@ view_free(struct view *v)
 static void
 leave_view(struct app *a)
 {
-    while (a->nboxes > 0)
-        app_close_box(a, a->boxes[a->nboxes - 1]);
-    if (a->depth > 0 && app_view(a)->ops->hide)
+    app_drop_boxes(a);
+    if (a->views.depth > 0 && app_view(a)->ops->hide)
         app_view(a)->ops->hide(app_view(a));
 }
 
-/* Whether anybody works is shown on each screen of waiting things; what waits comes from the
- * queues. What needs attention is counted on all screens, at a pace that costs little. */
+/* Screens of things that wait also show whether anybody works (TOPIC_LIFE); how much waits comes
+ * from the queues. What needs attention is counted on all screens, at a pace that costs little. */
 static void
 want_life(struct app *a, unsigned topics)
 {
@@ -76,7 +75,7 @@ want_life(struct app *a, unsigned topics)
         store_want(a->store, TOPIC_QUEUES, true);
 }
 
-/* The view in front decides what is asked: hidden screens ask nothing. */
+/* Asks for the topics of the view in front. Hidden screens ask nothing. */
 static void
 enter_view(struct app *a)
 {
@@ -89,15 +88,15 @@ enter_view(struct app *a)
         v->ops->show(v);
     if (v->ops->update)
         v->ops->update(v);
-    a->stale = true;
+    app_stale(a);
 }
 
 static void
 drop_stack(struct app *a)
 {
-    while (a->depth > 1)
-        view_free(a->stack[--a->depth]);
-    a->depth = 0;
+    while (a->views.depth > 1)
+        view_free(a->views.stack[--a->views.depth]);
+    a->views.depth = 0;
 }
 
 void
@@ -110,14 +109,14 @@ app_open(struct app *a, const char *name, const char *arg)
         return;
     }
     trail_note(a);
-    a->alerts.walking = false;
-    if (a->depth > 0)
+    alerts_leave(a);
+    if (a->views.depth > 0)
         leave_view(a);
     drop_stack(a);
-    struct view **screen = &a->desks[a->at].screens[ops->screen];
+    struct view **screen = &a->views.screens[a->at][ops->screen];
     if (!*screen)
         *screen = view_new(a, ops, arg);
-    a->stack[a->depth++] = *screen;
+    a->views.stack[a->views.depth++] = *screen;
     enter_view(a);
 }
 
@@ -126,14 +125,14 @@ app_push(struct app *a, const char *name, const char *arg)
 {
     const struct view_ops *ops = view_named(name);
 
-    if (!ops || a->depth == APP_DEPTH) {
+    if (!ops || a->views.depth == APP_DEPTH) {
         app_say(a, SAY_WARN, "too deep: Esc goes back");
         return;
     }
     trail_note(a);
     leave_view(a);
-    a->stack[a->depth] = view_new(a, ops, arg);
-    a->depth++;
+    a->views.stack[a->views.depth] = view_new(a, ops, arg);
+    a->views.depth++;
     enter_view(a);
 }
 
@@ -151,18 +150,18 @@ app_push_jobs(struct app *a, const char *filter)
 void
 app_back(struct app *a)
 {
-    if (a->depth < 2)
+    if (a->views.depth < 2)
         return;
-    trail_note(a);
+    trail_rise(a);
     leave_view(a);
-    view_free(a->stack[--a->depth]);
+    view_free(a->views.stack[--a->views.depth]);
     enter_view(a);
 }
 
 bool
 app_switch(struct app *a, int source)
 {
-    const char *screen = a->stack[0]->ops->name;
+    const char *screen = a->views.stack[0]->ops->name;
     struct err e;
 
     if (source == a->at)
@@ -188,32 +187,47 @@ app_switch(struct app *a, int source)
 struct view *
 app_box(struct app *a, const struct view_ops *ops, const char *arg)
 {
-    if (a->nboxes == APP_BOXES)
-        app_close_box(a, a->boxes[a->nboxes - 1]);
+    if (a->views.nboxes == APP_BOXES)
+        app_close_box(a, a->views.boxes[a->views.nboxes - 1]);
     struct view *box = view_new(a, ops, arg);
 
-    a->boxes[a->nboxes++] = box;
-    a->stale = true;
+    a->views.boxes[a->views.nboxes++] = box;
+    app_stale(a);
     return box;
 }
 
 void
 app_close_box(struct app *a, struct view *box)
 {
-    for (int i = 0; i < a->nboxes; i++) {
-        if (a->boxes[i] != box)
+    for (int i = 0; i < a->views.nboxes; i++) {
+        if (a->views.boxes[i] != box)
             continue;
-        while (a->nboxes > i)
-            view_free(a->boxes[--a->nboxes]);
+        while (a->views.nboxes > i)
+            view_free(a->views.boxes[--a->views.nboxes]);
     }
-    a->stale = true;
+    app_stale(a);
 }
 
 void
 app_drop_boxes(struct app *a)
 {
-    while (a->nboxes > 0)
-        app_close_box(a, a->boxes[a->nboxes - 1]);
+    while (a->views.nboxes > 0)
+        app_close_box(a, a->views.boxes[a->views.nboxes - 1]);
+}
+
+struct view *
+app_find_box(const struct app *a, const struct view_ops *ops)
+{
+    for (int i = 0; i < a->views.nboxes; i++)
+        if (a->views.boxes[i]->ops == ops)
+            return a->views.boxes[i];
+    return NULL;
+}
+
+struct view *
+app_below(const struct app *a)
+{
+    return a->views.depth > 1 ? a->views.stack[a->views.depth - 2] : NULL;
 }
 
 void
@@ -221,7 +235,8 @@ app_drop_views(struct app *a)
 {
     app_drop_boxes(a);
     drop_stack(a);
-    for (int i = 1; i <= SOURCES_MAX; i++) /* what is on the screen last: its columns are kept */
+    for (int i = 1; i <= SOURCES_MAX; i++) /* the source on the screen is freed last: its columns
+                                              are the ones that are kept */
         for (int k = 0; k < APP_SCREENS; k++)
-            view_free(a->desks[(a->at + i) % SOURCES_MAX].screens[k]);
+            view_free(a->views.screens[(a->at + i) % SOURCES_MAX][k]);
 }

@@ -1,30 +1,25 @@
 /*
- * The terminal lent to an editor. Meanwhile nothing is drawn and no key is read here, but the loop
- * goes on: connections stay, a running action goes on, and a signal still ends the program.
+ * Lends the terminal to an editor. Meanwhile nothing is drawn and no key is read here, but the loop
+ * goes on: connections stay open, a running action goes on, and a signal still ends the program.
  */
-#include <poll.h>
-
 #include "ui/console/app.h"
 
 static void
 come_back(struct app *a)
 {
-    a->away = false;
-    term_enter(a->term);
-    term_drop_input(a->term);
-    loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
-    a->stale = a->keyed = true;
+    a->lent.away = false;
+    app_take_terminal(a);
 }
 
 static void
 edited(void *ctx, const char *text, size_t len, const struct err *e)
 {
     struct app *a = ctx;
-    struct editor *ed = a->editor;
+    struct editor *ed = a->lent.editor;
 
-    a->editor = NULL;
+    a->lent.editor = NULL;
     come_back(a);
-    a->edited(a->edited_ctx, text, len, e);
+    a->lent.then(a->lent.ctx, text, len, e);
     editor_free(ed);
 }
 
@@ -33,20 +28,18 @@ app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx)
 {
     struct err e = {.kind = ERR_NONE};
 
-    if (a->away)
+    if (a->lent.away)
         return false;
-    a->away = true;
-    a->unsent = false;
-    loop_rewatch(a->loop, a->tty, -1, 0);
-    term_leave(a->term);
-    a->editor = editor_open(a->loop, t->suffix, t->text, t->len, &e);
-    if (!a->editor) {
+    a->lent.away = true;
+    app_lend_terminal(a);
+    a->lent.editor = editor_open(a->loop, t->suffix, t->text, t->len, &e);
+    if (!a->lent.editor) {
         come_back(a);
         app_say(a, SAY_BAD, "%s", e.text);
         return false;
     }
-    a->edited = fn;
-    a->edited_ctx = ctx;
-    editor_then(a->editor, edited, a);
+    a->lent.then = fn;
+    a->lent.ctx = ctx;
+    editor_then(a->lent.editor, edited, a);
     return true;
 }

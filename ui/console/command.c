@@ -40,7 +40,8 @@ command_for_key(unsigned scope, const struct key *k)
 
     for (int i = 0; command_at(i); i++)
         if ((command_at(i)->scope & scope) && key_in(k, command_at(i)->keys)) {
-            if (command_at(i)->scope & IN_REPLAY) /* before what the key means elsewhere */
+            if (command_at(i)->scope & IN_REPLAY) /* commands of a recording come before others
+                                                     with the same key */
                 return command_at(i);
             found = found ? found : command_at(i);
         }

@@ -14,7 +14,7 @@
 
 struct app;
 
-enum scope { /* bits: the screens where a command stands */
+enum scope { /* bits: the screens on which a command works */
              IN_QUEUES = 1,
              IN_JOBS = 2,
              IN_JOB = 4,
@@ -26,7 +26,7 @@ enum scope { /* bits: the screens where a command stands */
              IN_SCHEDULES = 256,
              IN_DATABASE = 512,
              IN_OVERVIEW = 1024,
-             IN_REPLAY = 32768, /* besides the screen's own, while a recording is shown */
+             IN_REPLAY = 32768, /* set besides the bit of the screen while a recording is shown */
              IN_DIALOG = 65536, /* boxes that ask: shown in help, keyed by the box itself */
              IN_TABLES = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT |
                          IN_DATABASE | IN_MESSAGES | IN_OVERVIEW,
@@ -51,8 +51,8 @@ struct command {
     const char *(*why_not)(const struct app *, int arg); /* NULL = always possible */
     void (*run_with)(struct app *, const char *word);    /* typed with a word; NULL = takes none */
     const struct act_info *act; /* what it does to the queue; NULL = it looks */
-    bool by_filter;             /* to all that match, although rows can be marked there */
-    enum section_id only_with;  /* hidden in menus where the adapter lacks it; 0 = never */
+    bool by_filter;             /* it acts on all rows that match, although rows can be marked */
+    enum section_id only_with;  /* menus hide it if the adapter lacks this section; 0 = never */
 };
 /* The tables in the order of help, menus and palette, ended by NULL; {0} ends each of them
  * (ui/start/commands.c). */
@@ -61,7 +61,7 @@ const struct command *command_at(int i); /* of all of them; NULL = no more */
 
 /* The command of a key in a scope (one bit), NULL = none. */
 const struct command *command_for_key(unsigned scope, const struct key *k);
-/* By name; one that stands in the scope is preferred. NULL = no such command. */
+/* By name, preferably one of this scope. NULL = no such command. */
 const struct command *command_named(unsigned scope, const char *name);
 /* Commands of the scope whose name begins with prefix, in the order of the table. */
 int command_complete(unsigned scope, const char *prefix, const struct command **out, int max);

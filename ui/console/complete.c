@@ -128,7 +128,7 @@ static const struct {
     {"payload.", PARAM_PATH        },
 };
 
-/* Those that the queue system can be asked by. */
+/* Offers the keys that the queue system can filter by. */
 static void
 offer_keys(struct completion *c, const struct adapter *a, const char *typed)
 {
@@ -160,7 +160,7 @@ offer_terms(struct completion *c, const struct known *known, const char *term)
     }
 }
 
-/* Where the term begins that the cursor stands in or behind; blanks in quotes are part of it. */
+/* Where the term under the cursor, or before it, begins. Blanks in quotes are part of a term. */
 static int
 term_start(const char *text, int at)
 {

@@ -1,6 +1,7 @@
-/* What could stand at the cursor of the filter: keys, states, and names of queues, nodes and kinds.
- * Names are those that the store has loaded; nothing is asked for a completion. Kinds and nodes are
- * remembered as they pass by, since the filter itself takes them out of the window of jobs. */
+/* What can be put in at the cursor of the filter: keys, states, and names of queues, nodes and
+ * kinds. Only names that the store has loaded are offered; a completion asks nothing. Kinds and
+ * nodes are kept as they come by, because the filter itself removes them from the window of
+ * jobs. */
 #ifndef UI_CONSOLE_COMPLETE_H
 #define UI_CONSOLE_COMPLETE_H
 

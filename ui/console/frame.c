@@ -1,14 +1,14 @@
 /*
- * One frame: header, tabs and where we are, the view, the line above the footer, the footer, boxes.
- * All arithmetic of the screen stands here; views get a rectangle. A size that is too small for a
- * table still says so in words.
+ * Composes one frame: header, tabs with the place, the view, the line above the footer, the footer,
+ * boxes. All arithmetic of the screen is in this file; a view gets a rectangle. On a screen too
+ * small for a table a sentence says so.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "model/base/clock.h"
 #include "ui/console/app.h"
-#include "ui/console/recording.h"
+#include "ui/console/replay_keys.h"
 #include "ui/term/fmt.h"
 
 enum { MIN_W = 40, MIN_H = 10 };
@@ -52,7 +52,7 @@ data_age(const struct app *a)
         int64_t ms = store_age_ms(a->store, (enum topic)t);
         age = ms > age ? ms : age;
     }
-    return age >= 0 && a->clock_stands ? 0 : age;
+    return age >= 0 && a->clock.stands ? 0 : age;
 }
 
 static bool
@@ -109,7 +109,7 @@ say_state(const struct app *a, struct buf *out)
         return true;
 
     if (app_replays(a)) {
-        recording_state(a, out);
+        replay_keys_state(a, out);
         bool old = data_is_stale(a) && age >= 0;
         if (old)
             buf_printf(out, "  STALE %s", fmt_duration(age).s);
@@ -145,13 +145,13 @@ say_state(const struct app *a, struct buf *out)
 static void
 say_badges(const struct app *a, struct buf *out)
 {
-    if (a->action && a->nboxes == 0) {
-        struct progress p = action_progress(a->action);
-        const char *verb = act_infos[action_act(a->action)].name;
+    if (a->running.action && a->views.nboxes == 0) {
+        struct progress p = action_progress(a->running.action);
+        const char *verb = act_infos[action_act(a->running.action)].name;
         buf_printf(out, "[%s %s]  ", verb,
                    fmt_percent((double)(p.changed + p.skipped), (double)p.total).s);
     }
-    recording_badge(a, out);
+    replay_keys_badge(a, out);
     if (store_warning(a->store, 0))
         buf_printf(out, "%sWARNING  ", grid_ascii(a->grid) ? "! " : "▲ ");
     if (a->options.production)
@@ -164,7 +164,7 @@ say_badges(const struct app *a, struct buf *out)
 
 /* The parts of the header from left to right. If there is not enough room, the part with the
  * highest `drop` goes first. */
-struct part {
+struct frame_part {
     struct buf text;
     int drop;
 };
@@ -181,7 +181,7 @@ enum {
 };
 
 static void
-fill_parts(struct app *a, struct part *p, bool *bad)
+fill_parts(struct app *a, struct frame_part *p, bool *bad)
 {
     const struct server_row *srv = store_server(a->store);
     const struct role_row *rr = store_role(a->store);
@@ -209,13 +209,13 @@ fill_parts(struct app *a, struct part *p, bool *bad)
 }
 
 static int
-part_width(const struct part *p)
+part_width(const struct frame_part *p)
 {
     return p->text.len ? text_width(p->text.data, p->text.len, TEXT_LINE) + 2 : 0;
 }
 
 static void
-drop_parts(struct part *p, int w)
+drop_parts(struct frame_part *p, int w)
 {
     for (int drop = 4; drop > 0; drop--) {
         int all = 0;
@@ -230,10 +230,10 @@ drop_parts(struct part *p, int w)
 static void
 draw_header(struct app *a, struct grid *g, struct rect r)
 {
-    struct part p[PARTS] = {[PART_SERVER] = {.drop = 4},
-                            [PART_USER] = {.drop = 3},
-                            [PART_CLOCK] = {.drop = 2},
-                            [PART_SUPERUSER] = {.drop = 1}};
+    struct frame_part p[PARTS] = {[PART_SERVER] = {.drop = 4},
+                                  [PART_USER] = {.drop = 3},
+                                  [PART_CLOCK] = {.drop = 2},
+                                  [PART_SUPERUSER] = {.drop = 1}};
     bool bad = false;
     int right = 1;
 
@@ -260,9 +260,10 @@ draw_header(struct app *a, struct grid *g, struct rect r)
 
 /* --- tabs ------------------------------------------------------------------------------------ */
 
-/* Every screen has its tab at any width: the names go, first that of the messages, then those of
- * the screens behind. The name of the screen in front goes only where the tabs alone are too wide;
- * the place that it shows is cut before. Widths don't depend on marks. */
+/* Every screen has its tab at any width. If there is too little room, the place behind the tabs is
+ * cut first. Then names are left out: first that of the messages, then those of all screens but the
+ * one in front. The last name is left out only if the tabs alone are too wide. Widths do not depend
+ * on marks. */
 enum tab_names { TABS_ALL, TABS_FEWER, TABS_FRONT, TABS_DIGITS, TAB_LEVELS };
 
 static bool
@@ -298,8 +299,8 @@ draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names 
     struct lead mark = verdict_lead(app_attention(a)->screens[o->screen]);
     enum role role = on ? ROLE_TAB_ON : ROLE_TAB;
 
-    a->tab_at[o->screen] = (short)p->r.x;
-    a->tab_w[o->screen] = (short)tab_width(o, on, names);
+    a->tabs.x[o->screen] = (short)p->r.x;
+    a->tabs.w[o->screen] = (short)tab_width(o, on, names);
     pen_printf(p, on ? role : ROLE_TEXT, "%s", on ? "[" : " ");
     pen_printf(p, role, "%d", o->screen);
     if (has_name(o, on, names))
@@ -312,6 +313,22 @@ draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names 
         pen_gap(p, 1);
 }
 
+/* A screen that was gone to from a page about one thing says so: "queues › mail.send › failed". */
+static void
+say_crumb(const struct app *a, struct buf *out)
+{
+    const struct views *all = &a->views;
+    struct view *v = app_view(a), *below = all->depth > 1 ? all->stack[all->depth - 2] : NULL;
+
+    if (!below || !below->ops->page || !v->ops->screen) {
+        if (v->ops->crumb)
+            v->ops->crumb(v, out);
+        return;
+    }
+    below->ops->crumb(below, out);
+    buf_printf(out, " › %c%s", v->ops->title[0] | 0x20, v->ops->title + 1);
+}
+
 static void
 draw_tabs(struct app *a, struct grid *g, struct rect r)
 {
@@ -319,13 +336,12 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
     struct view *v = app_view(a);
     enum tab_names names = TABS_ALL;
 
-    if (v->ops->crumb)
-        v->ops->crumb(v, &crumb);
+    say_crumb(a, &crumb);
     int cw = crumb.len ? text_width(crumb.data, crumb.len, TEXT_LINE) + 2 : 0;
     while (names < TABS_DIGITS && tabs_width(v, names) + (names < TABS_FRONT ? cw : 0) > r.w)
         names++;
     struct pen p = pen_start(g, r);
-    memset(a->tab_w, 0, sizeof a->tab_w);
+    memset(a->tabs.w, 0, sizeof a->tabs.w);
     for (int i = 0; view_table[i]; i++)
         if (view_table[i]->screen)
             draw_tab(a, &p, view_table[i], names);
@@ -386,8 +402,8 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     struct view *v = app_view(a);
     struct buf text = {0};
 
-    if (a->flash && a->log.n > 0) {
-        const struct message *m = &a->log.items[a->log.n - 1];
+    if (a->messages.fresh && a->messages.n > 0) {
+        const struct message *m = &a->messages.items[a->messages.n - 1];
         struct pen p = pen_start(g, r);
         if (m->severity >= SAY_WARN)
             pen_printf(&p, severity_role(m->severity), "%s: ", m->word);
@@ -400,7 +416,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
         return;
     }
     if (app_replays(a)) {
-        recording_draw(a, g, r);
+        replay_keys_draw(a, g, r);
         return;
     }
     bool bad = v->ops->remark && v->ops->remark(v, &text);
@@ -423,8 +439,8 @@ key_width(const struct command *c)
     return (int)(strlen(command_key(c).s) + strlen(c->name)) + 3;
 }
 
-/* An act that nobody can do as long as this console looks at what it looks at: a recording, or a
- * source that it may only read. */
+/* True for acts while the screen shows a recording, or a source that this console may only read:
+ * nobody can do them. */
 static bool
 is_never(const struct app *a, const struct command *c)
 {
@@ -457,8 +473,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
     return n;
 }
 
-/* What can't be done with this row shows its word dimly and no key: nothing is offered in vain, and
- * nothing moves when the cursor goes to another row. */
+/* A command that can't be done with this row keeps its word, in dim and without the key. So no key
+ * is offered in vain, and the words stay in place when the cursor moves. */
 static void
 draw_keys(struct app *a, struct grid *g, struct rect r)
 {
@@ -545,7 +561,7 @@ app_compose(struct app *a)
     draw_tabs(a, g, rect_row(all, 1));
     app_view(a)->ops->draw(app_view(a), g, app_body(a));
     draw_line(a, g, app_line(a));
-    for (int i = 0; i < a->nboxes; i++)
-        a->boxes[i]->ops->draw(a->boxes[i], g, all);
+    for (int i = 0; i < a->views.nboxes; i++)
+        a->views.boxes[i]->ops->draw(a->views.boxes[i], g, all);
     draw_footer(a, g, rect_row(all, all.h - 1)); /* after the boxes, which shade what is behind */
 }

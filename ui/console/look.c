@@ -3,6 +3,7 @@
  * its ops, so that no command knows a screen. The sentences of the no_* functions are what the user
  * reads when a key can't do anything.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/clock.h"
@@ -22,20 +23,46 @@ front_list(const struct app *a)
 
 /* --- going ----------------------------------------------------------------------------------- */
 
+/* From a page about a queue or a node to its jobs, its errors, its nodes; false: that screen is not
+ * about such a thing. */
+static bool
+keep_subject(struct app *a, int digit)
+{
+    struct view *v = app_view(a);
+    bool queue = v->ops->scope == IN_QUEUES;
+
+    if (!v->ops->page || (digit != 2 && (!queue || (digit != 3 && digit != 4))))
+        return false;
+    char *name = xstrdup(v->ops->subject(v));
+    char *filter = filter_with("", queue ? "queue" : "node", name);
+    if (digit == 2)
+        app_push_jobs(a, filter);
+    else
+        app_push(a, view_screen(digit)->name, digit == 3 ? filter : name);
+    free(filter);
+    free(name);
+    return true;
+}
+
 static void
 on_screen(struct app *a, int digit)
 {
     const struct view_ops *ops = view_screen(digit);
 
-    if (ops)
+    if (ops && !keep_subject(a, digit))
         app_open(a, ops->name, NULL);
 }
 
 static void
 on_next_screen(struct app *a, int step)
 {
-    int at = app_view(a)->ops->tab;
+    struct view *v = app_view(a);
+    int at = v->ops->tab;
 
+    if (v->ops->pane) {
+        v->ops->pane(v, step);
+        return;
+    }
     for (int i = 0; i < APP_SCREENS; i++) {
         at = (at + step + APP_SCREENS) % APP_SCREENS;
         if (view_screen(at)) {
@@ -63,8 +90,10 @@ on_back(struct app *a, int arg)
     (void)arg;
     if (v->ops->back && v->ops->back(v))
         return;
-    if (a->depth > 1 || !a->alerts.walking || !trail_back(a))
+    if (a->views.depth > 1)
         app_back(a);
+    else if (!trail_back(a))
+        app_say(a, SAY_INFO, "this is the first place: q quits");
 }
 
 static void
@@ -170,7 +199,7 @@ static void
 on_reconnect(struct app *a, int arg)
 {
     (void)arg;
-    a->desks[a->at].password_refused = a->desks[a->at].asked_trust = false;
+    app_ask_again(a);
     db_retry_now(source_watcher(a->source));
     store_refresh_all(a->store);
     app_say(a, SAY_INFO, "asked the server again");
@@ -191,7 +220,7 @@ on_stop(struct app *a, int arg)
     (void)arg;
     if (app_action_runs(a))
         app_action_stop(a);
-    else if (a->nboxes == 0 || app_front(a)->ops != a->options.boxes->quit)
+    else if (a->views.nboxes == 0 || app_front(a)->ops != a->options.boxes->quit)
         app_box(a, a->options.boxes->quit, NULL);
 }
 
@@ -202,7 +231,7 @@ on_quit(struct app *a, int arg)
     if (app_action_runs(a))
         app_box(a, a->options.boxes->quit, NULL);
     else
-        a->quit = true;
+        app_quit(a);
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -334,7 +363,7 @@ static const char *
 no_action(const struct app *a, int arg)
 {
     (void)arg;
-    return a->action ? NULL : "no action is running";
+    return a->running.action ? NULL : "no action is running";
 }
 
 static const char *
@@ -350,7 +379,7 @@ no_sort(const struct app *a, int arg)
 
 /* --- the mouse ------------------------------------------------------------------------------- */
 
-/* It looks and goes, it never acts: in a box only the wheel counts, and no click answers a
+/* The mouse selects and opens, it never acts. In a box only the wheel works: no click answers a
  * question. */
 static void
 wheel(struct app *a, bool up)
@@ -358,7 +387,7 @@ wheel(struct app *a, bool up)
     struct key k = {.code = up ? KC_UP : KC_DOWN};
 
     for (int i = 0; i < WHEEL_ROWS; i++) {
-        if (a->nboxes == 0)
+        if (a->views.nboxes == 0)
             on_move(a, up ? MOVE_UP : MOVE_DOWN);
         else
             app_key(a, &k);
@@ -370,7 +399,7 @@ static int
 tab_at(const struct app *a, int x)
 {
     for (int i = 0; i < APP_SCREENS; i++)
-        if (a->tab_w[i] > 0 && x >= a->tab_at[i] && x < a->tab_at[i] + a->tab_w[i])
+        if (a->tabs.w[i] > 0 && x >= a->tabs.x[i] && x < a->tabs.x[i] + a->tabs.w[i])
             return i;
     return 0;
 }
@@ -395,7 +424,7 @@ app_mouse(struct app *a, const struct key *k)
 {
     if (k->code != KC_CLICK)
         wheel(a, k->code == KC_WHEEL_UP);
-    else if (a->nboxes == 0)
+    else if (a->views.nboxes == 0)
         click(a, k->x, k->y);
 }
 
@@ -424,8 +453,8 @@ const struct command commands_screens[] = {
 };
 
 const struct command commands_look[] = {
-    {.name = "next", .keys = "Tab", .help = "Next screen", .scope = IN_ALL, .run = on_next_screen, .arg = 1},
-    {.name = "previous", .keys = "S-Tab", .help = "Previous screen",
+    {.name = "next", .keys = "Tab", .help = "Next screen; on the page of a queue or a node: next pane", .scope = IN_ALL, .run = on_next_screen, .arg = 1},
+    {.name = "previous", .keys = "S-Tab", .help = "Previous screen, or pane",
      .scope = IN_ALL, .run = on_next_screen, .arg = -1},
     {.name = "command", .keys = ":", .help = "Type a command by its name",
      .scope = IN_ALL, .run = on_box, .arg = BOX_PALETTE},
@@ -471,7 +500,7 @@ const struct command commands_look[] = {
     {.name = "open", .keys = "Enter", .help = "Open the row",
      .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
      .foot = 3, .run = on_open, .why_not = no_row},
-    {.name = "back", .keys = "Esc", .help = "Back; in a table first clears marks, then the filter",
+    {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; in a table first clears marks, then the filter",
      .scope = IN_ALL, .foot = 19, .run = on_back},
     {0},
 };

@@ -1,5 +1,6 @@
 /*
- * Between a view with a list and the state file. A table that nobody touched leaves no line there.
+ * Keeps order and columns of a list in the state file. A table that the user did not change leaves
+ * no line there.
  */
 #include "ui/console/remember.h"
 
@@ -9,7 +10,7 @@
 static struct list *
 list_of(struct view *v)
 {
-    return v->app->options.settings && v->ops->list ? v->ops->list(v) : NULL;
+    return v->app->options.settings && v->ops->list && !v->ops->page ? v->ops->list(v) : NULL;
 }
 
 void

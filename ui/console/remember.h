@@ -4,7 +4,7 @@
 
 #include "ui/console/view.h"
 
-void remember_begin(struct view *v); /* it was made: as it was left the last time */
-void remember_end(struct view *v);   /* it goes: as it is now */
+void remember_begin(struct view *v); /* after it was made: sets what was kept */
+void remember_end(struct view *v);   /* before it is freed: keeps what is set */
 
 #endif

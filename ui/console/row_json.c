@@ -1,6 +1,7 @@
 /*
- * By the same tables that decode the rows (model/adapter/record.h): a new column of the contract
- * stands in the JSON without a line here. Rows of lists begin with the record's struct.
+ * Made by the same tables that decode the rows (model/adapter/record.h): a new column of the
+ * contract is in the JSON without a line in this file. Rows of lists begin with the struct of the
+ * record.
  */
 #include "ui/console/row_json.h"
 
@@ -14,12 +15,12 @@
 #include "ui/console/app.h"
 
 static const void *
-at(const void *row, const struct field *f)
+field_at(const void *row, const struct field *f)
 {
     return (const char *)row + f->offset;
 }
 
-/* Serves this program only. */
+/* True for fields that only this program needs. */
 static bool
 is_ours(const struct field *f)
 {
@@ -44,7 +45,7 @@ is_time(const struct field *f)
 static void
 add_number(struct buf *out, const struct field *f, const void *row)
 {
-    int64_t big = f->type == F_I64 ? *(const int64_t *)at(row, f) : 0;
+    int64_t big = f->type == F_I64 ? *(const int64_t *)field_at(row, f) : 0;
 
     if (f->type == F_I64 && big == FIELD_NULL)
         buf_str(out, "null");
@@ -57,8 +58,8 @@ add_number(struct buf *out, const struct field *f, const void *row)
 static void
 add_value(struct buf *out, const struct field *f, const void *row)
 {
-    const char *text = f->type == F_STR ? *(const char *const *)at(row, f) : "";
-    int n = f->type == F_INT || f->type == F_BOOL ? *(const int *)at(row, f) : 0;
+    const char *text = f->type == F_STR ? *(const char *const *)field_at(row, f) : "";
+    int n = f->type == F_INT || f->type == F_BOOL ? *(const int *)field_at(row, f) : 0;
 
     switch (f->type) {
     case F_STR:
@@ -74,10 +75,10 @@ add_value(struct buf *out, const struct field *f, const void *row)
         buf_printf(out, n == INT_MIN ? "null" : "%d", n);
         break;
     case F_DBL:
-        if (isnan(*(const double *)at(row, f)))
+        if (isnan(*(const double *)field_at(row, f)))
             buf_str(out, "null");
         else
-            buf_printf(out, "%g", *(const double *)at(row, f));
+            buf_printf(out, "%g", *(const double *)field_at(row, f));
         break;
     case F_BOOL:
         buf_str(out, n < 0 ? "null" : n ? "true" : "false");
@@ -91,7 +92,7 @@ add_name(struct buf *out, const char *name, size_t len)
     buf_printf(out, "%s\"%.*s\": ", out->len > 1 ? ", " : "", (int)len, name);
 }
 
-/* Not what serves this program only, and nothing twice. */
+/* Leaves out fields that only this program needs, and fields that were written already. */
 static void
 add_record(struct buf *out, const struct record *rec, const void *row)
 {
@@ -104,7 +105,7 @@ add_record(struct buf *out, const struct record *rec, const void *row)
     }
 }
 
-/* A JSON payload is itself, as long as it is whole. */
+/* A JSON payload is put in as JSON if it is whole. */
 static void
 add_job(struct buf *out, const struct job_detail *j)
 {
@@ -123,7 +124,7 @@ add_job(struct buf *out, const struct job_detail *j)
     }
 }
 
-/* Rows that are no record's: the texts of their columns. */
+/* For rows that no record describes: the texts of their columns. */
 static void
 add_cells(const struct app *a, const struct list *l, const void *row, struct buf *out)
 {
@@ -167,7 +168,8 @@ table_of(unsigned scope)
 static void
 add_row(const struct app *a, const struct list *l, const void *row, struct buf *out)
 {
-    const struct table *t = table_of(app_view(a)->ops->scope);
+    const struct view_ops *ops = app_view(a)->ops;
+    const struct table *t = ops->page ? NULL : table_of(ops->scope);
 
     for (int k = 0; t && k < 2 && t->records[k]; k++)
         add_record(out, t->records[k], row);
@@ -180,13 +182,13 @@ add_row(const struct app *a, const struct list *l, const void *row, struct buf *
 static void
 add_line(struct buf *out, const struct app *a, const struct field *f, const void *row)
 {
-    int64_t big = f->type == F_I64 ? *(const int64_t *)at(row, f) : 0;
+    int64_t big = f->type == F_I64 ? *(const int64_t *)field_at(row, f) : 0;
     size_t len = strlen(f->name);
     struct buf value = {0};
 
     buf_str(&value, "");
     if (f->type == F_STR)
-        buf_str(&value, *(const char *const *)at(row, f));
+        buf_str(&value, *(const char *const *)field_at(row, f));
     else if (is_time(f) && big != FIELD_NULL)
         buf_str(&value, fmt_date_time(big, a->options.utc).s);
     else

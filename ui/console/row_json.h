@@ -7,7 +7,7 @@
 
 struct app;
 
-/* What is known of it, a line a value, for people. */
+/* All values of the row for people, one on a line. */
 void row_lines(const struct app *a, struct buf *out);
 void row_json(const struct app *a, struct buf *out); /* "{}" if there is no row */
 

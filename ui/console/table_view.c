@@ -1,5 +1,4 @@
-/* The common half of the screens over one table; any text is a filter, so setting it never fails.
- */
+/* What the screens of one table share. Any text is a filter here, so setting one never fails. */
 #include "ui/console/table_view.h"
 
 #include <stdlib.h>
@@ -39,7 +38,7 @@ table_filter(struct view *v)
     return ((struct table_view *)v)->filter;
 }
 
-/* A term of the language of Jobs: here it would be a word that nothing has. */
+/* A term in the filter language of Jobs ("state:failed"): as a plain word no row would match it. */
 static bool
 is_term(const char *word, size_t len)
 {
@@ -79,7 +78,7 @@ table_set_filter(struct view *v, const char *text, struct filter_mark *mark, str
 
     if (!check_words(text, mark, e))
         return false;
-    char *kept = xstrdup(text); /* it may be the filter itself */
+    char *kept = xstrdup(text); /* text may be the filter itself */
     free(t->filter);
     t->filter = kept;
     list_set_filter(t->list, t->keep, v);

@@ -1,6 +1,6 @@
-/* What screens have in common whose rows are all in memory: one list, and the small filter of
- * ui/term/words.h over it. Their struct begins with a struct table_view, and their ops name these
- * functions where they have nothing of their own to do. */
+/* What the screens share whose rows are all in memory: one list, and the small filter of
+ * ui/term/words.h over it. The struct of such a screen begins with a struct table_view, and its ops
+ * name these functions. */
 #ifndef UI_CONSOLE_TABLE_VIEW_H
 #define UI_CONSOLE_TABLE_VIEW_H
 

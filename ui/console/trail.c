@@ -1,6 +1,6 @@
 /*
- * Back and forward. A place holds names and texts only, so it can't go stale; a screen that has
- * nothing to show any more says so itself.
+ * Back and forward. A place is made of names and texts only, so it is never out of date. A screen
+ * whose subject is gone says so itself.
  */
 #include "ui/console/trail.h"
 
@@ -14,7 +14,7 @@
 static_assert(TRAIL_DEPTH >= (int)APP_DEPTH, "a place holds every stack");
 
 static void
-place_done(struct place *p)
+place_done(struct trail_place *p)
 {
     for (int i = 0; i < p->depth; i++) {
         free(p->name[i]);
@@ -35,23 +35,25 @@ trail_done(struct trail *t)
 static const char *
 arg_of(struct view *v)
 {
+    if (v->ops->subject)
+        return v->ops->subject(v);
     if (v->ops->filter)
         return v->ops->filter(v);
     return !v->ops->list && v->ops->copy ? v->ops->copy(v) : NULL;
 }
 
 static void
-place_take(struct place *p, const struct app *a)
+place_take(struct trail_place *p, const struct app *a)
 {
     place_done(p);
-    for (int i = 0; i < a->depth; i++) {
-        struct view *v = a->stack[i];
+    for (int i = 0; i < a->views.depth; i++) {
+        struct view *v = a->views.stack[i];
         const char *arg = arg_of(v);
         p->name[i] = xstrdup(v->ops->name);
         p->arg[i] = arg ? xstrdup(arg) : NULL;
         p->id[i] = xstrdup(v->ops->list ? list_selected_id(v->ops->list(v)) : "");
     }
-    p->depth = a->depth;
+    p->depth = a->views.depth;
     p->source = a->at;
 }
 
@@ -82,12 +84,40 @@ trail_note(struct app *a)
 {
     struct trail *t = &a->trail;
 
-    if (t->walking || a->depth == 0)
+    if (t->walking || a->views.depth == 0)
         return;
     while (t->n > t->at + 1)
         place_done(&t->places[--t->n]);
     take_here(a);
     t->at = t->n;
+}
+
+/* The place before is this one without its last view. */
+static bool
+is_below(const struct trail_place *p, const struct app *a)
+{
+    if (p->source != a->at || p->depth != a->views.depth - 1)
+        return false;
+    for (int i = 0; i < p->depth; i++)
+        if (strcmp(p->name[i], a->views.stack[i]->ops->name) != 0)
+            return false;
+    return true;
+}
+
+void
+trail_rise(struct app *a)
+{
+    struct trail *t = &a->trail;
+
+    if (t->walking)
+        return;
+    if (t->at > 0 && is_below(&t->places[t->at - 1], a)) {
+        take_here(a);
+        t->at--;
+        return;
+    }
+    while (t->n > t->at)
+        place_done(&t->places[--t->n]);
 }
 
 static void
@@ -97,13 +127,13 @@ put_back(struct view *v, const char *arg, const char *id)
     struct filter_mark mark;
 
     if (arg && v->ops->set_filter && strcmp(arg, v->ops->filter(v)) != 0)
-        v->ops->set_filter(v, arg, &mark, &e); /* it was right when it was set */
+        v->ops->set_filter(v, arg, &mark, &e); /* it was valid when it was set */
     if (*id && v->ops->list)
         list_select(v->ops->list(v), id);
 }
 
 static void
-place_show(const struct place *p, struct app *a)
+place_show(const struct trail_place *p, struct app *a)
 {
     if (!app_switch(a, p->source))
         return;
@@ -123,8 +153,8 @@ no_trail(const struct app *a, int step)
     const struct trail *t = &a->trail;
 
     if (step < 0)
-        return t->at > 0 ? NULL : "nowhere was before this";
-    return t->at + 1 < t->n ? NULL : "nowhere was gone back from";
+        return t->at > 0 ? NULL : "this is the first place";
+    return t->at + 1 < t->n ? NULL : "nothing to go forward to";
 }
 
 static void
@@ -137,6 +167,12 @@ on_trail(struct app *a, int step)
     t->at += step;
     place_show(&t->places[t->at], a);
     t->walking = false;
+}
+
+void
+trail_hold(struct app *a, bool on)
+{
+    a->trail.walking = on;
 }
 
 bool

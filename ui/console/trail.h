@@ -9,19 +9,22 @@
 
 enum { TRAIL_PLACES = 32, TRAIL_DEPTH = 12 };
 
-struct place {
+struct trail_place {
     int source;
     int depth;
     char *name[TRAIL_DEPTH], *arg[TRAIL_DEPTH], *id[TRAIL_DEPTH]; /* id: of the selected row */
 };
 struct trail {
-    struct place places[TRAIL_PLACES];
+    struct trail_place places[TRAIL_PLACES];
     int n, at;    /* at: where we are; == n while it is not among them yet */
     bool walking; /* we go through it: nothing is noted */
 };
 
 void trail_note(struct app *a); /* before somewhere else is gone to; forgets what was ahead */
-bool trail_back(struct app *a); /* false: nowhere was before this */
+/* Before one view is taken off the stack: where that leads is a place back, not a new one. */
+void trail_rise(struct app *a);
+bool trail_back(struct app *a);          /* false: nowhere was before this */
+void trail_hold(struct app *a, bool on); /* nothing is noted meanwhile */
 void trail_done(struct trail *t);
 
 #endif

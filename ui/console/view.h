@@ -33,7 +33,7 @@ enum target_kind {
     TARGET_ACTION
 };
 
-/* What an action would be for. Borrowed from the view until the next turn of the loop. */
+/* What an action would act on. Borrowed from the view until the next turn of the loop. */
 struct target {
     enum target_kind kind;
     const char *name;       /* for titles: the queue, the node, the job, the error; session: id */
@@ -43,7 +43,7 @@ struct target {
     const struct params *where; /* what the list's filter says; NULL = this view has none */
     const char *state;          /* of the one row, "" = several or unknown */
     const char *queue, *error;  /* TARGET_GROUP: its predicate; JOBS: queue of the row */
-    int moved, left; /* TARGET_JOBS: marked rows that are in another state by now, or gone */
+    int moved, left; /* TARGET_JOBS: marked rows that have changed their state, or are gone */
     bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE */
 };
 
@@ -70,10 +70,11 @@ struct view_ops {
     size_t size;
     bool fixed_order; /* the server gives the order: no sorting */
     bool all_sources; /* it shows the queues of all of them */
+    bool page;        /* about one thing, which `subject` names; its lists are panes */
     void (*init)(struct view *, const char *arg);
     void (*done)(struct view *);
-    void (*show)(struct view *);   /* it came to the front: ask the store for what it needs */
-    void (*hide)(struct view *);   /* something came in front: rows may go away now */
+    void (*show)(struct view *);   /* it is in front now: asks the store for what it needs */
+    void (*hide)(struct view *);   /* another view is in front now: its rows may be freed */
     void (*update)(struct view *); /* the store or the running action has changed */
     void (*draw)(struct view *, struct grid *, struct rect);
     void (*drawn)(struct view *);                   /* the frame with it is on the terminal */
@@ -86,12 +87,14 @@ struct view_ops {
     void (*target)(struct view *, struct target *);
     void (*crumb)(struct view *, struct buf *);
     void (*footer)(struct view *, struct buf *); /* boxes: instead of the commands */
-    bool (*remark)(struct view *, struct buf *); /* what stands above the footer; true = bad news */
+    bool (*remark)(struct view *, struct buf *); /* the line above the footer; true = bad news */
     const char *(*filter)(struct view *);        /* the text of its filter */
     bool (*set_filter)(struct view *, const char *, struct filter_mark *, struct err *);
     void (*mark_all)(struct view *); /* * and U: everything that matches */
     void (*unmark)(struct view *);
     void (*sql)(struct view *, struct buf *); /* v */
+    const char *(*subject)(struct view *);    /* of a page: the queue, the node */
+    void (*pane)(struct view *, int step);    /* Tab: the next pane; NULL = the next screen */
     const char *(*copy)(struct view *);       /* y: the id of what is selected */
     void (*toggle)(struct view *, int what);  /* TOGGLE_... */
 };
@@ -99,7 +102,7 @@ struct view_ops {
 struct view {
     const struct view_ops *ops;
     struct app *app;
-    bool touched; /* a key was typed on it: from then on the cursor stays with its row */
+    bool touched; /* a key was typed on it: from then on the cursor follows its row */
 };
 
 /* Screens, in the order of their digits, then pages and boxes; ended by NULL (ui/screen/views.c).

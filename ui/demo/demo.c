@@ -133,7 +133,7 @@ wait_for_report(struct demo *d, struct err *e)
 }
 
 static bool
-start(struct demo *d, struct err *e)
+start_keeper(struct demo *d, struct err *e)
 {
     if (!demo_find_server(&d->place, e) || !demo_make_dir(&d->place, e))
         return false;
@@ -170,7 +170,7 @@ clean_up(struct demo *d)
 }
 
 static bool
-stop(struct demo *d)
+stop_keeper(struct demo *d)
 {
     close(d->life);
     while (waitpid(d->keeper, NULL, 0) < 0 && errno == EINTR)
@@ -271,7 +271,7 @@ demo_run(struct cli *c, int (*console)(struct cli *c, const void *options), cons
     if (!d->seconds && !d->has_terminal)
         return cli_usage(c, "--demo needs a terminal, or a number of SECONDS to run without one");
     forget_environment();
-    if (!start(d, &e)) {
+    if (!start_keeper(d, &e)) {
         cli_say(c, "%s", e.text);
         return CLI_NO_SERVER;
     }
@@ -280,7 +280,7 @@ demo_run(struct cli *c, int (*console)(struct cli *c, const void *options), cons
         db_free(c->db);
         c->db = NULL;
     }
-    if (!stop(d))
+    if (!stop_keeper(d))
         cli_say(c, "%s could not be removed", d->place.dir);
     return code;
 }

@@ -105,7 +105,7 @@ reap(void *ctx, int signo)
 
 /* The child's half: never returns. It dies with the keeper, by death_signal. */
 static _Noreturn void
-become(struct keeper *k, const char *const *args, bool of_server, pid_t keeper)
+become_program(struct keeper *k, const char *const *args, bool of_server, pid_t keeper)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int death_signal = of_server ? SIGQUIT : SIGKILL;
@@ -132,7 +132,7 @@ spawn(struct keeper *k, const char *const *args, bool of_server)
     pid_t keeper = getpid(), pid = fork();
 
     if (pid == 0)
-        become(k, args, of_server, keeper);
+        become_program(k, args, of_server, keeper);
     return pid;
 }
 
@@ -164,7 +164,7 @@ run_failed(struct keeper *k, const char *what, struct err *e)
 
 /* Runs one step of the start to its end. */
 static bool
-run(struct keeper *k, const char *const *args, bool of_server, struct err *e)
+run_program(struct keeper *k, const char *const *args, bool of_server, struct err *e)
 {
     int64_t deadline = clock_ms() + START_MS;
 
@@ -193,7 +193,7 @@ start_server(struct keeper *k, struct err *e)
     snprintf(initdb, sizeof initdb, "%s/initdb", k->place->bin);
     snprintf(postgres, sizeof postgres, "%s/postgres", k->place->bin);
     snprintf(data, sizeof data, "%s/data", k->place->dir);
-    if (!run(k, init, true, e) || !demo_configure(k->place, e))
+    if (!run_program(k, init, true, e) || !demo_configure(k->place, e))
         return false;
     k->server = spawn(k, start, true);
     return k->server > 0 || fail(e, ERR_SYS, "fork: %s", strerror(errno));
@@ -245,7 +245,8 @@ set_up(struct keeper *k, struct err *e)
     const char *setup[] = {k->self, "demo-load", "setup", dir, owner, k->schema, NULL};
 
     conninfo_of(k, "postgres", owner, sizeof owner);
-    return run(k, create, false, e) && run(k, install, false, e) && run(k, setup, false, e);
+    return run_program(k, create, false, e) && run_program(k, install, false, e) &&
+           run_program(k, setup, false, e);
 }
 
 static pid_t
@@ -340,7 +341,7 @@ open_log(struct keeper *k)
 }
 
 static void
-watch(struct keeper *k)
+watch_signals(struct keeper *k)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
@@ -362,7 +363,7 @@ demo_keep(const struct demo_place *p, int life, int ready)
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     snprintf(k.schema, sizeof k.schema, "--schema=%s", p->schema);
-    watch(&k);
+    watch_signals(&k);
     open_log(&k);
     report.ok = start_server(&k, &report.err) && wait_for_server(&k, &report.err) &&
                 set_up(&k, &report.err) && start_load(&k, &report.err);

@@ -235,7 +235,7 @@ looked(void *ctx, struct db_reply *reply)
 }
 
 static void
-look(struct load *l)
+ask_backlog(struct load *l)
 {
     struct db_stmt stmt;
     struct db_call call = console_call(&stmt, "demo_backlog", false);
@@ -255,7 +255,7 @@ reported(void *ctx, struct db_reply *reply)
 }
 
 static void
-report(struct load *l)
+ask_export(struct load *l)
 {
     struct db_stmt stmt;
     struct db_call call = console_call(&stmt, "demo_export", false);
@@ -283,9 +283,9 @@ tick(void *ctx)
     if (!l->drained && now - l->start_ms > DRAIN_MS)
         drain_node(l);
     if (now >= l->look_ms)
-        look(l);
+        ask_backlog(l);
     if (now >= l->report_ms)
-        report(l);
+        ask_export(l);
     loop_at(l->c->loop, now + TICK_MS, tick, l);
 }
 

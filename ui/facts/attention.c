@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/facts/life.h"
+#include "ui/facts/queue_columns.h"
 #include "ui/term/fmt.h"
 
 enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE = 7 };
@@ -14,14 +15,15 @@ enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE
 struct look { /* what the rules share */
     const struct store *s;
     int64_t now;
-    bool foreign;
+    bool foreign, utc;
+    struct workers workers;
     struct arena *mem;
     struct attention *out;   /* the bad ones */
     struct attention *later; /* the warnings */
 };
 
 static void
-add(struct look *l, const struct alert *a)
+add_alert(struct look *l, const struct alert *a)
 {
     struct attention *to = a->verdict == VERDICT_BAD ? l->out : l->later;
 
@@ -48,14 +50,14 @@ look_at_life(struct look *l)
     int n = life_of_store(l->s, l->now, l->mem, t);
 
     for (int i = 0; i < n; i++)
-        add(l, &(struct alert){.verdict = VERDICT_BAD,
-                               .screen = *t[i].key - '0',
-                               .row = "",
-                               .where = t[i].where,
-                               .is_words = true,
-                               .what = t[i].what,
-                               .key = t[i].key,
-                               .act = "look"});
+        add_alert(l, &(struct alert){.verdict = VERDICT_BAD,
+                                     .screen = *t[i].key - '0',
+                                     .row = "",
+                                     .where = t[i].where,
+                                     .is_words = true,
+                                     .what = t[i].what,
+                                     .key = t[i].key,
+                                     .act = "look"});
 }
 
 static const char *
@@ -89,13 +91,13 @@ look_at_nodes(struct look *l)
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_node(&rows[i], l->foreign);
         if (v >= VERDICT_WARN)
-            add(l, &(struct alert){.verdict = v,
-                                   .screen = ON_NODES,
-                                   .row = rows[i].node,
-                                   .where = rows[i].node,
-                                   .what = say_node(l, &rows[i]),
-                                   .key = v == VERDICT_BAD ? "L" : "",
-                                   .act = v == VERDICT_BAD ? "release" : "node"});
+            add_alert(l, &(struct alert){.verdict = v,
+                                         .screen = ON_NODES,
+                                         .row = rows[i].node,
+                                         .where = rows[i].node,
+                                         .what = say_node(l, &rows[i]),
+                                         .key = v == VERDICT_BAD ? "L" : "",
+                                         .act = v == VERDICT_BAD ? "release" : "node"});
     }
 }
 
@@ -110,7 +112,7 @@ of_queue(const struct queue_row *q, enum verdict v, const char *what)
                           .where = q->queue,
                           .what = what,
                           .key = "Ent",
-                          .act = "its jobs"};
+                          .act = "why"};
 }
 
 static void
@@ -118,14 +120,48 @@ look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
 {
     bool recent = v == VERDICT_BAD;
     const char *what =
-        recent ? arena_printf(l->mem, "%s failed in the last hour", fmt_count(q->failed_hour).s)
+        recent ? arena_printf(l->mem, "%s failed within the hour", fmt_count(q->failed_hour).s)
                : arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
     struct alert a = of_queue(q, v, what);
 
     a.screen = ON_FAILED;
     a.key = "r";
     a.act = "requeue";
-    add(l, &a);
+    add_alert(l, &a);
+}
+
+/* "fills up by 4.8 jobs/s since 13:55:59, held by slots". */
+static const char *
+say_filling(struct look *l, const struct queue_line *line)
+{
+    const struct outlook *o = &line->o;
+    const char *since = "", *held = "";
+    struct fmt by = queue_held_by(line);
+
+    if (o->since_ms != FIELD_NULL)
+        since = arena_printf(l->mem, " since %s%.5s", o->since_before ? "before " : "",
+                             fmt_time(o->since_ms, l->utc).s);
+    if (*by.s)
+        held = arena_printf(l->mem, "; held by %s", by.s);
+    return arena_printf(l->mem, "fills up by %s jobs/s%s%s", fmt_rate(o->gain).s, since, held);
+}
+
+static const char *
+say_old(struct look *l, const struct queue_line *line, int64_t age)
+{
+    struct fmt empty = queue_empty_at(line, l->now, l->utc, INT32_MAX), held = queue_held_by(line);
+    const char *after = "", *until = "";
+
+    if (line->o.trend == TREND_DRAINS)
+        until = arena_printf(l->mem, "; empty at %s", empty.s);
+    else if (line->o.trend == TREND_FILLS)
+        until = arena_printf(l->mem, "; fills up by %s/s", fmt_rate(line->o.gain).s);
+    else if (line->o.trend == TREND_STANDS)
+        until = "; nothing completes";
+    if (*held.s)
+        after = arena_printf(l->mem, "; held by %s", held.s);
+    return arena_printf(l->mem, "oldest job waits %s, %s wait%s%s", fmt_age(age).s,
+                        fmt_about(line->q.ready, line->q.approx).s, until, after);
 }
 
 static void
@@ -139,20 +175,15 @@ look_at_queue(struct look *l, const struct queue_row *q)
         return;
     if (failed >= VERDICT_WARN)
         look_at_failed(l, q, failed);
-    if (old >= VERDICT_WARN) {
-        struct alert a = of_queue(q, old,
-                                  arena_printf(l->mem, "oldest job waits %s, %s wait",
-                                               fmt_age(age).s, fmt_about(q->ready, q->approx).s));
-        add(l, &a);
-    }
-    if (failed >= VERDICT_WARN || old >= VERDICT_WARN)
+    static const struct slots unknown = {.all = FIELD_NULL};
+    enum trend trend = outlook_of(q, &unknown, l->now).trend;
+    if (old < VERDICT_WARN && (failed >= VERDICT_WARN || trend != TREND_FILLS))
         return;
-    double gain = queue_gain(q);
-    if (!isnan(gain) && gain > 0) {
-        struct alert a = of_queue(q, VERDICT_WARN,
-                                  arena_printf(l->mem, "fills up by %s jobs/s", fmt_rate(gain).s));
-        add(l, &a);
-    }
+    struct queue_line line;
+    queue_line_fill(&line, q, &l->workers, l->now);
+    struct alert a = old >= VERDICT_WARN ? of_queue(q, old, say_old(l, &line, age))
+                                         : of_queue(q, VERDICT_WARN, say_filling(l, &line));
+    add_alert(l, &a);
 }
 
 /* --- schedules -------------------------------------------------------------------------------- */
@@ -177,13 +208,13 @@ look_at_schedules(struct look *l)
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_schedule(&rows[i], l->now);
         if (v >= VERDICT_WARN)
-            add(l, &(struct alert){.verdict = v,
-                                   .screen = ON_SCHEDULES,
-                                   .row = rows[i].name,
-                                   .where = rows[i].name,
-                                   .what = say_schedule(l, &rows[i], v),
-                                   .key = "",
-                                   .act = "schedule"});
+            add_alert(l, &(struct alert){.verdict = v,
+                                         .screen = ON_SCHEDULES,
+                                         .row = rows[i].name,
+                                         .where = rows[i].name,
+                                         .what = say_schedule(l, &rows[i], v),
+                                         .key = "",
+                                         .act = "schedule"});
     }
 }
 
@@ -221,18 +252,26 @@ look_at_database(struct look *l)
             said = said || !strcmp(advice[j].id, advice[i].id);
         struct alert a = of_advice(l, &advice[i]);
         if (!said)
-            add(l, &a);
+            add_alert(l, &a);
     }
 }
 
 void
-attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
+attention(const struct store *s, const struct attention_of *of, struct arena *mem,
           struct attention *out)
 {
     struct attention later = {.n = 0};
-    struct look l = {s, now_ms, foreign, mem, out, &later};
-    int n;
+    int n, nnodes;
     const struct queue_row *q = store_queues(s, &n);
+    const struct node_row *nodes = store_nodes(s, &nnodes);
+    struct look l = {.s = s,
+                     .now = of->now_ms,
+                     .foreign = of->foreign,
+                     .utc = of->utc,
+                     .workers = workers_of(nodes, nnodes),
+                     .mem = mem,
+                     .out = out,
+                     .later = &later};
 
     *out = (struct attention){.n = 0};
     look_at_life(&l);
@@ -243,4 +282,5 @@ attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem
     look_at_schedules(&l);
     for (int i = 0; i < later.n && out->n < ALERTS_MOST; i++)
         out->alerts[out->n++] = later.alerts[i];
+    workers_done(&l.workers);
 }

@@ -32,7 +32,11 @@ struct attention {
 
 /* foreign: a node that nobody knows is no trouble by itself, because most other systems keep no
  * heartbeats. */
-void attention(const struct store *s, int64_t now_ms, bool foreign, struct arena *mem,
+struct attention_of {
+    int64_t now_ms;
+    bool foreign, utc;
+};
+void attention(const struct store *s, const struct attention_of *of, struct arena *mem,
                struct attention *out);
 
 #endif

@@ -67,7 +67,7 @@ payload_suffix(const struct payload *p)
 }
 
 static void
-make(struct payload *p)
+make_stored(struct payload *p)
 {
     struct buf out = {0};
     size_t len = strlen(p->typed), was = strlen(p->stored);
@@ -99,7 +99,7 @@ payload_type(struct payload *p, const char *text, size_t len, struct err *e)
     bool unchanged = !strcmp(p->typed, p->shown);
     if (p->is_json && !unchanged && !json_check(text, len, &line, &column))
         return fail(e, ERR_USAGE, "this is no JSON: line %d, column %d", line, column);
-    make(p);
+    make_stored(p);
     return true;
 }
 

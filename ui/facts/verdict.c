@@ -10,7 +10,6 @@
 #include "model/base/field.h"
 
 #define MUCH_DEAD 0.20
-#define DEAD_BAND 0.05
 
 struct lead
 verdict_lead(enum verdict v)
@@ -50,18 +49,6 @@ verdict_of_age(int64_t age_ms)
     return age_ms > VERY_OLD_MS ? VERDICT_BAD : VERDICT_WARN;
 }
 
-double
-queue_gain(const struct queue_row *q)
-{
-    if (q->ready == FIELD_NULL || q->ready <= 0)
-        return 0;
-    if (isnan(q->drain_per_s) || isnan(q->done_per_s))
-        return (double)NAN;
-    if ((double)q->ready <= q->done_per_s * 60)
-        return 0;
-    return fabs(q->drain_per_s) > q->done_per_s * DEAD_BAND ? -q->drain_per_s : 0;
-}
-
 enum verdict
 verdict_of_failed(const struct queue_row *q)
 {
@@ -77,7 +64,7 @@ worse(enum verdict a, enum verdict b)
 }
 
 enum verdict
-verdict_of_queue(const struct queue_row *q, double gain, int64_t now_ms)
+verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms)
 {
     bool waits = q->oldest_ms != FIELD_NULL && q->oldest_ms > 0;
 
@@ -85,7 +72,7 @@ verdict_of_queue(const struct queue_row *q, double gain, int64_t now_ms)
         return VERDICT_DECIDED;
     enum verdict v =
         worse(verdict_of_failed(q), verdict_of_age(waits ? now_ms - q->oldest_ms : FIELD_NULL));
-    return v == VERDICT_WELL && gain > 0 ? VERDICT_WARN : v;
+    return v == VERDICT_WELL && trend == TREND_FILLS ? VERDICT_WARN : v;
 }
 
 bool
@@ -161,13 +148,14 @@ verdict_of_session(const struct health_session *s, int64_t now_ms)
     return health_waits(s) || !strcmp(s->kind, "prepared") ? VERDICT_WARN : VERDICT_WELL;
 }
 
-/* Dead rows are normal until vacuum should have come for them. */
+/* Dead rows are normal until vacuum should have come for them, and a few harm nobody: autovacuum
+ * looks once a minute. */
 enum verdict
 verdict_of_table(const struct health_table *t)
 {
     double part = health_dead_part(t);
 
-    if (isnan(health_fill(t)) || health_fill(t) < 1)
+    if (isnan(health_fill(t)) || health_fill(t) < 1 || t->dead < HEALTH_MANY_DEAD)
         return t->vacuum_off == 1 ? VERDICT_WARN : VERDICT_WELL;
     return !isnan(part) && part >= MUCH_DEAD ? VERDICT_BAD : VERDICT_WARN;
 }

@@ -9,6 +9,7 @@
 
 #include "model/adapter/record.h"
 #include "model/store/health.h"
+#include "model/store/outlook.h"
 #include "ui/widget/list.h"
 
 enum verdict { VERDICT_WELL, VERDICT_DECIDED, VERDICT_WARN, VERDICT_BAD };
@@ -26,13 +27,10 @@ enum role verdict_role(enum verdict v);   /* of words and figures that say why; 
 
 enum verdict verdict_of_age(int64_t age_ms); /* of the oldest ready job; FIELD_NULL = none */
 bool verdict_is_recent(int64_t at_ms, int64_t now_ms);
-/* Jobs a second that come in beyond those that go out, over a minute; 0 = it is steady: what is
- * ready goes out within a minute, or both differ by no more than 5 %. Less than 0 = it drains, NAN
- * = not known yet. */
-double queue_gain(const struct queue_row *q);
 /* Many failed within the hour: bad. Many failed before it, or nobody knows when: a warning. */
 enum verdict verdict_of_failed(const struct queue_row *q);
-enum verdict verdict_of_queue(const struct queue_row *q, double gain, int64_t now_ms);
+/* trend: by model/store/outlook.h; only one that fills up is a warning by itself. */
+enum verdict verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms);
 /* A process that was killed: its session goes at once, its heartbeat is missed later. */
 bool node_is_cut_off(const struct node_row *n);
 /* foreign: a node that nobody knows is no trouble by itself there. */

@@ -161,7 +161,7 @@ jobpage_build(struct page *p, const struct store *s, const struct job_look *look
 }
 
 static void
-put(struct pen *p, const char *label, enum role role, const char *value)
+put_labeled(struct pen *p, const char *label, enum role role, const char *value)
 {
     pen_put(p, ROLE_DIM, label);
     pen_put(p, role, value);
@@ -171,7 +171,7 @@ static void
 put_time(struct pen *p, const char *label, int64_t ms, const struct job_look *look)
 {
     if (ms != FIELD_NULL)
-        put(p, label, ROLE_TEXT, fmt_when(ms, look->now_ms, look->utc).s);
+        put_labeled(p, label, ROLE_TEXT, fmt_when(ms, look->now_ms, look->utc).s);
 }
 
 static void
@@ -180,8 +180,8 @@ put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
     if (r->lease_until_ms == FIELD_NULL)
         return;
     int64_t left = r->lease_until_ms - look->now_ms;
-    put(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
-        left < 0 ? "expired " : fmt_duration(left).s);
+    put_labeled(p, "  lease ", left < 0 ? ROLE_BAD : ROLE_TEXT,
+                left < 0 ? "expired " : fmt_duration(left).s);
     pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");
 }
 
@@ -190,9 +190,9 @@ head_what(struct pen *p, const struct job_detail *j)
 {
     const struct job_row *row = &j->job;
 
-    put(p, " queue ", ROLE_STRONG, row->queue);
+    put_labeled(p, " queue ", ROLE_STRONG, row->queue);
     if (*row->kind)
-        put(p, "  kind ", ROLE_TEXT, row->kind);
+        put_labeled(p, "  kind ", ROLE_TEXT, row->kind);
     pen_put(p, ROLE_DIM, "  state ");
     pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
     if (*j->raw_state && strcmp(j->raw_state, row->state) != 0) /* as its own system calls it */
@@ -208,7 +208,7 @@ head_what(struct pen *p, const struct job_detail *j)
     if (j->cancel_asked == 1)
         pen_put(p, ROLE_WARN, "  cancel asked");
     if (row->priority != INT_MIN)
-        put(p, "  priority ", ROLE_TEXT, fmt_int(row->priority).s);
+        put_labeled(p, "  priority ", ROLE_TEXT, fmt_int(row->priority).s);
 }
 
 static void
@@ -231,11 +231,11 @@ head_more(struct pen *p, const struct job_detail *j)
     pen_put(p, ROLE_DIM, " id ");
     pen_put(p, ROLE_TEXT, j->job.id);
     if (*j->job.node)
-        put(p, "  node ", ROLE_TEXT, j->job.node);
+        put_labeled(p, "  node ", ROLE_TEXT, j->job.node);
     if (*j->unique_key)
-        put(p, "  unique ", ROLE_TEXT, j->unique_key);
+        put_labeled(p, "  unique ", ROLE_TEXT, j->unique_key);
     if (j->run_timeout_ms != FIELD_NULL)
-        put(p, "  run timeout ", ROLE_TEXT, fmt_duration(j->run_timeout_ms).s);
+        put_labeled(p, "  run timeout ", ROLE_TEXT, fmt_duration(j->run_timeout_ms).s);
 }
 
 void

@@ -10,7 +10,7 @@
 #include "ui/term/fmt.h"
 
 static int64_t
-with(int64_t n, const struct filter *f, const char *state, int64_t more)
+add_if_shown(int64_t n, const struct filter *f, const char *state, int64_t more)
 {
     if (n < 0 || !filter_has_state(f, state))
         return n;
@@ -35,11 +35,11 @@ exact_count(const struct store *s, const struct filter *f)
     if (q->approx == 1)
         return -1;
     int64_t n = 0;
-    n = with(n, f, "scheduled", q->scheduled);
-    n = with(n, f, "ready", q->ready);
-    n = with(n, f, "running", q->running);
-    n = with(n, f, "retry", q->retry);
-    n = with(n, f, "failed", q->failed);
+    n = add_if_shown(n, f, "scheduled", q->scheduled);
+    n = add_if_shown(n, f, "ready", q->ready);
+    n = add_if_shown(n, f, "running", q->running);
+    n = add_if_shown(n, f, "retry", q->retry);
+    n = add_if_shown(n, f, "failed", q->failed);
     return n;
 }
 

@@ -20,7 +20,7 @@ static const struct list_def list_of_audit = {
 };
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct table_view *v = ctx;
     const struct audit_row *r = row;
@@ -33,7 +33,7 @@ static void
 audit_init(struct view *view, const char *arg)
 {
     (void)arg;
-    table_init(view, &list_of_audit, keep);
+    table_init(view, &list_of_audit, row_matches);
     list_hide_empty(table_list(view), true); /* FROM, where all came by the socket */
 }
 

@@ -29,6 +29,7 @@ struct failures {
     int n;
     struct filter filter;
     enum group_by by;
+    char *home; /* the filter that it was opened with: Esc goes back to it */
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -131,6 +132,7 @@ failures_init(struct view *view, const char *arg)
 
     v->list = list_new(&list_of_groups);
     list_set_ctx(v->list, v);
+    v->home = xstrdup(arg ? arg : "");
     list_column_show(v->list, GROUP_COLUMN, false);
     if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
         app_say(view->app, SAY_BAD, "%s", e.text);
@@ -145,6 +147,7 @@ failures_done(struct view *view)
     drop_rows(v);
     free(v->rows);
     filter_done(&v->filter);
+    free(v->home);
 }
 
 static void
@@ -375,9 +378,11 @@ failures_set_filter(struct view *view, const char *text, struct filter_mark *mar
 static bool
 failures_back(struct view *view)
 {
+    struct failures *v = (struct failures *)view;
     struct err e;
 
-    return *failures_filter(view) && failures_set_filter(view, "", NULL, &e);
+    return strcmp(failures_filter(view), v->home) != 0 &&
+           failures_set_filter(view, v->home, NULL, &e);
 }
 
 static void

@@ -21,7 +21,7 @@ struct health_view {
 };
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct health_view *v = ctx;
     const struct health_session *s = row;
@@ -34,7 +34,7 @@ static void
 health_init(struct view *view, const char *arg)
 {
     (void)arg;
-    table_init(view, &health_sessions_def, keep);
+    table_init(view, &health_sessions_def, row_matches);
     ((struct health_view *)view)->graphed = xstrdup("");
 }
 

@@ -135,7 +135,7 @@ job_step(struct view *view, int dir)
 {
     struct job_view *v = (struct job_view *)view;
     struct app *a = view->app;
-    struct view *below = a->depth > 1 ? a->stack[a->depth - 2] : NULL;
+    struct view *below = app_below(a);
     struct list *l = below && below->ops->scope == IN_JOBS ? below->ops->list(below) : NULL;
 
     if (l)

@@ -112,7 +112,7 @@ jobs_update(struct view *view)
 
     for (int i = 0; rows && i < n; i++)
         if (i == 0 || strcmp(rows[i].kind, rows[i - 1].kind) != 0)
-            names_add(&view->app->kinds, rows[i].kind);
+            names_add(&view->app->typed.kinds, rows[i].kind);
     jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app));
     list_set_rows(v->list, rows, rows ? n : 0);
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);

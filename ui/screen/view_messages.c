@@ -48,7 +48,7 @@ static const struct list_def list_of_messages = {
 };
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct messages_view *v = ctx;
     const struct message *m = row;
@@ -60,7 +60,7 @@ static void
 messages_init(struct view *view, const char *arg)
 {
     (void)arg;
-    table_init(view, &list_of_messages, keep);
+    table_init(view, &list_of_messages, row_matches);
 }
 
 /* Called before every key and frame, so rows that fell out of the log are never looked at. */
@@ -68,7 +68,7 @@ static struct list *
 messages_list(struct view *view)
 {
     struct messages_view *v = (struct messages_view *)view;
-    const struct messages *log = &view->app->log;
+    const struct messages *log = &view->app->messages;
 
     if (v->seen != log->count)
         list_set_rows(v->table.list, log->items, log->n);
@@ -82,7 +82,7 @@ messages_draw(struct view *view, struct grid *g, struct rect r)
     struct app *a = view->app;
 
     grid_printf(g, rect_cut_top(&r, 1), ROLE_DIM, " %s in this session",
-                fmt_plural(a->log.count, "message").s);
+                fmt_plural(a->messages.count, "message").s);
     list_draw(messages_list(view), g, r,
               &(struct list_look){
                   .now_ms = a->now_ms, .utc = a->options.utc, .empty = "nothing was said yet"});

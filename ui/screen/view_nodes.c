@@ -10,15 +10,13 @@
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
+#include "ui/facts/lease_columns.h"
 #include "ui/facts/life.h"
+#include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
+#include "ui/screen/node_evidence.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
-
-struct lease_line {
-    struct lease_row l;
-    char *id;
-};
 
 struct node_line { /* a node_row first: the columns are its members */
     struct node_row n;
@@ -31,15 +29,14 @@ struct nodes {
     struct table_view table;
     struct node_line *nodes;
     struct list *leases;
-    struct lease_line *rows;
-    int nrows;
-    char *asked; /* the node whose leases were asked */
+    struct leases held; /* of the node that was asked for */
+    char *asked;        /* the node whose leases were asked */
+    char *queue;        /* only nodes that take its jobs; NULL = all */
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct node_row, f)
-#define L(f) offsetof(struct lease_line, l.f)
 
 static void
 draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
@@ -48,6 +45,11 @@ draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     char text[64];
 
     (void)c;
+    if (!strcmp(n->state, "dead") && n->running > 0) {
+        grid_printf(g, (struct rect){r.x, r.y, r.w, r.h}, ROLE_BAD, "%*lld lost", r.w - 5,
+                    (long long)n->running);
+        return;
+    }
     if (n->slots > 0)
         snprintf(text, sizeof text, "%lld/%d", (long long)n->running, n->slots);
     else
@@ -67,7 +69,18 @@ draw_session(struct grid *g, struct rect r, const void *row, const struct cell_c
     else if (n->session_alive == 0)
         grid_right(g, r, ROLE_BAD, "gone");
     else
-        grid_right(g, r, ROLE_DIM, "?");
+        grid_right(g, r, ROLE_DIM, "hidden");
+}
+
+/* Of a node that made itself known an empty list means all. */
+static void
+draw_queues(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct node_row *n = row;
+    bool all = !*n->queues && n->heartbeat_ms != FIELD_NULL;
+
+    (void)c;
+    grid_str(g, r, all ? ROLE_DIM : ROLE_TEXT, all ? "all" : n->queues);
 }
 
 static enum role
@@ -75,61 +88,6 @@ role_of_expired(const void *row, const struct cell_ctx *c)
 {
     (void)c;
     return ((const struct node_row *)row)->expired > 0 ? ROLE_BAD : ROLE_TEXT;
-}
-
-/* Time left on the lease, or since when it has been over. */
-static void
-draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct lease_line *l = row;
-
-    if (l->l.lease_until_ms == FIELD_NULL)
-        return;
-    int64_t left = l->l.lease_until_ms - c->now_ms;
-    char text[64];
-    snprintf(text, sizeof text, "%s%s", left < 0 ? "exp " : "", fmt_age(left < 0 ? -left : left).s);
-    grid_right(g, r, left < 0 ? ROLE_BAD : ROLE_TEXT, text);
-}
-
-static void
-draw_lease_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct lease_line *l = row;
-    char text[48];
-
-    (void)c;
-    if (l->l.tries == INT_MIN)
-        return;
-    if (l->l.max_tries == INT_MIN) /* the running try is not among the tries so far */
-        snprintf(text, sizeof text, "%d", l->l.tries + 1);
-    else
-        snprintf(text, sizeof text, "%d/%d", l->l.tries + 1, l->l.max_tries);
-    grid_right(g, r, ROLE_TEXT, text);
-}
-
-static enum role
-role_of_effect(const void *row, const struct cell_ctx *c)
-{
-    (void)c;
-    return strstr(((const struct lease_line *)row)->l.effect, "failed") ? ROLE_BAD : ROLE_TEXT;
-}
-
-/* The last digits of the jobs' ids, as in the list of jobs. */
-static void
-draw_ids(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const char *id = ((const struct lease_line *)row)->l.job_ids;
-    struct buf out = {0};
-
-    (void)c;
-    while (*(id += strspn(id, " ,{}"))) {
-        size_t len = strcspn(id, " ,{}"), tail = len > 8 ? 8 : len;
-        buf_printf(&out, "%s%.*s", out.len ? " " : "", (int)tail, id + len - tail);
-        id += len;
-    }
-    if (out.len)
-        grid_str(g, r, ROLE_TEXT, out.data);
-    buf_free(&out);
 }
 
 static void
@@ -149,13 +107,10 @@ lead_of(const void *row, const struct cell_ctx *c)
 }
 
 static const struct column_special state_special = {draw_state, NULL, K_INT, false};
-static const struct column_special ids_special = {draw_ids, NULL, K_CUSTOM, false};
 static const struct column_special session_special = {draw_session, NULL, K_BOOL, true};
 static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
+static const struct column_special queues_special = {draw_queues, NULL, K_TEXT, false};
 static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
-static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
-static const struct column_special tries_special = {draw_lease_tries, NULL, K_CUSTOM, true};
-static const struct column_special effect_special = {NULL, role_of_effect, K_CUSTOM, false};
 
 /* clang-format off */
 static const struct column columns[] = {
@@ -172,10 +127,10 @@ static const struct column columns[] = {
      .min_w = 7, .max_w = 7, .keep = 3, .special = &slots_special},
     {.name = "leases", .title = "LEASES", .help = "Leases it holds", .kind = K_COUNT, .offset = F(leases), .min_w = 6,
      .max_w = 6},
-    {.name = "expired", .title = "EXPIRED", .help = "Leases that are over without an answer", .kind = K_COUNT,
-     .offset = F(expired), .min_w = 7, .max_w = 7, .special = &expired_special},
+    {.name = "expired", .title = "OVER", .help = "Leases that are over without an answer", .kind = K_COUNT,
+     .offset = F(expired), .min_w = 5, .max_w = 7, .special = &expired_special},
     {.name = "session", .title = "SESSION",
-     .help = "Its database session: alive, gone, or ?: not to be seen, or behind a pooler", .kind = K_CUSTOM,
+     .help = "Its database session: alive, gone, or hidden: not visible to this role, or behind a pooler", .kind = K_CUSTOM,
      .offset = F(session_alive), .min_w = 7, .max_w = 7, .keep = 21, .special = &session_special},
     {.name = "up", .title = "UP", .help = "Time since it started", .kind = K_AGE, .offset = F(started_ms), .min_w = 7,
      .max_w = 7, .keep = 6},
@@ -185,25 +140,8 @@ static const struct column columns[] = {
      .max_w = 20, .keep = 20},
     {.name = "pid", .title = "PID", .help = "Its process", .kind = K_INT, .offset = F(pid), .min_w = 7, .max_w = 7,
      .keep = 21},
-    {.name = "queues", .title = "QUEUES", .help = "Queues it works for; empty = all", .kind = K_TEXT,
-     .offset = F(queues), .min_w = 8, .keep = 22},
-    {0},
-};
-static const struct column lease_columns[] = {
-    {.name = "jobs", .title = "JOBS", .help = "Jobs on this lease", .kind = K_COUNT, .offset = L(jobs), .min_w = 4,
-     .max_w = 5},
-    {.name = "job_ids", .title = "ID", .help = "Their ids", .kind = K_CUSTOM, .offset = L(job_ids), .min_w = 8,
-     .max_w = 44, .keep = 5, .special = &ids_special},
-    {.name = "queue", .title = "QUEUE", .help = "Their queue", .kind = K_TEXT, .offset = L(queue), .min_w = 12,
-     .max_w = 18},
-    {.name = "taken", .title = "TAKEN", .help = "Time since it was taken", .kind = K_AGE, .offset = L(started_ms),
-     .min_w = 7, .max_w = 7, .keep = 4},
-    {.name = "left", .title = "LEFT", .help = "Time left, or since when it is over", .kind = K_CUSTOM,
-     .offset = L(lease_until_ms), .min_w = 11, .max_w = 11, .special = &left_special},
-    {.name = "tries", .title = "TRY", .help = "This try, of how many", .kind = K_CUSTOM, .offset = L(tries),
-     .min_w = 5, .max_w = 5, .keep = 3, .special = &tries_special},
-    {.name = "effect", .title = "EFFECT OF RELEASE", .help = "What a release makes of them", .kind = K_TEXT,
-     .offset = L(effect), .min_w = 19, .special = &effect_special},
+    {.name = "queues", .title = "QUEUES", .help = "Queues it works for", .kind = K_CUSTOM,
+     .offset = F(queues), .min_w = 8, .keep = 22, .special = &queues_special},
     {0},
 };
 /* clang-format on */
@@ -215,21 +153,16 @@ static const struct list_def list_of_nodes = {
     .sort = "state",
     .lead = lead_of,
 };
-static const struct list_def list_of_leases = {
-    .columns = lease_columns,
-    .row_size = sizeof(struct lease_line),
-    .id_offset = offsetof(struct lease_line, id),
-    .sort = "left",
-};
-
 /* --- data ------------------------------------------------------------------------------------ */
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct nodes *v = ctx;
     const struct node_row *n = row;
 
+    if (v->queue && !worker_takes(n, v->queue))
+        return false;
     return words_match(v->table.filter,
                        (const char *const[]){n->node, n->state, n->host, n->queues, NULL});
 }
@@ -239,18 +172,11 @@ nodes_init(struct view *view, const char *arg)
 {
     struct nodes *v = (struct nodes *)view;
 
-    (void)arg;
+    v->queue = arg && *arg ? xstrdup(arg) : NULL;
     v->asked = xstrdup("");
-    table_init(view, &list_of_nodes, keep);
+    table_init(view, &list_of_nodes, row_matches);
     v->leases = list_new(&list_of_leases);
-}
-
-static void
-drop_rows(struct nodes *v)
-{
-    for (int i = 0; i < v->nrows; i++)
-        free(v->rows[i].id);
-    v->nrows = 0;
+    list_column_show(v->leases, LEASE_NODE_COLUMN, false);
 }
 
 static void
@@ -260,10 +186,10 @@ nodes_done(struct view *view)
 
     table_done(view);
     list_free(v->leases);
-    drop_rows(v);
-    free(v->rows);
+    leases_done(&v->held);
     free(v->nodes);
     free(v->asked);
+    free(v->queue);
 }
 
 static struct node_line
@@ -285,7 +211,7 @@ nodes_drawn(struct view *view)
         return;
     free(v->asked);
     v->asked = xstrdup(node);
-    drop_rows(v);
+    leases_done(&v->held);
     list_set_rows(v->leases, NULL, 0);
     store_want(v->table.view.app->store, TOPIC_LEASES, *node);
     if (*node)
@@ -319,92 +245,82 @@ nodes_update(struct view *view)
     if (!view->touched)
         list_home(v->table.list);
     const struct lease_row *l = store_leases(s, &nl);
-    drop_rows(v);
-    v->rows = xreallocarray(v->rows, (size_t)nl + 1, sizeof *v->rows);
-    for (int i = 0; i < nl; i++) {
-        if (strcmp(l[i].node, list_selected_id(v->table.list)) != 0)
-            continue;
-        v->rows[v->nrows].l = l[i];
-        v->rows[v->nrows++].id = xasprintf("%lld", (long long)l[i].lease);
-    }
-    list_set_rows(v->leases, v->rows, v->nrows);
+    leases_take(&v->held, l, nl, list_selected_id(v->table.list), NULL);
+    list_set_rows(v->leases, v->held.rows, v->held.n);
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
 static int64_t
-plus(int64_t sum, int64_t n)
+add_known(int64_t sum, int64_t n)
 {
     return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
+}
+
+struct sum { /* of the nodes that are shown */
+    int dead, late, draining, up;
+    int64_t slots, at_work, lost, leases, over;
+};
+
+static struct sum
+sum_of(const struct nodes *v)
+{
+    struct sum s = {.leases = FIELD_NULL, .over = FIELD_NULL};
+
+    for (int i = 0; i < list_count(v->table.list); i++) {
+        const struct node_row *n = list_row(v->table.list, i);
+        bool dead = !strcmp(n->state, "dead") || !strcmp(n->state, "unknown");
+        s.dead += dead;
+        s.late += !strcmp(n->state, "late");
+        s.draining += !strcmp(n->state, "draining");
+        s.up += !strcmp(n->state, "up");
+        s.slots += !dead && n->slots > 0 ? n->slots : 0;
+        *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
+        s.leases = add_known(s.leases, n->leases);
+        s.over = add_known(s.over, n->expired);
+    }
+    return s;
+}
+
+static void
+say_states(struct pen *p, const struct sum *s, bool foreign)
+{
+    if (s->dead > 0)
+        pen_printf(p, foreign ? ROLE_DIM : ROLE_BAD, foreign ? " %d unknown " : " × %d dead ",
+                   s->dead);
+    if (s->late > 0)
+        pen_printf(p, ROLE_WARN, " ▲ %d late ", s->late);
+    if (s->draining > 0)
+        pen_printf(p, ROLE_DIM, " ‖ %d drain%s ", s->draining, s->draining == 1 ? "s" : "");
+    if (s->up > 0)
+        pen_printf(p, ROLE_DIM, " %d up ", s->up);
 }
 
 static void
 draw_summary(struct nodes *v, struct grid *g, struct rect r)
 {
     struct pen p = pen_start(g, r);
-    int64_t leases = FIELD_NULL, expired = FIELD_NULL, running = FIELD_NULL;
+    struct sum s = sum_of(v);
+    bool foreign = app_is_foreign(v->table.view.app);
 
-    for (int i = 0; i < list_count(v->table.list); i++) {
-        const struct node_row *n = list_row(v->table.list, i);
-        leases = plus(leases, n->leases);
-        expired = plus(expired, n->expired);
-        running = plus(running, n->running);
+    say_states(&p, &s, foreign);
+    if (s.slots > 0) {
+        pen_put(&p, ROLE_DIM, "  slots ");
+        pen_put(&p, ROLE_STRONG, fmt_count(s.at_work).s);
+        pen_printf(&p, ROLE_DIM, " of %s at work", fmt_count(s.slots).s);
     }
-    pen_put(&p, ROLE_DIM, " nodes ");
-    pen_put(&p, ROLE_STRONG, fmt_count(list_count(v->table.list)).s);
-    pen_put(&p, ROLE_DIM, " running ");
-    pen_put(&p, ROLE_STRONG, fmt_count(running).s);
-    pen_put(&p, ROLE_DIM, " leases ");
-    pen_put(&p, ROLE_STRONG, fmt_count(leases).s);
-    pen_put(&p, ROLE_DIM, " expired ");
-    pen_put(&p, expired > 0 ? ROLE_BAD : ROLE_STRONG, fmt_count(expired).s);
+    if (s.lost > 0 && !foreign && p.r.w > 10)
+        pen_printf(&p, ROLE_BAD, ", %s lost", fmt_count(s.lost).s);
+    if (s.leases != FIELD_NULL && p.r.w > 20) {
+        pen_put(&p, ROLE_DIM, "  leases ");
+        pen_put(&p, ROLE_STRONG, fmt_count(s.leases).s);
+        if (s.over > 0)
+            pen_printf(&p, ROLE_BAD, ", %s over", fmt_count(s.over).s);
+    }
     if (*v->table.filter) {
-        pen_put(&p, ROLE_DIM, " filter ");
+        pen_put(&p, ROLE_DIM, "  filter ");
         pen_put(&p, ROLE_STRONG, v->table.filter);
     }
-}
-
-static void
-say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
-{
-    if (n->backend_pid == INT_MIN) {
-        pen_put(p, ROLE_DIM, " · session unknown");
-        return;
-    }
-    if (n->session_alive == 0)
-        pen_printf(p, ROLE_BAD, " · its session, pid %d, is gone", n->backend_pid);
-    else if (n->session_alive < 0)
-        pen_printf(p, ROLE_DIM, " · session pid %d not for us to see", n->backend_pid);
-    else
-        pen_printf(p, ROLE_TEXT, " · session pid %d %s", n->backend_pid,
-                   *n->session_state ? n->session_state : "alive");
-    if (n->session_alive == 1 && n->session_ms != FIELD_NULL)
-        pen_printf(p, ROLE_TEXT, " for %s", fmt_age(now_ms - n->session_ms).s);
-}
-
-/* What speaks for its life: heartbeat, leases, its session in the database. */
-static void
-draw_evidence(struct grid *g, struct rect r, const struct node_row *n, const struct app *a)
-{
-    struct pen p = pen_start(g, r);
-    int64_t now_ms = a->now_ms;
-
-    if (n->heartbeat_ms == FIELD_NULL && app_is_foreign(a))
-        pen_put(&p, ROLE_DIM, "no heartbeat is kept: only its jobs tell of it");
-    else if (n->heartbeat_ms == FIELD_NULL)
-        pen_put(&p, ROLE_WARN, "never a heartbeat");
-    else
-        pen_printf(&p, verdict_role(verdict_of_node(n, app_is_foreign(a))), "heartbeat %s ago",
-                   fmt_age(now_ms - n->heartbeat_ms).s);
-    if (n->leases > 0 && n->lease_until_ms != FIELD_NULL) {
-        int64_t left = n->lease_until_ms - now_ms;
-        pen_printf(&p, left < 0 ? ROLE_BAD : ROLE_TEXT,
-                   left < 0 ? " · all leases over, the last for %s" : " · newest lease has %s left",
-                   fmt_age(left < 0 ? -left : left).s);
-    }
-    if (p.r.w >= (n->backend_pid == INT_MIN ? 18 : 30) &&
-        (n->backend_pid != INT_MIN || !app_is_foreign(a))) /* never cut short */
-        say_session(&p, n, now_ms);
 }
 
 static void
@@ -426,7 +342,7 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
     else
         snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
-    draw_evidence(g, rect_cut_top(&in, 1), n, a);
+    node_evidence(g, rect_cut_top(&in, 1), n, a);
     if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
         return;
     if (app_unavailable(a, TOPIC_LEASES))
@@ -477,8 +393,8 @@ nodes_remark(struct view *view, struct buf *out)
         return say_no_worker(view->app, out);
     if (app_is_foreign(view->app) && n->expired <= 0)
         return say_no_worker(view->app, out);
-    buf_printf(out, "%s is %s and holds %s, %s expired: L releases them", n->node, n->state,
-               fmt_plural(n->leases, "lease").s, fmt_count(n->expired).s);
+    buf_printf(out, "%s is %s: ", n->node, strcmp(n->state, "dead") ? "not known" : "dead");
+    leases_say_release(&v->held, n, view->app->now_ms, view->app->options.utc, out);
     return true;
 }
 
@@ -487,7 +403,10 @@ nodes_crumb(struct view *view, struct buf *out)
 {
     struct nodes *v = (struct nodes *)view;
 
-    buf_str(out, fmt_plural(list_count(v->table.list), "node").s);
+    if (*v->table.filter)
+        buf_printf(out, "nodes › %s", v->table.filter);
+    else
+        buf_str(out, "nodes");
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -495,10 +414,7 @@ nodes_crumb(struct view *view, struct buf *out)
 static void
 nodes_open(struct view *view)
 {
-    char *text = filter_with("state:running", "node", list_selected_id(table_list(view)));
-
-    app_push_jobs(view->app, text);
-    free(text);
+    app_push(view->app, "node", list_selected_id(table_list(view)));
 }
 
 static void

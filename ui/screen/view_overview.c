@@ -160,7 +160,7 @@ static const struct list_def list_of_all = {
 /* --- data ------------------------------------------------------------------------------------ */
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct overview *v = ctx;
     const struct row *x = row;
@@ -175,7 +175,7 @@ overview_init(struct view *view, const char *arg)
     struct overview *v = (struct overview *)view;
 
     (void)arg;
-    table_init(view, &list_of_all, keep);
+    table_init(view, &list_of_all, row_matches);
     v->sources = list_new(&list_of_sources);
     v->mem = arena_new();
 }
@@ -217,7 +217,7 @@ add_empty(struct overview *v, const struct source_line *of, int at)
 }
 
 static int64_t
-plus(int64_t sum, int64_t n)
+add_known(int64_t sum, int64_t n)
 {
     return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
 }
@@ -225,9 +225,9 @@ plus(int64_t sum, int64_t n)
 static void
 add_to_sum(struct queue_row *sum, const struct queue_row *q)
 {
-    sum->ready = plus(sum->ready, q->ready);
-    sum->running = plus(sum->running, q->running);
-    sum->failed = plus(sum->failed, q->failed);
+    sum->ready = add_known(sum->ready, q->ready);
+    sum->running = add_known(sum->running, q->running);
+    sum->failed = add_known(sum->failed, q->failed);
     if (!isnan(q->done_per_s))
         sum->done_per_s = (isnan(sum->done_per_s) ? 0 : sum->done_per_s) + q->done_per_s;
     if (q->oldest_ms != FIELD_NULL &&
@@ -256,9 +256,10 @@ add_queues(struct overview *v, const struct source_line *of, int at)
         int64_t age = queue_age(&x->q, a->now_ms);
         if (age != FIELD_NULL)
             x->oldest_rank = (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
-        double gain = queue_gain(&q[i]);
+        static const struct slots unknown = {.all = FIELD_NULL};
+        enum trend trend = outlook_of(&q[i], &unknown, store_now_ms(s)).trend;
         x->verdict =
-            source_is_bad(of->state) ? VERDICT_BAD : verdict_of_queue(&x->q, gain, a->now_ms);
+            source_is_bad(of->state) ? VERDICT_BAD : verdict_of_queue(&x->q, trend, a->now_ms);
         add_to_sum(&v->sum, &x->q);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast. On a wide
- * screen also the backlog and the age over the last ten minutes, and what needs attention. A row is
+ * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast; and what
+ * needs attention. On a wide screen also the charts of the selected queue. A row is
  * made when it is drawn, with a rank for sorting, so that ages of a few seconds don't shuffle them
  * at each refresh. What is worked out over all queues is worked out once a second, not for each
  * key.
@@ -13,17 +13,17 @@
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
 #include "ui/facts/queue_columns.h"
+#include "ui/screen/charts.h"
 #include "ui/screen/views.h"
-#include "ui/term/chart.h"
 #include "ui/term/words.h"
 
-enum { STEPS = 61, WIDE_W = 120, WIDE_H = 36, SORT_ALWAYS = 2000 };
+enum { WIDE_W = 120, WIDE_H = 36, SORT_ALWAYS = 2000 };
 enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };
 
 struct queues {
     struct table_view table;
-    struct node_row *living; /* nodes */
-    int nliving;
+    struct workers workers;
+    int bad, warn;   /* queues */
     uint64_t serial; /* of the rows that the list has in order, of */
     const struct store *store;
 };
@@ -31,7 +31,7 @@ struct queues {
 /* --- data ------------------------------------------------------------------------------------ */
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct queues *v = ctx;
     const struct queue_line *l = row;
@@ -45,7 +45,7 @@ queues_init(struct view *view, const char *arg)
     struct queues *v = (struct queues *)view;
 
     (void)arg;
-    table_init(view, &list_of_queues, keep);
+    table_init(view, &list_of_queues, row_matches);
     list_set_ctx(v->table.list, view->app->store);
 }
 
@@ -55,7 +55,7 @@ queues_done(struct view *view)
     struct queues *v = (struct queues *)view;
 
     table_done(view);
-    free(v->living);
+    workers_done(&v->workers);
 }
 
 /* Times are asked rarely: the age of the data is not theirs. */
@@ -63,6 +63,7 @@ static void
 queues_show(struct view *view)
 {
     store_want(view->app->store, TOPIC_TIMES, true);
+    store_want(view->app->store, TOPIC_PACE, true);
 }
 
 static void
@@ -73,7 +74,7 @@ make_line(void *ctx, int i, void *row)
     int n;
     const struct queue_row *q = store_queues(a->store, &n);
 
-    queue_line_fill(row, &q[i], v->living, v->nliving, a->now_ms);
+    queue_line_fill(row, &q[i], &v->workers, a->now_ms);
 }
 
 static const char *
@@ -85,6 +86,31 @@ line_id(void *ctx, int i)
     return store_queues(v->table.view.app->store, &n)[i].queue;
 }
 
+static bool
+has_charts(const struct app *a)
+{
+    struct rect r = app_body(a);
+
+    return r.w >= WIDE_W && r.h >= WIDE_H;
+}
+
+static void
+count_verdicts(struct queues *v)
+{
+    static const struct slots unknown = {.all = FIELD_NULL};
+    const struct app *a = v->table.view.app;
+    int n;
+    const struct queue_row *q = store_queues(a->store, &n);
+
+    v->bad = v->warn = 0;
+    for (int i = 0; i < n; i++) {
+        enum trend trend = outlook_of(&q[i], &unknown, a->now_ms).trend;
+        enum verdict verdict = verdict_of_queue(&q[i], trend, a->now_ms);
+        v->bad += verdict == VERDICT_BAD;
+        v->warn += verdict == VERDICT_WARN;
+    }
+}
+
 /* Many queues are put in order when there is news of them, few also when they have grown older. */
 static void
 queues_update(struct view *view)
@@ -93,11 +119,13 @@ queues_update(struct view *view)
     struct app *a = view->app;
     uint64_t serial = store_queues_serial(a->store);
     int n;
+    const struct node_row *nodes = store_nodes(a->store, &n);
 
-    free(v->living);
-    v->living = queue_workers(a->store, &v->nliving);
+    workers_done(&v->workers);
+    v->workers = workers_of(nodes, n);
     list_hide_empty(v->table.list, app_is_foreign(a));
     list_column_lacks(v->table.list, "kept", store_topic(a->store, TOPIC_FINAL)->unavailable);
+    count_verdicts(v);
     store_queues(a->store, &n);
     if (n <= SORT_ALWAYS || serial != v->serial || a->store != v->store)
         list_set_pages(v->table.list, &(struct list_pages){make_line, line_id, v}, n);
@@ -111,38 +139,6 @@ queues_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* Nodes that nobody knows are leases without a node in our own queue, and nothing but a lack of
- * heartbeats in others. */
-static void
-say_nodes(struct pen *p, const struct app *a)
-{
-    int n, up = 0, late = 0, dead = 0, unknown = 0;
-    const struct node_row *rows = store_nodes(a->store, &n);
-
-    if (store_topic(a->store, TOPIC_NODES)->unavailable)
-        return;
-    for (int i = 0; i < n; i++) {
-        up += !strcmp(rows[i].state, "up") || !strcmp(rows[i].state, "draining");
-        late += !strcmp(rows[i].state, "late");
-        dead += !strcmp(rows[i].state, "dead");
-        unknown += !strcmp(rows[i].state, "unknown");
-    }
-    dead += app_is_foreign(a) ? 0 : unknown;
-    pen_put(p, ROLE_DIM, " · ");
-    if (app_is_foreign(a) && unknown == n) {
-        pen_put(p, ROLE_DIM, fmt_plural(n, "node").s);
-        return;
-    }
-    if (dead)
-        pen_printf(p, ROLE_BAD, "%d dead ", dead);
-    if (late)
-        pen_printf(p, ROLE_WARN, "%d late ", late);
-    if (app_is_foreign(a) && unknown)
-        pen_printf(p, ROLE_DIM, "%d unknown ", unknown);
-    if (p->r.w >= 5) /* never cut short */
-        pen_printf(p, ROLE_DIM, "%d up", up);
-}
-
 /* Finished jobs that are kept are counted rarely: as of when. */
 static void
 say_kept(struct pen *p, const struct app *a)
@@ -150,21 +146,53 @@ say_kept(struct pen *p, const struct app *a)
     const struct queue_row *t = store_totals(a->store);
     int64_t age = store_age_ms(a->store, TOPIC_FINAL);
 
-    if (p->r.w < 30)
+    if (p->r.w < 34)
         return;
     if (age < 0 && store_topic(a->store, TOPIC_FINAL)->err.kind == ERR_TIMEOUT)
-        pen_put(p, ROLE_DIM, " kept: too many to count");
+        pen_put(p, ROLE_DIM, "  completed: too many to count");
     if (t->kept_completed == FIELD_NULL || age < 0)
         return;
-    pen_put(p, ROLE_DIM, " kept ");
+    pen_put(p, ROLE_DIM, "  completed ");
     pen_printf(p, ROLE_STRONG, "%s%s", t->kept_approx == 1 ? "~" : "",
                fmt_count_fit(t->kept_completed, 7).s);
-    pen_printf(p, ROLE_DIM, " %s ago", fmt_age_short(age).s);
+    pen_printf(p, ROLE_DIM, ", counted %s ago", fmt_age_short(age).s);
+}
+
+/* "3 are broken, 3 want a look": queues. */
+static void
+say_verdicts(const struct queues *v, struct pen *p)
+{
+    if (v->bad > 0)
+        pen_printf(p, ROLE_BAD, " %d %s broken", v->bad, v->bad == 1 ? "is" : "are");
+    if (v->warn > 0)
+        pen_printf(p, ROLE_WARN, "%s%d want%s a look", v->bad > 0 ? ", " : " ", v->warn,
+                   v->warn == 1 ? "s" : "");
+    if (v->bad + v->warn == 0)
+        pen_put(p, ROLE_DIM, " all move");
+    pen_put(p, ROLE_DIM, " ");
 }
 
 static void
-draw_totals(struct app *a, struct grid *g, struct rect r)
+say_figure(struct pen *p, const char *name, struct fmt figure)
 {
+    pen_printf(p, ROLE_DIM, "%s%s ", p->r.x > 1 ? "  " : " ", name);
+    pen_put(p, ROLE_STRONG, figure.s);
+}
+
+static void
+say_running(const struct queues *v, struct pen *p, const struct queue_row *t)
+{
+    const struct workers *w = &v->workers;
+
+    say_figure(p, "running", w->slots > 0 ? fmt_count(w->used) : fmt_about(t->running, t->approx));
+    if (w->slots > 0)
+        pen_printf(p, ROLE_DIM, p->r.w > 60 ? " of %s slots" : "/%s", fmt_count(w->slots).s);
+}
+
+static void
+draw_totals(const struct queues *v, struct grid *g, struct rect r)
+{
+    const struct app *a = v->table.view.app;
     const struct queue_row *t = store_totals(a->store);
     struct pen p = pen_start(g, r);
 
@@ -173,46 +201,38 @@ draw_totals(struct app *a, struct grid *g, struct rect r)
                 store_error(a->store)->kind == ERR_NONE ? " asking ..." : " no data yet");
         return;
     }
-    int64_t age = queue_age(t, a->now_ms);
-    pen_put(&p, ROLE_DIM, " oldest ");
-    pen_put(&p, ROLE_STRONG, fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
-    pen_put(&p, ROLE_DIM, " ready ");
-    pen_put(&p, ROLE_STRONG, fmt_about(t->ready, t->approx).s);
-    pen_put(&p, ROLE_DIM, " run ");
-    pen_put(&p, ROLE_STRONG, fmt_about(t->running, t->approx).s);
-    pen_put(&p, ROLE_DIM, " failed ");
-    pen_put(&p, ROLE_STRONG, fmt_about(t->failed, t->approx).s);
+    if (r.w >= WIDE_W)
+        say_verdicts(v, &p);
+    say_figure(&p, "ready", fmt_about(t->ready, t->approx));
+    say_running(v, &p, t);
+    say_figure(&p, "failed", fmt_about(t->failed, t->approx));
     if (t->failed_hour != FIELD_NULL && t->failed_hour > 0)
-        pen_printf(&p, ROLE_BAD, " +%s in 1h", fmt_count_fit(t->failed_hour, 6).s);
-    if (p.r.w >= 14 && !(app_is_foreign(a) && isnan(t->done_per_s))) { /* never cut short */
-        pen_put(&p, ROLE_DIM, " done/s ");
-        pen_put(&p, ROLE_STRONG, fmt_rate(t->done_per_s).s);
+        pen_printf(&p, ROLE_BAD, " (+%s in 1h)", fmt_count_fit(t->failed_hour, 6).s);
+    if (p.r.w >= 12 && !isnan(t->pushed_per_s)) { /* never cut short */
+        say_figure(&p, "in", fmt_rate(t->pushed_per_s));
+        pen_put(&p, ROLE_DIM, "/s");
+    }
+    if (p.r.w >= 12 && !isnan(t->done_per_s)) {
+        say_figure(&p, "out", fmt_rate(t->done_per_s));
+        pen_put(&p, ROLE_DIM, "/s");
     }
     say_kept(&p, a);
-    if (p.r.w >= 10)
-        say_nodes(&p, a);
 }
 
 static void
-draw_charts(struct app *a, struct grid *g, struct rect r)
+draw_charts(struct app *a, struct rect r, const char *queue)
 {
-    const struct history *h = store_history(a->store);
-    double backlog[STEPS], oldest[STEPS];
-    struct rect left = rect_cut_left(&r, r.w / 2);
+    const struct charts *c = charts_of(a, queue);
 
-    left.w -= 1;
-    history_read(h, "", SERIES_BACKLOG, a->now_ms, backlog, STEPS);
-    history_read(h, "", SERIES_OLDEST, a->now_ms, oldest, STEPS);
-    double top = chart_max(backlog, STEPS), old = chart_max(oldest, STEPS);
-    struct fmt t1 = fmt_count_fit((int64_t)top, 4), t2 = fmt_count_fit((int64_t)(top / 2), 4);
-    chart_panel(g, left,
-                &(struct chart){"backlog (ready + running), last 10 min", ROLE_CHART, backlog,
-                                STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
-    t1 = fmt_age((int64_t)old);
-    t2 = fmt_age((int64_t)(old / 2));
-    chart_panel(g, r,
-                &(struct chart){"age of the oldest ready job, last 10 min", ROLE_CHART_WARN, oldest,
-                                STEPS, 0, t1.s, t2.s, "0", "-10m", "-5m", "now"});
+    for (int i = 0; r.h >= CHARTS_H && i >= 0;)
+        i = charts_draw_row(c, a, rect_cut_top(&r, CHARTS_H), i);
+}
+
+/* One row of charts, or two where the table leaves room for them. */
+static struct rect
+cut_charts(struct rect *r, int queues)
+{
+    return rect_cut_bottom(r, r->h - queues - 1 >= 2 * CHARTS_H ? 2 * CHARTS_H : CHARTS_H);
 }
 
 /* Where alerts stand: below the totals where there is room for all, else in the rows that the table
@@ -242,16 +262,24 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
 
     if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
         look.empty = "";
-    draw_totals(a, g, rect_cut_top(&r, 1));
-    bool wide = r.w >= WIDE_W && r.h >= WIDE_H;
+    draw_totals(v, g, rect_cut_top(&r, 1));
+    const char *queue = list_selected_id(v->table.list);
+    bool wide = has_charts(a) && queue;
     struct rect needs = cut_alerts(&r, list_count(v->table.list));
     if (needs.h > 0)
         alerts_draw(a, g, needs);
-    if (wide) {
-        draw_charts(a, g, rect_cut_bottom(&r, 12));
-        rect_cut_bottom(&r, 1);
-    }
+    if (wide)
+        draw_charts(a, cut_charts(&r, list_count(v->table.list)), queue);
     list_draw(v->table.list, g, r, &look);
+}
+
+/* The charts follow the selected queue. */
+static void
+queues_drawn(struct view *view)
+{
+    struct app *a = view->app;
+
+    charts_ask(a, has_charts(a) ? list_selected_id(table_list(view)) : NULL);
 }
 
 /* Of the selected row, what its alert does not say; where the alerts have no room, the first. */
@@ -266,14 +294,13 @@ queues_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s: %s", all->alerts[0].where, all->alerts[0].what);
         return all->alerts[0].verdict == VERDICT_BAD;
     }
-    if (l && l->q.paused == 1) {
-        buf_printf(out, "%s is paused%s%s", l->q.queue, *l->q.paused_by ? " by " : "",
-                   l->q.paused_by);
-        if (l->q.paused_ms != FIELD_NULL)
-            buf_printf(out, ", %s ago", fmt_age(a->now_ms - l->q.paused_ms).s);
-        buf_printf(out, "%s%s", *l->q.pause_reason ? ": " : "", l->q.pause_reason);
-    } else if (l && l->gain > 0) {
-        buf_printf(out, "%s fills up by %s jobs/s", l->q.queue, fmt_rate(l->gain).s);
+    bool news = l && (l->q.paused == 1 || l->o.held != HELD_NOT || l->o.trend == TREND_FILLS ||
+                      l->o.trend == TREND_STANDS);
+    if (news) {
+        buf_printf(out, "%s: ", l->q.queue);
+        queue_say_trend(l, a->now_ms, a->options.utc, out);
+        buf_str(out, "; ");
+        queue_say_advice(l, out);
     } else if (l && *l->q.info) {
         buf_printf(out, "%s: %s", l->q.queue, l->q.info);
     }
@@ -296,11 +323,7 @@ queues_crumb(struct view *view, struct buf *out)
 static void
 queues_open(struct view *view)
 {
-    struct queues *v = (struct queues *)view;
-    char *text = filter_with("", "queue", list_selected_id(v->table.list));
-
-    app_push_jobs(view->app, text);
-    free(text);
+    app_push(view->app, "queue", list_selected_id(table_list(view)));
 }
 
 static void
@@ -337,6 +360,7 @@ const struct view_ops view_queues = {
     .show = queues_show,
     .update = queues_update,
     .draw = queues_draw,
+    .drawn = queues_drawn,
     .list = table_list,
     .open = queues_open,
     .back = table_back,

@@ -28,7 +28,7 @@ enum { OLD_RUNS_MS = 10000, NEXT_W = 26, NEXT_WIDE = 40, SPLIT_FROM = 72, WIDE_F
 /* --- data ------------------------------------------------------------------------------------ */
 
 static bool
-keep(void *ctx, const void *row)
+row_matches(void *ctx, const void *row)
 {
     const struct schedules *v = ctx;
     const struct schedule_row *s = row;
@@ -45,7 +45,7 @@ schedules_init(struct view *view, const char *arg)
 
     (void)arg;
     v->asked = xstrdup("");
-    table_init(view, &schedule_list, keep);
+    table_init(view, &schedule_list, row_matches);
     v->runs = list_new(&run_list);
 }
 
@@ -154,7 +154,7 @@ draw_summary(struct schedules *v, struct grid *g, struct rect r)
     pen_printf(&p, ROLE_STRONG, "%s%s", fmt_time(a->now_ms, a->options.utc).s,
                a->options.utc ? " UTC" : "");
     pen_put(&p, ROLE_DIM, " · yours ");
-    if (a->clock_stands || server == 0 || (ahead > -500 && ahead < 500))
+    if (a->clock.stands || server == 0 || (ahead > -500 && ahead < 500))
         pen_put(&p, ROLE_STRONG, "the same");
     else
         pen_printf(&p, ROLE_WARN, "%s %s", fmt_duration(ahead < 0 ? -ahead : ahead).s,

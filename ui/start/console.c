@@ -95,8 +95,8 @@ names_of(const struct cli *c, const char **names)
 
 /* The file's settings, and over them what the command line says. */
 static void
-settle(const struct cli *c, struct settings *s, const struct console_options *said,
-       struct console_options *out)
+settle_options(const struct cli *c, struct settings *s, const struct console_options *said,
+               struct console_options *out)
 {
     const char *names[SECTION_NAMES + 1];
     struct console_options file = {.interval_ms = INTERVAL_MS};
@@ -162,7 +162,7 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
     for (int i = 0; settings_complaint(kept, i); i++)
         app_say(a, SAY_WARN, "%s", settings_complaint(kept, i));
     bool ok = loop_run(c->loop, &e);
-    int code = a->signo ? 128 + a->signo : CLI_DONE;
+    int code = a->leaving.signo ? 128 + a->leaving.signo : CLI_DONE;
     app_free(a);
     sources_free(ss);
     term_close(t);
@@ -241,7 +241,7 @@ console_run(struct cli *c, const void *opts)
 
     if (((const struct console_options *)opts)->demo)
         settings_apart(s, "demo"); /* what is tried there is nothing for production */
-    settle(c, s, opts, &o);
+    settle_options(c, s, opts, &o);
     int code = open_console(c, &o, s);
     settings_free(s);
     return code;

@@ -40,15 +40,26 @@ last(const double *v, int *n, int w)
     return v + skip;
 }
 
+/* In ASCII, too, each step has a sign of its own. */
+static const char *
+step_glyph(const struct grid *g, int h)
+{
+    static const char *const ascii[] = {".", ":", "-", "=", "+", "*", "#"};
+
+    return grid_ascii(g) ? ascii[h - 1] : blocks[h - 1];
+}
+
 void
 chart_spark(struct grid *g, struct rect r, enum role role, const double *v, int n, double top)
 {
     v = last(v, &n, r.w);
     if (top <= 0)
-        top = chart_max(v, n);
+        top = 1.25 * chart_max(v, n);
     for (int i = 0; i < n; i++) {
         struct rect cell = {r.x + r.w - n + i, r.y, 1, r.h};
-        grid_str(g, cell, role, isnan(v[i]) ? " " : blocks[height(v[i], top, 6)]);
+        int h = height(v[i], top, 7);
+        if (!isnan(v[i]))
+            grid_str(g, cell, h ? role : ROLE_DIM, h ? step_glyph(g, h) : "·");
     }
 }
 

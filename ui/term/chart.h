@@ -1,7 +1,6 @@
 /* Small pictures made of text: sparklines, bars, braille areas. Values are doubles, newest last;
- * NAN is a missing value and stays blank. Zero is the lowest mark and anything above zero is drawn
- * higher than zero, so that one failure can be seen. Heights end at seven eighths: a full block
- * would touch the row above. */
+ * NAN is a missing value and stays blank. Zero is a dot and anything above zero a block, so that
+ * one failure can be seen. Heights end at seven eighths: a full block would touch the row above. */
 #ifndef UI_TERM_CHART_H
 #define UI_TERM_CHART_H
 
@@ -11,7 +10,7 @@
 #include "ui/term/grid.h"
 
 /* Draws the last r.w values on the first row of r, right-aligned; `top` is the value of a full
- * cell (<= 0: the largest value drawn). */
+ * cell (<= 0: a quarter above the largest value drawn, so that what is steady is not full). */
 void chart_spark(struct grid *g, struct rect r, enum role role, const double *v, int n, double top);
 
 /* Means of `per` neighbouring samples, newest last, into out[w]; places without samples get NAN.

@@ -12,10 +12,10 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
-static struct fmt make(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct fmt format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static struct fmt
-make(const char *format, ...)
+format_text(const char *format, ...)
 {
     struct fmt f = {""};
     va_list ap;
@@ -29,7 +29,7 @@ make(const char *format, ...)
 static struct fmt
 dash(void)
 {
-    return make("—");
+    return format_text("—");
 }
 
 struct fmt
@@ -39,15 +39,15 @@ fmt_age_short(int64_t ms)
         return dash();
     if (ms <= -SECOND) { /* less is the difference of two clocks */
         struct fmt f = fmt_age_short(-ms);
-        return make("in %.40s", f.s);
+        return format_text("in %.40s", f.s);
     }
     if (ms < MINUTE)
-        return make("%ds", ms < 0 ? 0 : (int)(ms / SECOND));
+        return format_text("%ds", ms < 0 ? 0 : (int)(ms / SECOND));
     if (ms < HOUR)
-        return make("%dm", (int)(ms / MINUTE));
+        return format_text("%dm", (int)(ms / MINUTE));
     if (ms < DAY)
-        return make("%dh", (int)(ms / HOUR));
-    return make("%lldd", (long long)(ms / DAY));
+        return format_text("%dh", (int)(ms / HOUR));
+    return format_text("%lldd", (long long)(ms / DAY));
 }
 
 struct fmt
@@ -56,10 +56,10 @@ fmt_age(int64_t ms)
     if (ms < MINUTE || ms >= 100LL * DAY)
         return fmt_age_short(ms);
     if (ms < HOUR)
-        return make("%dm %02ds", (int)(ms / MINUTE), (int)(ms % MINUTE / SECOND));
+        return format_text("%dm %02ds", (int)(ms / MINUTE), (int)(ms % MINUTE / SECOND));
     if (ms < DAY)
-        return make("%dh %02dm", (int)(ms / HOUR), (int)(ms % HOUR / MINUTE));
-    return make("%dd %02dh", (int)(ms / DAY), (int)(ms % DAY / HOUR));
+        return format_text("%dh %02dm", (int)(ms / HOUR), (int)(ms % HOUR / MINUTE));
+    return format_text("%dd %02dh", (int)(ms / DAY), (int)(ms % DAY / HOUR));
 }
 
 struct fmt
@@ -68,14 +68,14 @@ fmt_duration(int64_t ms)
     if (ms >= MINUTE || ms < 0)
         return fmt_age(ms);
     if (ms < 100)
-        return make("%dms", (int)ms);
-    return make("%d.%ds", (int)(ms / SECOND), (int)(ms % SECOND / 100));
+        return format_text("%dms", (int)ms);
+    return format_text("%d.%ds", (int)(ms / SECOND), (int)(ms % SECOND / 100));
 }
 
 struct fmt
 fmt_int(int64_t n)
 {
-    return n == FIELD_NULL ? dash() : make("%lld", (long long)n);
+    return n == FIELD_NULL ? dash() : format_text("%lld", (long long)n);
 }
 
 struct fmt
@@ -124,16 +124,16 @@ fmt_count_fit(int64_t n, int w)
             break;
         if (fabs(v) >= 999.95)
             continue;
-        f = make("%.1f%c", v, units[unit]);
+        f = format_text("%.1f%c", v, units[unit]);
         if ((int)strlen(f.s) <= w && fabs(v) < 99.95)
             return f;
         if (fabs(v) >= 999.5)
             continue;
-        f = make("%.0f%c", v, units[unit]);
+        f = format_text("%.0f%c", v, units[unit]);
         if ((int)strlen(f.s) <= w)
             return f;
     }
-    f = make("%.*s", w > 0 ? w : 0, "########################");
+    f = format_text("%.*s", w > 0 ? w : 0, "########################");
     return f;
 }
 
@@ -143,11 +143,11 @@ fmt_rate(double per_s)
     if (isnan(per_s))
         return dash();
     if (per_s > 0 && per_s < 0.05)
-        return make("<0.1");
+        return format_text("<0.1");
     if (per_s > 0 && per_s < 9.95 && fabs(per_s - round(per_s)) >= 0.05)
-        return make("%.1f", per_s);
+        return format_text("%.1f", per_s);
     if (fabs(per_s) > 9e15)
-        return make("∞");
+        return format_text("∞");
     return fmt_count(llround(per_s));
 }
 
@@ -161,10 +161,11 @@ fmt_bytes(int64_t n)
     if (n == FIELD_NULL)
         return dash();
     if (n < 1024)
-        return make("%lld B", (long long)n);
+        return format_text("%lld B", (long long)n);
     for (; v >= 1023.5 && unit < 6; unit++)
         v /= 1024;
-    return v < 9.95 ? make("%.1f %s", v, units[unit]) : make("%.0f %s", v, units[unit]);
+    return v < 9.95 ? format_text("%.1f %s", v, units[unit])
+                    : format_text("%.0f %s", v, units[unit]);
 }
 
 struct fmt
@@ -174,10 +175,10 @@ fmt_percent(double part, double whole)
         return dash();
     double p = part / whole * 100;
     if (p > 0 && p < 1)
-        return make("<1%%");
+        return format_text("<1%%");
     if (p > 99 && p < 100)
-        return make(">99%%");
-    return make("%.0f%%", p);
+        return format_text(">99%%");
+    return format_text("%.0f%%", p);
 }
 
 /* --- times ------------------------------------------------------------------------------------ */
@@ -197,7 +198,7 @@ fmt_time(int64_t ms, bool utc)
 
     if (!split(ms, utc, &tm))
         return dash();
-    return make("%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+    return format_text("%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 struct fmt
@@ -207,8 +208,8 @@ fmt_date_time(int64_t ms, bool utc)
 
     if (!split(ms, utc, &tm))
         return dash();
-    return make("%04d-%02d-%02d %02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                tm.tm_hour, tm.tm_min, tm.tm_sec);
+    return format_text("%04d-%02d-%02d %02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+                       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 struct fmt
@@ -219,9 +220,9 @@ fmt_when(int64_t ms, int64_t now_ms, bool utc)
     if (!split(ms, utc, &tm) || !split(now_ms, utc, &now))
         return dash();
     if (tm.tm_year != now.tm_year)
-        return make("%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+        return format_text("%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
     if (tm.tm_yday != now.tm_yday)
-        return make("%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min);
+        return format_text("%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min);
     return fmt_time(ms, utc);
 }
 
@@ -231,9 +232,10 @@ fmt_iso(int64_t ms)
     struct tm tm;
 
     if (!split(ms, true, &tm))
-        return make("%s", "");
-    return make("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                tm.tm_hour, tm.tm_min, tm.tm_sec, (int)((ms % SECOND + SECOND) % SECOND));
+        return format_text("%s", "");
+    return format_text("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                       (int)((ms % SECOND + SECOND) % SECOND));
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -259,7 +261,7 @@ fmt_id_is_uuid(const char *id)
 
 /* Not into the middle of a character. */
 static size_t
-whole(const char *id, size_t at, int step)
+whole_char(const char *id, size_t at, int step)
 {
     while (at > 0 && ((unsigned char)id[at] & 0xc0) == 0x80)
         at += step < 0 ? (size_t)-1 : 1;
@@ -272,11 +274,11 @@ fmt_id_tail(const char *id)
     size_t len = strlen(id);
 
     if (fmt_id_is_uuid(id))
-        return make("%.8s", id + len - 8);
+        return format_text("%.8s", id + len - 8);
     if (len <= ID_MOST)
-        return make("%s", id);
-    return make("%.*s…%.*s", (int)whole(id, ID_HEAD, -1), id, ID_TAIL,
-                id + whole(id, len - ID_TAIL, 1));
+        return format_text("%s", id);
+    return format_text("%.*s…%.*s", (int)whole_char(id, ID_HEAD, -1), id, ID_TAIL,
+                       id + whole_char(id, len - ID_TAIL, 1));
 }
 
 struct fmt
@@ -284,5 +286,5 @@ fmt_plural(int64_t n, const char *noun)
 {
     struct fmt count = fmt_count(n);
 
-    return make("%s %.18s%s", count.s, noun, n == 1 ? "" : "s");
+    return format_text("%s %.18s%s", count.s, noun, n == 1 ? "" : "s");
 }

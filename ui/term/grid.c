@@ -1,5 +1,5 @@
-/* The cells of the screen in memory. All writing ends in put(), which keeps to a clip rectangle and
- * repairs wide glyphs that it cuts in half. */
+/* The cells of the screen in memory. All writing ends in put_glyph(), which keeps to a clip
+ * rectangle and repairs wide glyphs that it cuts in half. */
 #include "ui/term/grid.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ struct grid {
 static const struct cell blank = {" ", 1, ROLE_TEXT, GROUND_NONE};
 
 static int
-clamp(int n, int low, int high)
+clamp_int(int n, int low, int high)
 {
     return n < low ? low : n > high ? high : n;
 }
@@ -48,8 +48,8 @@ grid_free(struct grid *g)
 void
 grid_resize(struct grid *g, int w, int h)
 {
-    g->w = clamp(w, 1, MAX_SIDE);
-    g->h = clamp(h, 1, MAX_SIDE);
+    g->w = clamp_int(w, 1, MAX_SIDE);
+    g->h = clamp_int(h, 1, MAX_SIDE);
     g->cells = xreallocarray(g->cells, (size_t)g->w * (size_t)g->h, sizeof *g->cells);
     grid_clear(g);
 }
@@ -67,7 +67,7 @@ grid_ascii(const struct grid *g)
 }
 
 static struct cell *
-at(const struct grid *g, int x, int y)
+cell_at(const struct grid *g, int x, int y)
 {
     assert(x >= 0 && y >= 0 && x < g->w && y < g->h);
     return &g->cells[(size_t)y * (size_t)g->w + (size_t)x];
@@ -84,15 +84,15 @@ grid_clear(struct grid *g)
 const struct cell *
 grid_cell(const struct grid *g, int x, int y)
 {
-    return x >= 0 && y >= 0 && x < g->w && y < g->h ? at(g, x, y) : &blank;
+    return x >= 0 && y >= 0 && x < g->w && y < g->h ? cell_at(g, x, y) : &blank;
 }
 
 void
 grid_cursor(struct grid *g, int x, int y)
 {
     g->has_cursor = true;
-    g->cursor_x = clamp(x, 0, g->w - 1);
-    g->cursor_y = clamp(y, 0, g->h - 1);
+    g->cursor_x = clamp_int(x, 0, g->w - 1);
+    g->cursor_y = clamp_int(y, 0, g->h - 1);
 }
 
 bool
@@ -105,15 +105,15 @@ grid_cursor_at(const struct grid *g, int *x, int *y)
 
 /* Makes a cell blank, and the other half of the wide glyph that it belonged to. */
 static void
-wipe(struct grid *g, int x, int y)
+wipe_cell(struct grid *g, int x, int y)
 {
-    struct cell *c = at(g, x, y);
+    struct cell *c = cell_at(g, x, y);
     int other = c->width == 0 ? x - 1 : c->width == 2 ? x + 1 : x;
 
     memcpy(c->utf8, blank.utf8, sizeof c->utf8);
     c->width = 1;
     if (other != x && other >= 0 && other < g->w) {
-        struct cell *half = at(g, other, y);
+        struct cell *half = cell_at(g, other, y);
         memcpy(half->utf8, blank.utf8, sizeof half->utf8);
         half->width = 1;
     }
@@ -121,21 +121,21 @@ wipe(struct grid *g, int x, int y)
 
 /* One glyph; clip lies inside the grid. What would straddle an edge of it is left out. */
 static void
-put(struct grid *g, struct rect clip, int x, int y, const struct glyph *glyph, enum role role)
+put_glyph(struct grid *g, struct rect clip, int x, int y, const struct glyph *glyph, enum role role)
 {
     if (y < clip.y || y >= clip.y + clip.h || x < clip.x || x + glyph->width > clip.x + clip.w)
         return;
     for (int i = 0; i < glyph->width; i++) {
-        wipe(g, x + i, y);
-        at(g, x + i, y)->role = (uint8_t)role;
-        at(g, x + i, y)->ground = GROUND_NONE;
+        wipe_cell(g, x + i, y);
+        cell_at(g, x + i, y)->role = (uint8_t)role;
+        cell_at(g, x + i, y)->ground = GROUND_NONE;
     }
-    struct cell *c = at(g, x, y);
+    struct cell *c = cell_at(g, x, y);
     memcpy(c->utf8, glyph->utf8, sizeof c->utf8);
     c->width = (uint8_t)glyph->width;
     if (glyph->width == 2) {
-        at(g, x + 1, y)->utf8[0] = 0;
-        at(g, x + 1, y)->width = 0;
+        cell_at(g, x + 1, y)->utf8[0] = 0;
+        cell_at(g, x + 1, y)->width = 0;
     }
 }
 
@@ -147,7 +147,7 @@ put_str(struct grid *g, struct rect clip, int x, int y, enum role role, const ch
 
     text_start(&it, s, strlen(s), TEXT_LINE, g->ascii);
     for (; text_next(&it, &glyph); x += glyph.width)
-        put(g, clip, x, y, &glyph, role);
+        put_glyph(g, clip, x, y, &glyph, role);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t l
             put_str(g, clip, r.x + w - 1, r.y, role, "…");
             return w;
         }
-        put(g, clip, r.x + used, r.y, &glyph, role);
+        put_glyph(g, clip, r.x + used, r.y, &glyph, role);
         used += glyph.width;
     }
     return used;
@@ -286,7 +286,7 @@ walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
             after_space = is_space(&glyph);
             int x = area->wrap ? col : col - area->left;
             if (g && x >= 0 && lines >= area->top)
-                put(g, clip, r.x + x, r.y + lines - area->top, &glyph, role);
+                put_glyph(g, clip, r.x + x, r.y + lines - area->top, &glyph, role);
             col += glyph.width;
         }
         lines++;
@@ -353,9 +353,9 @@ grid_fill(struct grid *g, struct rect r, enum role role)
 
     for (int y = c.y; y < c.y + c.h; y++)
         for (int x = c.x; x < c.x + c.w; x++) {
-            wipe(g, x, y);
-            at(g, x, y)->role = (uint8_t)role;
-            at(g, x, y)->ground = GROUND_NONE;
+            wipe_cell(g, x, y);
+            cell_at(g, x, y)->role = (uint8_t)role;
+            cell_at(g, x, y)->ground = GROUND_NONE;
         }
 }
 
@@ -366,8 +366,8 @@ grid_paint(struct grid *g, struct rect r, enum role role)
 
     for (int y = c.y; y < c.y + c.h; y++)
         for (int x = c.x; x < c.x + c.w; x++) {
-            at(g, x, y)->role = (uint8_t)role;
-            at(g, x, y)->ground = GROUND_NONE;
+            cell_at(g, x, y)->role = (uint8_t)role;
+            cell_at(g, x, y)->ground = GROUND_NONE;
         }
 }
 
@@ -378,7 +378,7 @@ grid_lay(struct grid *g, struct rect r, enum ground ground)
 
     for (int y = c.y; y < c.y + c.h; y++)
         for (int x = c.x; x < c.x + c.w; x++)
-            at(g, x, y)->ground = (uint8_t)ground;
+            cell_at(g, x, y)->ground = (uint8_t)ground;
 }
 
 /* On the first row of r. */
@@ -449,8 +449,8 @@ grid_dump(const struct grid *g, struct buf *out)
     for (int y = 0; y < g->h; y++) {
         size_t end = out->len;
         for (int x = 0; x < g->w; x++) {
-            buf_str(out, at(g, x, y)->utf8);
-            if (strcmp(at(g, x, y)->utf8, " ") != 0)
+            buf_str(out, cell_at(g, x, y)->utf8);
+            if (strcmp(cell_at(g, x, y)->utf8, " ") != 0)
                 end = out->len;
         }
         out->len = end;
@@ -464,7 +464,7 @@ grid_dump_roles(const struct grid *g, struct buf *out)
     for (int y = 0; y < g->h; y++) {
         size_t end = out->len;
         for (int x = 0; x < g->w; x++) {
-            char c = style_letter(at(g, x, y)->role);
+            char c = style_letter(cell_at(g, x, y)->role);
             buf_add(out, &c, 1);
             if (c != '.')
                 end = out->len;

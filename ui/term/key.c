@@ -53,7 +53,7 @@ name_code(const char *word, size_t len, uint32_t *code)
 
 /* What a terminal sends for a Ctrl key is not always another key than one with a name. */
 static bool
-settle(struct key *k)
+settle_ctrl(struct key *k)
 {
     if (!(k->mods & MOD_CTRL))
         return true;
@@ -101,7 +101,7 @@ key_parse(const char *word, size_t len, struct key *out)
             return false;
     }
     *out = k;
-    return settle(out);
+    return settle_ctrl(out);
 }
 
 struct key_word

@@ -15,7 +15,7 @@ at_most(int a, int b)
 
 /* How much of `have` can be taken when n is asked for. */
 static int
-share(int n, int have)
+share_of(int n, int have)
 {
     return at_most(at_least(n, 0), at_least(have, 0));
 }
@@ -39,7 +39,7 @@ rect_row(struct rect r, int i)
 struct rect
 rect_cut_top(struct rect *r, int n)
 {
-    n = share(n, r->h);
+    n = share_of(n, r->h);
     struct rect cut = {r->x, r->y, r->w, n};
     r->y += n;
     r->h -= n;
@@ -49,7 +49,7 @@ rect_cut_top(struct rect *r, int n)
 struct rect
 rect_cut_bottom(struct rect *r, int n)
 {
-    n = share(n, r->h);
+    n = share_of(n, r->h);
     r->h -= n;
     return (struct rect){r->x, r->y + at_least(r->h, 0), r->w, n};
 }
@@ -57,7 +57,7 @@ rect_cut_bottom(struct rect *r, int n)
 struct rect
 rect_cut_left(struct rect *r, int n)
 {
-    n = share(n, r->w);
+    n = share_of(n, r->w);
     struct rect cut = {r->x, r->y, n, r->h};
     r->x += n;
     r->w -= n;
@@ -67,7 +67,7 @@ rect_cut_left(struct rect *r, int n)
 struct rect
 rect_cut_right(struct rect *r, int n)
 {
-    n = share(n, r->w);
+    n = share_of(n, r->w);
     r->w -= n;
     return (struct rect){r->x + at_least(r->w, 0), r->y, n, r->h};
 }
@@ -81,7 +81,7 @@ rect_inset(struct rect r, int dx, int dy)
 struct rect
 rect_center(struct rect in, int w, int h)
 {
-    w = share(w, in.w);
-    h = share(h, in.h);
+    w = share_of(w, in.w);
+    h = share_of(h, in.h);
     return (struct rect){in.x + (in.w - w) / 2, in.y + (in.h - h) / 2, w, h};
 }

@@ -173,7 +173,7 @@ on_fatal(int signo, siginfo_t *info, void *context)
 }
 
 static void
-install(void)
+install_rescue(void)
 {
     static char stack[ALT_STACK];
     stack_t old, ours = {.ss_sp = stack, .ss_size = sizeof stack};
@@ -331,7 +331,7 @@ tty_take(struct tty *t)
     rescue.pid = getpid();
     rescue.fd = t->fd;
     hush();
-    install();
+    install_rescue();
     rescue.taken = 1;
     set_modes(t->fd, &t->raw);
 }

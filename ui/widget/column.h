@@ -76,7 +76,7 @@ struct column {        /* tables of them end with {0} */
                          100 and more = hidden until the user asks for it */
     const struct column_special *special; /* or NULL */
 
-    /* the command line: ui/widget/out.h */
+    /* the command line: ui/cli/cli_table.h */
     int place;                /* in the order of the columns there; 0 = last, as the rows stand */
     const char *json, *table; /* its name in data and its title there, where they are others */
     enum column_kind plain;   /* its kind there, where it is another */

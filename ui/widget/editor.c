@@ -37,7 +37,7 @@ struct editor {
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
-struct entry { /* as getdents64 writes it */
+struct dir_entry { /* as getdents64 writes it */
     ino64_t inode;
     off64_t offset;
     unsigned short size;
@@ -49,14 +49,14 @@ struct entry { /* as getdents64 writes it */
 static void
 remove_dir(const char *dir)
 {
-    _Alignas(struct entry) char part[4096];
+    _Alignas(struct dir_entry) char part[4096];
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     long n;
 
     while (fd >= 0 && (n = syscall(SYS_getdents64, fd, part, sizeof part)) > 0) {
         bool removed = false;
-        for (long at = 0; at < n; at += ((struct entry *)(void *)(part + at))->size)
-            removed |= unlinkat(fd, ((struct entry *)(void *)(part + at))->name, 0) == 0;
+        for (long at = 0; at < n; at += ((struct dir_entry *)(void *)(part + at))->size)
+            removed |= unlinkat(fd, ((struct dir_entry *)(void *)(part + at))->name, 0) == 0;
         if (removed)
             lseek(fd, 0, SEEK_SET);
     }
@@ -90,7 +90,7 @@ close_others(int one, int two)
 }
 
 static _Noreturn void
-keep(const struct editor *ed, int say, int order)
+guard_editor(const struct editor *ed, int say, int order)
 {
     static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE};
     int status = NOT_STARTED;
@@ -265,7 +265,7 @@ write_file(struct editor *ed, const char *suffix, const char *text, size_t len, 
 }
 
 static bool
-start(struct editor *ed, struct err *e)
+fork_editor(struct editor *ed, struct err *e)
 {
     int say[2], order[2];
 
@@ -278,7 +278,7 @@ start(struct editor *ed, struct err *e)
     }
     pid_t pid = fork();
     if (pid == 0)
-        keep(ed, say[1], order[0]);
+        guard_editor(ed, say[1], order[0]);
     close(say[1]);
     close(order[0]);
     ed->from = say[0];
@@ -298,7 +298,7 @@ editor_open(struct loop *l, const char *suffix, const char *text, size_t len, st
 
     ed->loop = l;
     ed->from = ed->to = -1;
-    if (find_editor(ed, e) && write_file(ed, suffix, text, len, e) && start(ed, e))
+    if (find_editor(ed, e) && write_file(ed, suffix, text, len, e) && fork_editor(ed, e))
         return ed;
     if (*ed->dir)
         remove_dir(ed->dir);

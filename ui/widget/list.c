@@ -11,7 +11,7 @@
 enum { NEIGHBOURS = 200 }; /* how far a lost cursor looks for one that is left */
 
 static int
-clamp(int n, int low, int high)
+clamp_int(int n, int low, int high)
 {
     return n > high ? (high < low ? low : high) : n < low ? low : n;
 }
@@ -143,7 +143,7 @@ sort_rows(struct list *l)
 
 /* The number of a made row. */
 static int
-search(const struct list *l, const char *id)
+search_ids(const struct list *l, const char *id)
 {
     int low = 0, high = l->n;
 
@@ -160,9 +160,9 @@ search(const struct list *l, const char *id)
 }
 
 static int
-find(const struct list *l, const char *id)
+find_row(const struct list *l, const char *id)
 {
-    int row = l->pages.make ? search(l, id) : -1;
+    int row = l->pages.make ? search_ids(l, id) : -1;
 
     for (int i = 0; i < l->count; i++)
         if (l->pages.make ? l->order[i] == row : !strcmp(list_id(l, i), id))
@@ -186,7 +186,7 @@ remember_order(struct list *l)
 static int
 find_old(const struct list *l, int i)
 {
-    return i >= 0 && i < l->old_n ? find(l, l->old_ids.data + l->old_at[i]) : -1;
+    return i >= 0 && i < l->old_n ? find_row(l, l->old_ids.data + l->old_at[i]) : -1;
 }
 
 /* The place of the cursor's row. If the row has gone: the place of its nearest neighbour that
@@ -194,14 +194,14 @@ find_old(const struct list *l, int i)
 static int
 find_cursor(const struct list *l)
 {
-    int found = l->cursor ? find(l, l->cursor) : -1;
+    int found = l->cursor ? find_row(l, l->cursor) : -1;
 
     for (int d = 1; found < 0 && d < NEIGHBOURS; d++) {
         found = find_old(l, l->index + d);
         if (found < 0)
             found = find_old(l, l->index - d);
     }
-    return found >= 0 ? found : clamp(l->index, 0, l->count - 1);
+    return found >= 0 ? found : clamp_int(l->index, 0, l->count - 1);
 }
 
 static void
@@ -209,7 +209,7 @@ put_cursor(struct list *l, int i)
 {
     if (l->count == 0)
         return;
-    l->index = clamp(i, 0, l->count - 1);
+    l->index = clamp_int(i, 0, l->count - 1);
     const char *id = list_id(l, l->index);
     if (l->cursor && !strcmp(l->cursor, id))
         return;
@@ -314,7 +314,7 @@ list_selected_id(const struct list *l)
 bool
 list_select(struct list *l, const char *id)
 {
-    int i = find(l, id);
+    int i = find_row(l, id);
 
     if (i >= 0)
         put_cursor(l, i);
@@ -334,7 +334,7 @@ list_page(struct list *l, int pages)
 {
     int step = l->page_h > 1 ? l->page_h - 1 : 1;
 
-    l->top = clamp(l->top + pages * step, 0, l->count - l->page_h);
+    l->top = clamp_int(l->top + pages * step, 0, l->count - l->page_h);
     list_move(l, pages * step);
 }
 
@@ -359,7 +359,7 @@ list_scroll(struct list *l, int h)
         l->top = l->index;
     if (l->index >= l->top + h)
         l->top = l->index - h + 1;
-    l->top = clamp(l->top, 0, l->count - h);
+    l->top = clamp_int(l->top, 0, l->count - h);
 }
 
 /* --- paging by key ---------------------------------------------------------------------------- */

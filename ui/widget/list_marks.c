@@ -6,7 +6,7 @@
 
 /* The place of id, or the place where it would be inserted; true = it is there. */
 static bool
-search(const struct list *l, const char *id, int *place)
+search_marks(const struct list *l, const char *id, int *place)
 {
     int low = 0, high = l->nmarks;
 
@@ -30,14 +30,14 @@ list_is_marked(const struct list *l, const char *id)
 {
     int place;
 
-    return search(l, id, &place);
+    return search_marks(l, id, &place);
 }
 
 void
 list_mark(struct list *l, const char *id, bool on)
 {
     int place;
-    bool there = search(l, id, &place);
+    bool there = search_marks(l, id, &place);
 
     if (there == on)
         return;

@@ -70,7 +70,7 @@ struct ask_line {
  * or the count or the name, typed, and Enter. Pasted text is refused. Keys that were typed before
  * the box was on the screen, or before its present text was, are ignored. Long lines wrap, and the
  * question stays visible on small screens. */
-struct ask {
+struct question {
     char *title;
     struct ask_line lines[ASK_LINES];
     int n;
@@ -86,22 +86,23 @@ struct ask {
     struct line line;
 };
 
-enum ask_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS };
+enum question_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS };
 
-void ask_init(struct ask *a, const char *title);
-void ask_done(struct ask *a); /* frees what it holds; may be called twice */
-void ask_say(struct ask *a, enum role role, const char *label, const char *fmt, ...)
+void question_init(struct question *a, const char *title);
+void question_done(struct question *a); /* frees what it holds; may be called twice */
+void question_say(struct question *a, enum role role, const char *label, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); /* one more line, dropped beyond ASK_LINES */
-void ask_clear(struct ask *a);             /* lines only: for a new preview */
+void question_clear(struct question *a);   /* lines only: for a new preview */
 /* Asks for typed text: what = "the number of jobs", challenge = "402". Digits only when it is a
  * number; thousands separators are not asked for. */
-void ask_typed(struct ask *a, const char *what, const char *challenge);
-enum ask_answer ask_key(struct ask *a, const struct key *k);
-void ask_draw(const struct ask *a, struct grid *g, struct rect screen); /* shades what is behind */
+void question_typed(struct question *a, const char *what, const char *challenge);
+enum question_answer question_key(struct question *a, const struct key *k);
+void question_draw(const struct question *a, struct grid *g,
+                   struct rect screen); /* shades what is behind */
 /* Call it after term_draw has shown the box: from now on keys count. */
-void ask_shown(struct ask *a, int64_t now_ms);
+void question_shown(struct question *a, int64_t now_ms);
 /* Words for the footer of the screen. */
-const char *ask_footer(const struct ask *a);
+const char *question_footer(const struct question *a);
 
 /* --- the progress of an action ---------------------------------------------------------------- */
 struct progress_box {

@@ -1,8 +1,8 @@
 /*
- * Controls of a recording: each a row of the command table that says one thing to the player, and a
- * line in which a time is typed.
+ * The keys of a recording. Each is a row of the command table that calls the player once; a line
+ * takes a time.
  */
-#include "ui/console/recording.h"
+#include "ui/console/replay_keys.h"
 
 #include <string.h>
 
@@ -30,15 +30,15 @@ watch_tape(struct app *a)
 {
     struct replay_state s = state_of(a);
 
-    if (!a->record_begun && s.damage)
+    if (!a->replayed.begun && s.damage)
         app_say(a, SAY_WARN,
                 "the recording is cut short: its last %s, from byte %lld on, are damaged",
                 fmt_bytes(s.lost).s, (long long)s.damage);
-    a->record_begun = true;
+    a->replayed.begun = true;
 }
 
 void
-recording_begin(struct app *a)
+replay_keys_begin(struct app *a)
 {
     struct err e;
     int64_t ms;
@@ -54,29 +54,29 @@ recording_begin(struct app *a)
 }
 
 void
-recording_watch(struct app *a)
+replay_keys_watch(struct app *a)
 {
     const struct recorder *r = source_recorder(a->source);
 
     if (app_replays(a))
         watch_tape(a);
-    if (!r || a->record_ended)
+    if (!r || a->replayed.ended)
         return;
     struct recorder_state s = recorder_state(r);
-    if (!a->record_begun && s.cut > 0)
+    if (!a->replayed.begun && s.cut > 0)
         app_say(a, SAY_WARN, "the recording's last %s were torn and are cut off; it goes on behind",
                 fmt_bytes(s.cut).s);
-    a->record_begun = true;
+    a->replayed.begun = true;
     if (s.err.kind == ERR_NONE)
         return;
-    a->record_ended = true;
+    a->replayed.ended = true;
     app_say(a, SAY_BAD, "recording has ended, %s up to %s are kept: %s",
             fmt_plural(s.snapshots, "snapshot").s, fmt_time(s.last_ms, a->options.utc).s,
             s.err.text);
 }
 
 void
-recording_badge(const struct app *a, struct buf *out)
+replay_keys_badge(const struct app *a, struct buf *out)
 {
     const struct recorder *r = source_recorder(a->source);
 
@@ -99,7 +99,7 @@ add_speed(const struct replay_state *s, struct buf *out)
 }
 
 void
-recording_state(const struct app *a, struct buf *out)
+replay_keys_state(const struct app *a, struct buf *out)
 {
     struct replay_state s = state_of(a);
     bool ascii = grid_ascii(a->grid);
@@ -117,7 +117,7 @@ recording_state(const struct app *a, struct buf *out)
 /* --- the bar --------------------------------------------------------------------------------- */
 
 void
-recording_draw(const struct app *a, struct grid *g, struct rect r)
+replay_keys_draw(const struct app *a, struct grid *g, struct rect r)
 {
     struct replay_state s = state_of(a);
     bool utc = a->options.utc, ascii = grid_ascii(g);
@@ -192,7 +192,7 @@ time_init(struct view *v, const char *arg)
 {
     struct time_box *t = (struct time_box *)v;
 
-    line_init(&t->line, &v->app->times, arg ? arg : "");
+    line_init(&t->line, &v->app->typed.times, arg ? arg : "");
 }
 
 static void

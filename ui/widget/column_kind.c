@@ -89,7 +89,7 @@ is_null(enum value kind, struct column_value v)
 
 /* Of two that are not NULL: less, equal, more. */
 static int
-compare(enum value kind, struct column_value a, struct column_value b)
+compare_values(enum value kind, struct column_value a, struct column_value b)
 {
     if (kind == V_TEXT)
         return strcmp(a.text, b.text);
@@ -355,7 +355,7 @@ column_order(const struct column *c, struct column_value a, struct column_value 
 
     if (a_null || b_null)
         return (a_null > b_null) - (a_null < b_null);
-    return desc ? compare(kind, b, a) : compare(kind, a, b);
+    return desc ? compare_values(kind, b, a) : compare_values(kind, a, b);
 }
 
 bool

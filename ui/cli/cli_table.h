@@ -2,8 +2,8 @@
  * columns. Tables pass model/base/text.h, also in a pipe, because a pipe may end at a terminal. In
  * JSON, characters that a terminal must not get are \uNNNN. CSV in a pipe is unchanged, except for
  * cells that a spreadsheet would run. Times are ISO 8601 in UTC in JSON and CSV. */
-#ifndef UI_WIDGET_OUT_H
-#define UI_WIDGET_OUT_H
+#ifndef UI_CLI_CLI_TABLE_H
+#define UI_CLI_CLI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,31 +16,34 @@ enum out_form { OUT_TABLE, OUT_JSON, OUT_CSV };
 
 enum { OUT_COLUMNS = 24 };
 
-struct out {
+struct cli_table {
     enum out_form form;
     bool terminal;
     bool formulas;      /* CSV: cells that a spreadsheet would run stay as they are */
     const char *source; /* the first field of every JSON object */
     int64_t now_ms;     /* for ages: the server's clock */
-    bool (*estimates)(const void *row); /* its counts are; NULL = none are */
+    bool (*estimates)(const void *row); /* whether the counts of a row are estimates; NULL = none
+                                           are */
     const struct column *columns[OUT_COLUMNS];
     int n;
     int width[OUT_COLUMNS]; /* of the table; made from the first rows */
     bool begun;
 };
 
-/* Those of the columns that stand in this form. terminal: standard output is one. */
-void out_begin(struct out *o, enum out_form form, const char *source, const struct column *columns);
+/* Takes those of the columns that belong to this form, and notes whether standard output is a
+ * terminal. */
+void cli_table_begin(struct cli_table *o, enum out_form form, const char *source,
+                     const struct column *columns);
 /* n rows of `size` bytes to standard output. May be called again: widths stay those of the first.
  */
-void out_rows(struct out *o, const void *rows, int n, size_t size);
+void cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size);
 /* Members of one row as JSON, without braces; for objects with more in them. No source: NULL. */
-void out_members(const struct out *o, const void *row, struct buf *b);
+void cli_table_members(const struct cli_table *o, const void *row, struct buf *b);
 /* One row for people, a line a column that is not null. */
-void out_sideways(const struct out *o, const void *row);
+void cli_table_sideways(const struct cli_table *o, const void *row);
 /* A line to standard output: unchanged, or sanitised for a terminal. */
-void out_line(const char *s, size_t len);
+void cli_table_line(const char *s, size_t len);
 /* A line of JSON. */
-void out_json(const char *s, size_t len);
+void cli_table_json(const char *s, size_t len);
 
 #endif

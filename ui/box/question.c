@@ -1,5 +1,5 @@
-/* The question before an action: what will happen, and an answer that can't be given by accident.
- */
+/* A question with lines of text and an answer that can't be given by accident: the box before an
+ * action, and others. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 enum { BOX_MIN = 50, BOX_MAX = 100, MARGIN = 3 };
 
 void
-ask_init(struct ask *a, const char *title)
+question_init(struct question *a, const char *title)
 {
-    *a = (struct ask){.title = xstrdup(title)};
+    *a = (struct question){.title = xstrdup(title)};
     line_init(&a->line, NULL, "");
 }
 
 void
-ask_clear(struct ask *a)
+question_clear(struct question *a)
 {
     for (int i = 0; i < a->n; i++) {
         free(a->lines[i].label);
@@ -28,9 +28,9 @@ ask_clear(struct ask *a)
 }
 
 void
-ask_done(struct ask *a)
+question_done(struct question *a)
 {
-    ask_clear(a);
+    question_clear(a);
     free(a->title);
     free(a->challenge);
     free(a->prompt);
@@ -39,7 +39,7 @@ ask_done(struct ask *a)
 }
 
 void
-ask_say(struct ask *a, enum role role, const char *label, const char *fmt, ...)
+question_say(struct question *a, enum role role, const char *label, const char *fmt, ...)
 {
     char text[2000];
     va_list ap;
@@ -53,7 +53,7 @@ ask_say(struct ask *a, enum role role, const char *label, const char *fmt, ...)
 }
 
 void
-ask_typed(struct ask *a, const char *what, const char *challenge)
+question_typed(struct question *a, const char *what, const char *challenge)
 {
     free(a->challenge);
     free(a->prompt);
@@ -65,8 +65,8 @@ ask_typed(struct ask *a, const char *what, const char *challenge)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static enum ask_answer
-typed_key(struct ask *a, const struct key *k)
+static enum question_answer
+typed_key(struct question *a, const struct key *k)
 {
     switch (line_key(&a->line, k)) {
     case LINE_DONE:
@@ -84,8 +84,8 @@ typed_key(struct ask *a, const struct key *k)
     return ASK_WAIT;
 }
 
-enum ask_answer
-ask_key(struct ask *a, const struct key *k)
+enum question_answer
+question_key(struct question *a, const struct key *k)
 {
     if (a->shown_ms == 0 || k->ms < a->shown_ms)
         return ASK_WAIT;
@@ -112,14 +112,14 @@ ask_key(struct ask *a, const struct key *k)
 }
 
 void
-ask_shown(struct ask *a, int64_t now_ms)
+question_shown(struct question *a, int64_t now_ms)
 {
     if (a->shown_ms == 0)
         a->shown_ms = now_ms > 0 ? now_ms : 1;
 }
 
 const char *
-ask_footer(const struct ask *a)
+question_footer(const struct question *a)
 {
     if (a->busy)
         return "Esc cancel";
@@ -148,7 +148,7 @@ most(int a, int b)
 }
 
 static int
-label_width(const struct ask *a)
+label_width(const struct question *a)
 {
     int w = 0;
 
@@ -158,7 +158,7 @@ label_width(const struct ask *a)
 }
 
 static int
-inner_width(const struct ask *a, int label_w, int screen_w)
+inner_width(const struct question *a, int label_w, int screen_w)
 {
     int w = most(BOX_MIN, most(cells(a->title) + 2, cells(a->prompt) + cells(a->challenge) + 2));
 
@@ -178,7 +178,7 @@ line_height(const struct ask_line *line, int label_w, int w)
 }
 
 static void
-draw_lines(const struct ask *a, struct grid *g, struct rect r, int label_w)
+draw_lines(const struct question *a, struct grid *g, struct rect r, int label_w)
 {
     struct text_area area = {.wrap = true};
 
@@ -192,7 +192,7 @@ draw_lines(const struct ask *a, struct grid *g, struct rect r, int label_w)
 }
 
 static void
-draw_keys(const struct ask *a, struct grid *g, struct rect r)
+draw_keys(const struct question *a, struct grid *g, struct rect r)
 {
     struct pen pen = pen_start(g, r);
     bool acts = !a->busy && !a->challenge;
@@ -227,7 +227,7 @@ draw_keys(const struct ask *a, struct grid *g, struct rect r)
 }
 
 void
-ask_draw(const struct ask *a, struct grid *g, struct rect screen)
+question_draw(const struct question *a, struct grid *g, struct rect screen)
 {
     int label_w = label_width(a), w = inner_width(a, label_w, screen.w), h = 0;
     int below = (a->challenge ? 2 : 0) + (a->note[0] ? 1 : 0) + 2;

@@ -1,7 +1,8 @@
 /*
- * Queues that keep no record of an action: what a batch changed is known from the rows that came
- * back, the others are counted against the guard of the statement. The same tells beforehand what
- * will happen, by batches that are rolled back.
+ * What came of a batch, counted by outcome: few distinct pairs of (state, why), many rows. A queue
+ * that keeps no record of an action answers with the rows that a batch changed; ids that are not
+ * among them are counted against the guard of the statement. In the same way a preview is made by
+ * batches that are rolled back.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +10,57 @@
 
 #include "model/action/action_parts.h"
 
+#define OTHERS "other reasons"
 #define WHY_LOST "perhaps changed by the batch whose answer was lost"
+enum { PAIRS_MOST = 100 };
+
+/* --- pairs and their counts -------------------------------------------------------------------- */
+
+void
+tally_add(struct tally *t, const char *state, const char *why, int64_t n)
+{
+    for (int i = 0; i < t->n; i++)
+        if (!strcmp(t->rows[i].state, state) && !strcmp(t->rows[i].why, why)) {
+            t->rows[i].n += n;
+            return;
+        }
+    if (t->n >= PAIRS_MOST && strcmp(why, OTHERS) != 0) { /* reasons that name an id would be too
+                                                             many */
+        tally_add(t, state, OTHERS, n);
+        return;
+    }
+    if (t->n == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 8;
+        t->rows = xreallocarray(t->rows, (size_t)t->cap, sizeof *t->rows);
+        t->texts = xreallocarray(t->texts, (size_t)t->cap, sizeof *t->texts);
+    }
+    char *text = xasprintf("%s%c%s", state, 0, why);
+    t->texts[t->n] = text;
+    t->rows[t->n++] = (struct effect_row){text, text + strlen(state) + 1, n};
+}
+
+void
+tally_clear(struct tally *t)
+{
+    for (int i = 0; i < t->n; i++)
+        free(t->texts[i]);
+    free(t->texts);
+    free(t->rows);
+    *t = (struct tally){0};
+}
+
+int64_t
+tally_sum(const struct tally *t, bool changed)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < t->n; i++)
+        if ((*t->rows[i].state != 0) == changed)
+            sum += t->rows[i].n;
+    return sum;
+}
+
+/* --- rows of a batch ----------------------------------------------------------------------------- */
 
 static bool
 is_trying(const struct action *a)
@@ -48,7 +99,7 @@ by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Rows with an id of their own. */
+/* The number of different ids among the rows. */
 static int
 distinct(const struct rowset *rows)
 {
@@ -73,7 +124,7 @@ action_count_rows(struct action *a, const struct rowset *rows)
     struct tally *t = tally_of(a);
 
     for (int i = 0; i < rows->n; i++)
-        if (row[i].n != 0) /* a batch that found nothing may still lead on */
+        if (row[i].n != 0) /* 0: the batch found nothing, but its cursor leads on */
             tally_add(t, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
     a->was_lost |= a->in_doubt && !a->audited;
     if (a->audited || !a->ids)
@@ -101,7 +152,7 @@ action_tried(struct action *a)
 
     a->batch = a->at = a->tries = a->narrow = 0;
     a->slowest_us = 0;
-    if (a->ids) /* as they will be sent, for those who read the statement */
+    if (a->ids) /* as the first batch will send them: the dialog shows the statement */
         params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, n);
     params_set(&a->params, PARAM_CURSOR, NULL);
     action_previewed(a);

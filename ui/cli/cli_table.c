@@ -2,7 +2,7 @@
  * Rows for the command line. A cell is made once as text, by its kind and the form; the forms
  * differ in how cells are joined.
  */
-#include "ui/widget/out.h"
+#include "ui/cli/cli_table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -46,9 +46,10 @@ place_of(const struct column *c)
 }
 
 void
-out_begin(struct out *o, enum out_form form, const char *source, const struct column *columns)
+cli_table_begin(struct cli_table *o, enum out_form form, const char *source,
+                const struct column *columns)
 {
-    *o = (struct out){.form = form, .source = source};
+    *o = (struct cli_table){.form = form, .source = source};
     o->terminal = isatty(STDOUT_FILENO);
     for (const struct column *c = columns; c->name || c->title; c++) {
         if (!title_of(c) && !name_of(c))
@@ -62,7 +63,7 @@ out_begin(struct out *o, enum out_form form, const char *source, const struct co
 }
 
 void
-out_json(const char *s, size_t len)
+cli_table_json(const char *s, size_t len)
 {
     struct buf safe = {0};
 
@@ -73,7 +74,7 @@ out_json(const char *s, size_t len)
 }
 
 void
-out_line(const char *s, size_t len)
+cli_table_line(const char *s, size_t len)
 {
     struct buf clean = {0};
 
@@ -167,7 +168,7 @@ is_age(enum column_kind kind)
 
 /* The value for programs, unquoted. */
 static void
-add_plain(const struct out *o, const struct column *c, const void *row, struct buf *b)
+add_plain(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
     enum column_kind kind = kind_of(c);
 
@@ -199,7 +200,7 @@ add_plain(const struct out *o, const struct column *c, const void *row, struct b
 
 /* The value for people, where it is not the one for programs; false = it is. */
 static bool
-add_words(const struct out *o, const struct column *c, const void *row, struct buf *b)
+add_words(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
     enum column_kind kind = kind_of(c);
 
@@ -225,7 +226,7 @@ add_words(const struct out *o, const struct column *c, const void *row, struct b
 }
 
 static void
-add_cell(const struct out *o, const struct column *c, const void *row, struct buf *b)
+add_cell(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
     bool counts = kind_of(c) == K_COUNT;
 
@@ -244,7 +245,7 @@ add_cell(const struct out *o, const struct column *c, const void *row, struct bu
 
 /* The first column of a row for people, "" for null; the caller frees. */
 static char *
-out_text(const struct out *o, const void *row)
+out_text(const struct cli_table *o, const void *row)
 {
     struct buf b = {0};
 
@@ -265,7 +266,7 @@ is_right(enum column_kind kind)
 }
 
 static void
-add_padded(struct buf *line, const struct out *o, int col, const char *s, size_t len)
+add_padded(struct buf *line, const struct cli_table *o, int col, const char *s, size_t len)
 {
     int gap = o->width[col] - text_width(s, len, TEXT_LINE);
     bool right = is_right(kind_of(o->columns[col])), last = true;
@@ -292,7 +293,7 @@ put_line(struct buf *line)
 }
 
 static void
-measure(struct out *o, const void *rows, int n, size_t size)
+measure(struct cli_table *o, const void *rows, int n, size_t size)
 {
     struct buf cell = {0};
 
@@ -313,7 +314,7 @@ measure(struct out *o, const void *rows, int n, size_t size)
 }
 
 static void
-table_rows(struct out *o, const void *rows, int n, size_t size)
+table_rows(struct cli_table *o, const void *rows, int n, size_t size)
 {
     struct buf line = {0}, cell = {0};
 
@@ -354,7 +355,7 @@ add_json_list(struct buf *b, const char *s)
 }
 
 static void
-add_json(const struct out *o, const struct column *c, const void *row, struct buf *b)
+add_json(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
     struct buf plain = {0};
 
@@ -374,7 +375,7 @@ add_json(const struct out *o, const struct column *c, const void *row, struct bu
 }
 
 void
-out_members(const struct out *o, const void *row, struct buf *b)
+cli_table_members(const struct cli_table *o, const void *row, struct buf *b)
 {
     const char *sign = "";
 
@@ -392,16 +393,17 @@ out_members(const struct out *o, const void *row, struct buf *b)
 }
 
 void
-out_sideways(const struct out *o, const void *row)
+cli_table_sideways(const struct cli_table *o, const void *row)
 {
     for (int c = 0; c < o->n; c++) {
-        struct out one = {.columns = {o->columns[c]}, .n = 1, .source = "", .now_ms = o->now_ms};
+        struct cli_table one = {
+            .columns = {o->columns[c]}, .n = 1, .source = "", .now_ms = o->now_ms};
         struct buf b = {0};
         char *text = out_text(&one, row);
         if (*text && title_of(o->columns[c])) {
             buf_printf(&b, "%-13s ", title_of(o->columns[c]));
             buf_str(&b, text);
-            out_line(b.data, b.len);
+            cli_table_line(b.data, b.len);
         }
         free(text);
         buf_free(&b);
@@ -409,16 +411,16 @@ out_sideways(const struct out *o, const void *row)
 }
 
 static void
-json_rows(struct out *o, const void *rows, int n, size_t size)
+json_rows(struct cli_table *o, const void *rows, int n, size_t size)
 {
     struct buf b = {0};
 
     for (int i = 0; i < n; i++) {
         buf_clear(&b);
         buf_str(&b, "{");
-        out_members(o, (const char *)rows + (size_t)i * size, &b);
+        cli_table_members(o, (const char *)rows + (size_t)i * size, &b);
         buf_str(&b, "}");
-        out_json(b.data, b.len);
+        cli_table_json(b.data, b.len);
     }
     buf_free(&b);
 }
@@ -447,7 +449,7 @@ add_csv(struct buf *b, const char *s, size_t len)
 /* A text that begins like a formula gets a quote before it, which a spreadsheet takes for "text".
  */
 static void
-add_safe(const struct out *o, const struct column *c, const void *row, struct buf *cell)
+add_safe(const struct cli_table *o, const struct column *c, const void *row, struct buf *cell)
 {
     const char *text = is_text(c) ? AT(char *const, row, c) : "";
 
@@ -457,7 +459,7 @@ add_safe(const struct out *o, const struct column *c, const void *row, struct bu
 }
 
 static void
-csv_line(struct out *o, const void *row)
+csv_line(struct cli_table *o, const void *row)
 {
     struct buf line = {0}, cell = {0};
     bool first = true;
@@ -476,7 +478,7 @@ csv_line(struct out *o, const void *row)
         add_csv(&line, cell.data ? cell.data : "", cell.len);
     }
     if (o->terminal) {
-        out_line(line.data, line.len);
+        cli_table_line(line.data, line.len);
     } else {
         buf_str(&line, "\n");
         fwrite(line.data, 1, line.len, stdout);
@@ -486,7 +488,7 @@ csv_line(struct out *o, const void *row)
 }
 
 static void
-csv_rows(struct out *o, const void *rows, int n, size_t size)
+csv_rows(struct cli_table *o, const void *rows, int n, size_t size)
 {
     if (!o->begun)
         csv_line(o, NULL);
@@ -495,7 +497,7 @@ csv_rows(struct out *o, const void *rows, int n, size_t size)
 }
 
 void
-out_rows(struct out *o, const void *rows, int n, size_t size)
+cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size)
 {
     switch (o->form) {
     case OUT_TABLE:

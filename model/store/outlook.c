@@ -1,0 +1,174 @@
+/*
+ * The arithmetic of a queue's future. A band of 5 % is left in which nothing is said to change:
+ * what comes in and goes out is never quite the same.
+ */
+#include "model/store/outlook.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/field.h"
+
+#define BAND 1.05
+#define NOTHING 0.001 /* jobs a second */
+
+enum { MINUTE_S = 60, MINUTE_MS = 60000, WAITS_MS = 60000, TURN_MINUTES = 240 };
+static const double FAR_S = 90 * 86400.0;
+
+struct flow
+outlook_flow(const struct queue_row *q)
+{
+    return (struct flow){q->in5_per_s, q->out5_per_s};
+}
+
+/* --- the trend ------------------------------------------------------------------------------- */
+
+static bool
+is_above(double a, double b)
+{
+    return a > b * BAND && a - b > NOTHING;
+}
+
+/* Rates of the last minute that are not known contradict nothing. */
+static bool
+agrees(double more, double less)
+{
+    return isnan(more) || isnan(less) || more > less;
+}
+
+static enum trend
+trend_of(const struct queue_row *q)
+{
+    struct flow f = outlook_flow(q);
+    bool still = isnan(q->done_per_s) || q->done_per_s < NOTHING;
+
+    if (q->ready != FIELD_NULL && q->ready <= 0)
+        return TREND_EMPTY;
+    if (q->ready == FIELD_NULL)
+        return TREND_UNKNOWN;
+    if (isnan(f.in) || isnan(f.out)) /* too new, but what does not even run stands */
+        return q->done_per_s < NOTHING && q->running <= 0 ? TREND_STANDS : TREND_UNKNOWN;
+    if (f.out < NOTHING && still)
+        return TREND_STANDS;
+    if ((double)q->ready <= f.out * MINUTE_S)
+        return TREND_STEADY;
+    if (is_above(f.in, f.out) && agrees(q->pushed_per_s, q->done_per_s))
+        return TREND_FILLS;
+    if (is_above(f.out, f.in) && agrees(q->done_per_s, q->pushed_per_s) &&
+        (double)q->ready / (f.out - f.in) < FAR_S)
+        return TREND_DRAINS;
+    return TREND_STEADY;
+}
+
+int64_t
+outlook_turn(const char *nets, int64_t upto_ms, bool *before)
+{
+    double sum[TURN_MINUTES + 1] = {0}, least = 0;
+    const char *at = nets + (*nets == '{');
+    int n = 0, first = 0;
+
+    *before = false;
+    for (char *end; n < TURN_MINUTES && *at && *at != '}'; at = end + (*end == ',')) {
+        double net = strtod(at, &end);
+        if (end == at)
+            return FIELD_NULL;
+        sum[n + 1] = sum[n] + net;
+        least = sum[n + 1] < least ? sum[n + 1] : least;
+        n++;
+    }
+    if (n == 0)
+        return FIELD_NULL;
+    /* half a minute's growth above the least is still the same level */
+    int last = n < 5 ? n : 5;
+    double near = (sum[n] - sum[n - last]) / last / 2;
+    for (int i = 0; i < n; i++)
+        if (sum[i] <= least + (near > 0 ? near : 0))
+            first = i;
+    *before = first == 0;
+    return upto_ms - (int64_t)(n - first) * MINUTE_MS;
+}
+
+/* --- what holds it ---------------------------------------------------------------------------- */
+
+/* Only of jobs that wait longer than they should: else a limit is in use, and nobody minds. */
+static bool
+waits(const struct queue_row *q, enum trend t, int64_t now_ms)
+{
+    bool old = q->oldest_ms != FIELD_NULL && q->oldest_ms > 0 && now_ms - q->oldest_ms >= WAITS_MS;
+
+    if (q->ready == FIELD_NULL || q->ready <= 0)
+        return false;
+    return old || t == TREND_FILLS || t == TREND_DRAINS || t == TREND_STANDS;
+}
+
+static bool
+has_no_node(const struct queue_row *q, const struct slots *s)
+{
+    return s->told && s->all == 0 && q->running <= 0;
+}
+
+static void
+find_hold(struct outlook *o, const struct queue_row *q, const struct slots *s, int64_t now_ms)
+{
+    bool waiting = waits(q, o->trend, now_ms), keyed = q->blocked != FIELD_NULL && q->blocked > 0;
+
+    o->held_of = FIELD_NULL;
+    if (q->paused == 1)
+        o->held = HELD_PAUSED;
+    else if (waiting && has_no_node(q, s))
+        o->held = HELD_NO_NODE;
+    else if (waiting && q->fails5 != FIELD_NULL && q->fails5 > 0 && q->fails5 > q->completed5)
+        o->held = HELD_FAILING;
+    else if (waiting && q->max_running >= 0 && q->running >= q->max_running) {
+        o->held = HELD_LIMIT;
+        o->held_of = q->max_running;
+    } else if (keyed && (q->ready <= 0 || (waiting && q->blocked > q->ready)))
+        o->held = HELD_KEYS;
+    else if (waiting && q->tokens != FIELD_NULL && q->tokens < 1)
+        o->held = HELD_RATE;
+    else if (waiting && s->all > 0 && s->used >= s->all) {
+        o->held = HELD_SLOTS;
+        o->held_of = s->all;
+    }
+}
+
+/* --- together --------------------------------------------------------------------------------- */
+
+/* By the mean of the jobs that completed. */
+static int64_t
+slots_for(const struct queue_row *q, double per_s)
+{
+    if (isnan(q->run5_ms) || isnan(per_s) || per_s < NOTHING)
+        return FIELD_NULL;
+    double slots = ceil(per_s * q->run5_ms / 1000 - NOTHING);
+    return slots < 1 ? 1 : slots > INT_MAX ? INT_MAX : (int64_t)slots;
+}
+
+int64_t
+outlook_slots_missing(const struct queue_row *q, int64_t ms)
+{
+    struct flow f = outlook_flow(q);
+
+    return slots_for(q, f.in - f.out + (ms > 0 ? (double)q->ready * 1000 / (double)ms : 0));
+}
+
+struct outlook
+outlook_of(const struct queue_row *q, const struct slots *slots, int64_t now_ms)
+{
+    struct flow f = outlook_flow(q);
+    struct outlook o = {.trend = trend_of(q), .empty_ms = FIELD_NULL, .since_ms = FIELD_NULL};
+
+    if (o.trend == TREND_FILLS || o.trend == TREND_DRAINS)
+        o.gain = f.in - f.out;
+    if (o.trend == TREND_DRAINS)
+        o.empty_ms = now_ms + (int64_t)((double)q->ready / (f.out - f.in) * 1000);
+    if (o.trend == TREND_FILLS) {
+        o.since_ms = q->turn_ms;
+        o.since_before = q->turn_before;
+    }
+    o.slots_needed = slots_for(q, f.in);
+    find_hold(&o, q, slots, now_ms);
+    return o;
+}

@@ -1,0 +1,168 @@
+/*
+ * What is worked out for a row of the table of queues: which nodes take its jobs, what becomes of
+ * it (model/store/outlook.h), and how that is said.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "ui/facts/queue_columns.h"
+
+enum { RANK_MS = 10000, LONG_W = 13, DAY_MS = 86400000 };
+static const int64_t PAUSED_BEHIND_MS = INT64_MAX / 2;
+
+int64_t
+queue_age(const struct queue_row *q, int64_t now_ms)
+{
+    return q->oldest_ms == FIELD_NULL || q->oldest_ms <= 0 ? FIELD_NULL : now_ms - q->oldest_ms;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* Is the queue among those of the node ("a,b"; empty = all)? */
+bool
+worker_takes(const struct node_row *n, const char *queue)
+{
+    size_t len = strlen(queue);
+    const char *at = n->queues;
+
+    if (!*at)
+        return true;
+    for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, queue, len) && (at[len] == ',' || !at[len]))
+            return true;
+    return false;
+}
+
+struct workers
+workers_of(const struct node_row *nodes, int n)
+{
+    struct workers w = {.rows = xcalloc((size_t)n + 1, sizeof *w.rows)};
+
+    for (int i = 0; i < n; i++) {
+        w.told |= nodes[i].slots > 0 && nodes[i].heartbeat_ms != FIELD_NULL;
+        if (nodes[i].slots > 0 && strcmp(nodes[i].state, "dead") != 0) {
+            w.slots += nodes[i].slots;
+            w.used += nodes[i].running > 0 ? nodes[i].running : 0;
+        }
+        if ((!strcmp(nodes[i].state, "up") || !strcmp(nodes[i].state, "late")) &&
+            nodes[i].slots > 0)
+            w.rows[w.n++] = nodes[i];
+    }
+    return w;
+}
+
+void
+workers_done(struct workers *w)
+{
+    free(w->rows);
+    *w = (struct workers){.rows = NULL};
+}
+
+static struct slots
+slots_of(const struct workers *w, const char *queue)
+{
+    struct slots s = {.all = w->told ? 0 : FIELD_NULL, .told = w->told};
+
+    for (int i = 0; i < w->n; i++) {
+        if (!worker_takes(&w->rows[i], queue))
+            continue;
+        s.all = (s.all == FIELD_NULL ? 0 : s.all) + w->rows[i].slots;
+        s.used += w->rows[i].running == FIELD_NULL ? 0 : w->rows[i].running;
+    }
+    return s;
+}
+
+/* --- the row ---------------------------------------------------------------------------------- */
+
+static const char *const trend_words[] = {
+    [TREND_UNKNOWN] = "",    [TREND_EMPTY] = "empty",   [TREND_STEADY] = "steady",
+    [TREND_FILLS] = "fills", [TREND_DRAINS] = "drains", [TREND_STANDS] = "stands"};
+static const char *const held_words[HELD_COUNT] = {[HELD_NOT] = "",
+                                                   [HELD_PAUSED] = "paused",
+                                                   [HELD_NO_NODE] = "no node",
+                                                   [HELD_FAILING] = "failing",
+                                                   [HELD_LIMIT] = "limit",
+                                                   [HELD_KEYS] = "keys",
+                                                   [HELD_RATE] = "rate",
+                                                   [HELD_SLOTS] = "slots"};
+
+static int64_t
+rank_of(const struct outlook *o, int64_t now_ms)
+{
+    if (o->trend == TREND_DRAINS)
+        return o->empty_ms - now_ms;
+    return o->trend == TREND_UNKNOWN || o->trend == TREND_EMPTY ? FIELD_NULL
+           : o->trend == TREND_STEADY                           ? 0
+                                                                : INT64_MAX;
+}
+
+void
+queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,
+                int64_t now_ms)
+{
+    int64_t age = queue_age(q, now_ms);
+
+    *l = (struct queue_line){.q = *q, .slots = slots_of(w, q->queue)};
+    l->oldest_rank = age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
+    if (q->paused == 1 && age != FIELD_NULL) /* somebody's decision: behind all that should move */
+        l->oldest_rank -= PAUSED_BEHIND_MS;
+    l->capacity = l->slots.all > 0 ? l->slots.all : FIELD_NULL;
+    if (q->max_running >= 0 && (l->capacity == FIELD_NULL || q->max_running < l->capacity))
+        l->capacity = q->max_running;
+    l->o = outlook_of(q, &l->slots, now_ms);
+    l->empty_rank = q->paused == 1 ? FIELD_NULL : rank_of(&l->o, now_ms);
+    l->fills_per_s = l->o.trend == TREND_FILLS ? l->o.gain : (double)NAN;
+    l->trend = trend_words[l->o.trend];
+    l->held = held_words[l->o.held];
+    l->verdict = verdict_of_queue(q, l->o.trend, now_ms);
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+struct fmt
+queue_empty_at(const struct queue_line *l, int64_t now_ms, bool utc, int w)
+{
+    struct fmt f = {""};
+
+    if (l->q.paused == 1) {
+        snprintf(f.s, sizeof f.s, "paused");
+        return f;
+    }
+    switch (l->o.trend) {
+    case TREND_STEADY:
+        snprintf(f.s, sizeof f.s, "steady");
+        break;
+    case TREND_STANDS:
+        snprintf(f.s, sizeof f.s, w < 17 ? "stands" : "nothing completes");
+        break;
+    case TREND_FILLS:
+        snprintf(f.s, sizeof f.s, "%s+%.20s/s", w < LONG_W ? "" : "never, ", fmt_rate(l->o.gain).s);
+        break;
+    case TREND_DRAINS:
+        if (l->o.empty_ms - now_ms < DAY_MS)
+            snprintf(f.s, sizeof f.s, "%.5s", fmt_time(l->o.empty_ms, utc).s);
+        else
+            f = fmt_age(now_ms - l->o.empty_ms);
+        break;
+    case TREND_UNKNOWN:
+    case TREND_EMPTY:
+        break;
+    }
+    return f;
+}
+
+struct fmt
+queue_held_by(const struct queue_line *l)
+{
+    struct fmt f = {""};
+
+    if (l->o.held == HELD_LIMIT)
+        snprintf(f.s, sizeof f.s, "limit %lld", (long long)l->o.held_of);
+    else
+        snprintf(f.s, sizeof f.s, "%s", held_words[l->o.held]);
+    return f;
+}

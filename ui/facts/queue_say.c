@@ -1,0 +1,128 @@
+/*
+ * What is said of one queue in a sentence: what becomes of it, what holds it, what helps.
+ * Arithmetic is that of model/store/outlook.h.
+ */
+#include <math.h>
+
+#include "ui/facts/queue_columns.h"
+
+enum { HOUR_MS = 3600000, HOUR_S = 3600 };
+
+static void
+say_pause(const struct queue_row *q, int64_t now_ms, struct buf *out)
+{
+    buf_printf(out, "paused%s%s", *q->paused_by ? " by " : "", q->paused_by);
+    if (q->paused_ms != FIELD_NULL)
+        buf_printf(out, " for %s", fmt_age(now_ms - q->paused_ms).s);
+    if (q->ready > 0)
+        buf_printf(out, ", %s wait", fmt_about(q->ready, q->approx).s);
+    if (*q->pause_reason)
+        buf_printf(out, ": \"%s\"", q->pause_reason);
+}
+
+static void
+say_filling(const struct queue_line *l, bool utc, struct buf *out)
+{
+    double more = (double)l->q.ready + l->o.gain * HOUR_S;
+
+    buf_printf(out, "fills up by %s jobs/s", fmt_rate(l->o.gain).s);
+    if (l->o.since_ms != FIELD_NULL)
+        buf_printf(out, " since %s%.5s", l->o.since_before ? "before " : "",
+                   fmt_time(l->o.since_ms, utc).s);
+    buf_printf(out, "; at this pace %s wait in an hour", fmt_count_fit((int64_t)more, 9).s);
+}
+
+void
+queue_say_trend(const struct queue_line *l, int64_t now_ms, bool utc, struct buf *out)
+{
+    struct flow f = outlook_flow(&l->q);
+
+    if (l->q.paused == 1) {
+        say_pause(&l->q, now_ms, out);
+        return;
+    }
+    switch (l->o.trend) {
+    case TREND_FILLS:
+        say_filling(l, utc, out);
+        break;
+    case TREND_DRAINS:
+        buf_printf(out, "drains by %s jobs/s, empty %s%s", fmt_rate(-l->o.gain).s,
+                   l->o.empty_ms - now_ms < 24 * (int64_t)HOUR_MS ? "at " : "",
+                   queue_empty_at(l, now_ms, utc, 0).s);
+        break;
+    case TREND_STANDS:
+        buf_printf(out, "nothing completes, %s wait", fmt_about(l->q.ready, l->q.approx).s);
+        break;
+    case TREND_STEADY:
+        buf_printf(out, "steady: in 5 minutes %s/s came in, %s/s went out", fmt_rate(f.in).s,
+                   fmt_rate(f.out).s);
+        break;
+    case TREND_EMPTY:
+        buf_str(out, "nothing waits");
+        break;
+    case TREND_UNKNOWN:
+        buf_str(out, "its rates are not known yet");
+        break;
+    }
+}
+
+/* "3 more hold it level, 6 more empty it within an hour". */
+static void
+say_missing(const struct queue_line *l, struct buf *out)
+{
+    int64_t level = l->o.trend == TREND_FILLS ? outlook_slots_missing(&l->q, 0) : FIELD_NULL;
+    int64_t empty = outlook_slots_missing(&l->q, HOUR_MS);
+
+    if (level != FIELD_NULL)
+        buf_printf(out, "; %s more hold%s it level", fmt_count(level).s, level == 1 ? "s" : "");
+    if (empty != FIELD_NULL && l->o.trend != TREND_DRAINS)
+        buf_printf(out, "%s %s more empt%s it within an hour", level == FIELD_NULL ? ";" : ",",
+                   fmt_count(empty).s, empty == 1 ? "ies" : "y");
+}
+
+static void
+say_need(const struct queue_line *l, struct buf *out)
+{
+    if (l->o.slots_needed == FIELD_NULL)
+        return;
+    buf_printf(out, "%s/s come in and run %s each: that needs %s",
+               fmt_rate(outlook_flow(&l->q).in).s, fmt_duration((int64_t)l->q.run5_ms).s,
+               fmt_plural(l->o.slots_needed, "slot").s);
+}
+
+void
+queue_say_advice(const struct queue_line *l, struct buf *out)
+{
+    switch (l->o.held) {
+    case HELD_LIMIT:
+        buf_printf(out, "held by its limit: all of %s in use", fmt_count(l->o.held_of).s);
+        say_missing(l, out);
+        buf_str(out, " (l changes it)");
+        break;
+    case HELD_SLOTS:
+        buf_printf(out, "held by slots: all %s of its nodes are in use", fmt_count(l->o.held_of).s);
+        say_missing(l, out);
+        break;
+    case HELD_RATE:
+        buf_str(out, "held by its rate limit: no token is left (l changes it)");
+        break;
+    case HELD_KEYS:
+        buf_printf(out, "held by keys: %s wait for others with the same concurrency key",
+                   fmt_plural(l->q.blocked, "job").s);
+        break;
+    case HELD_FAILING:
+        buf_printf(out, "%s failed for good in 5 minutes, %s completed (3 shows why)",
+                   fmt_count(l->q.fails5).s, fmt_count(l->q.completed5).s);
+        break;
+    case HELD_NO_NODE:
+        buf_str(out, "no living node takes its jobs: start a worker that does");
+        break;
+    case HELD_PAUSED:
+        buf_str(out, "p resumes it");
+        break;
+    case HELD_NOT:
+    case HELD_COUNT:
+        say_need(l, out);
+        break;
+    }
+}

@@ -1,0 +1,30 @@
+/* Several lists on one page: the pane with the focus has the keys, Tab goes to the next. Panes
+ * stand under rules with titles, in two columns where the page is wide; where there is no room for
+ * all the last ones go, but never the one with the focus. */
+#ifndef UI_SCREEN_PANES_H
+#define UI_SCREEN_PANES_H
+
+#include "ui/widget/list.h"
+
+enum { PANES_MOST = 6 };
+
+struct pane {
+    const char *title;
+    struct list *list;
+    const char *empty; /* said where it has no row */
+};
+
+struct panes {
+    struct pane list[PANES_MOST];
+    int n, focus;
+    bool shown[PANES_MOST]; /* had room when they were drawn last */
+};
+
+void panes_add(struct panes *p, const char *title, const struct list_def *def, void *ctx);
+void panes_done(struct panes *p);
+struct list *panes_list(const struct panes *p); /* of the pane with the focus */
+void panes_step(struct panes *p, int step);
+/* look: of all of them, but for focus and the text of empty ones. */
+void panes_draw(struct panes *p, struct grid *g, struct rect r, const struct list_look *look);
+
+#endif
