@@ -78,6 +78,44 @@ bounded(void **state)
     con_quit(&vt);
 }
 
+/* The states stand above the jobs with their counts; Left and Right walk them, Enter filters. */
+static void
+walks_the_states(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    con_ready("image.resize", 1);
+    con_running("mail.send", 2, "node-a");
+    con_failed("mail.send", 4, "boom");
+    con_start(&vt, 20, 60, NULL);
+    vt_want(&vt, "image.resize");
+    vt_keys(&vt, "2");
+    vt_want_row(&vt, 3, "[all 10]  running 2   ready 4   retry ·");
+    vt_want_row(&vt, 4, "QUEUE");
+    vt_keys(&vt, "right right enter");
+    vt_want_row(&vt, 3, " all 10   running 2  [ready 4]");
+    vt_want(&vt, "1 of 4");
+    vt_keys(&vt, "left enter");
+    vt_want(&vt, "filter state:running");
+    vt_want(&vt, "1 of 2");
+    vt_want(&vt, "for ");
+    vt_keys(&vt, "right right enter"); /* also where there is no row */
+    vt_want(&vt, "no job matches");
+    vt_keys(&vt, "left left left enter");
+    vt_want(&vt, "1 of 10");
+    vt_keys(&vt, "/ text:queue:mail.send enter");
+    vt_want_row(&vt, 3, "[all 9]  running 2   ready 3 ");
+    vt_keys(&vt, "right esc j"); /* Esc goes back to the list */
+    vt_want(&vt, "2 of 9");
+    vt_keys(&vt, "/");
+    vt_type(&vt, " kind:none");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 3, "[all]  running   ready   retry   scheduled");
+    con_quit(&vt);
+}
+
 /* Tab puts in keys, states and names, again and again; what is wrong is underlined and said. */
 static void
 completes(void **state)
@@ -262,9 +300,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(ends, con_empty),      cmocka_unit_test_setup(bounded, con_empty),
-        cmocka_unit_test_setup(completes, con_empty), cmocka_unit_test_setup(groups, con_empty),
-        cmocka_unit_test_setup(evidence, con_empty),  cmocka_unit_test_setup(trail, con_empty),
+        cmocka_unit_test_setup(ends, con_empty),
+        cmocka_unit_test_setup(bounded, con_empty),
+        cmocka_unit_test_setup(walks_the_states, con_empty),
+        cmocka_unit_test_setup(completes, con_empty),
+        cmocka_unit_test_setup(groups, con_empty),
+        cmocka_unit_test_setup(evidence, con_empty),
+        cmocka_unit_test_setup(trail, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

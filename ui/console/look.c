@@ -334,6 +334,14 @@ no_row(const struct app *a, int arg)
 }
 
 static const char *
+no_open(const struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+
+    return v->ops->beside && v->ops->beside(v) ? NULL : no_row(a, arg);
+}
+
+static const char *
 no_filter(const struct app *a, int arg)
 {
     (void)arg;
@@ -493,13 +501,13 @@ const struct command commands_look[] = {
      .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_DOWN},
     {.name = "top", .keys = "g Home", .help = "To the first row", .scope = PAGES, .run = on_move, .arg = MOVE_HOME},
     {.name = "end", .keys = "G End", .help = "To the last row", .scope = PAGES, .run = on_move, .arg = MOVE_END},
-    {.name = "left", .keys = "Left", .help = "To the left, where lines are not wrapped",
-     .scope = IN_JOB, .run = on_move, .arg = MOVE_LEFT},
-    {.name = "right", .keys = "Right", .help = "To the right, where lines are not wrapped",
-     .scope = IN_JOB, .run = on_move, .arg = MOVE_RIGHT},
+    {.name = "left", .keys = "Left", .help = "In a job: to the left, where lines are not wrapped; in Jobs: the state before",
+     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_LEFT},
+    {.name = "right", .keys = "Right", .help = "In a job: to the right; in Jobs: the next state, Enter filters by it",
+     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_RIGHT},
     {.name = "open", .keys = "Enter", .help = "Open the row",
      .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
-     .foot = 3, .run = on_open, .why_not = no_row},
+     .foot = 3, .run = on_open, .why_not = no_open},
     {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; in a table first clears marks, then the filter",
      .scope = IN_ALL, .foot = 19, .run = on_back},
     {0},

@@ -82,6 +82,7 @@ struct view_ops {
     struct list *(*list)(struct view *);
     void (*move)(struct view *, enum move); /* pages without a list */
     void (*open)(struct view *);            /* Enter */
+    bool (*beside)(struct view *);          /* Enter is for something beside the list now */
     bool (*back)(struct view *);            /* Esc: true = there was something to clear */
     void (*step)(struct view *, int dir);   /* [ and ] */
     void (*target)(struct view *, struct target *);

@@ -1,5 +1,5 @@
 /*
- * The columns of the jobs list. Times that count down (DUE) and tries are drawn here, all else by
+ * The columns of the jobs list. Times (WHEN) and tries are drawn here, all else by
  * the kind of its column.
  */
 #include "ui/facts/jobs_columns.h"
@@ -32,32 +32,25 @@ draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_right(g, r, ROLE_TEXT, text);
 }
 
-/* What the job waits for: its lease while it runs, else the time when it may start. */
-static int64_t
-due_of(const struct job_row *j)
-{
-    if (!strcmp(j->state, "running"))
-        return j->lease_until_ms;
-    if (!strcmp(j->state, "scheduled") || !strcmp(j->state, "retry"))
-        return j->run_after_ms;
-    return FIELD_NULL;
-}
-
+/* How long it runs, or when it may start. A lease that is over, and a worker that is gone, are
+ * marked before the row; how long leases last stands in Nodes. */
 static void
 draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
-    int64_t due = due_of(j), late = due == FIELD_NULL ? 0 : c->now_ms - due;
     bool running = !strcmp(j->state, "running");
+    bool waits = !strcmp(j->state, "scheduled") || !strcmp(j->state, "retry");
 
-    if (j->stale == 1) {
-        grid_right(g, r, ROLE_WARN, "stale");
-        return;
-    }
-    if (due == FIELD_NULL)
-        return;
-    grid_right(g, r, late > 0 && running ? ROLE_WARN : ROLE_DIM,
-               late > 0 && running ? "expired" : fmt_age_short(late).s);
+    if (j->stale == 1)
+        grid_right(g, r, ROLE_WARN, "no worker");
+    else if (running && j->lease_until_ms != FIELD_NULL && j->lease_until_ms < c->now_ms)
+        grid_right(g, r, ROLE_WARN, "expired");
+    else if (running && j->started_ms != FIELD_NULL) {
+        char text[60];
+        snprintf(text, sizeof text, "for %s", fmt_age(c->now_ms - j->started_ms).s);
+        grid_right(g, r, ROLE_TEXT, text);
+    } else if (waits && j->run_after_ms != FIELD_NULL)
+        grid_right(g, r, ROLE_DIM, fmt_age_short(c->now_ms - j->run_after_ms).s);
 }
 
 /* Red is for a failure of this hour: in a list of failed jobs each is one. */
@@ -98,22 +91,22 @@ const struct column jobs_columns[] = {
      .max_w = 8,
      .place = 1, .plain = K_TEXT},
     {.name = "queue", .title = "QUEUE", .help = "Queue of the job", .kind = K_TEXT, .offset = F(queue), .min_w = 8,
-     .max_w = 16, .keep = 6,
+     .max_w = 16, .keep = 1,
      .place = 2, .most = 24},
     {.name = "state", .title = "STATE", .help = "What it is now", .kind = K_CUSTOM, .offset = F(state), .min_w = 11,
      .max_w = 11, .special = &state_special,
      .place = 4},
     {.name = "tries", .title = "TRY", .help = "Tries so far, of how many", .kind = K_CUSTOM, .offset = F(tries),
-     .min_w = 5, .max_w = 5, .keep = 3, .special = &tries_special,
+     .min_w = 5, .max_w = 5, .keep = 5, .special = &tries_special,
      .place = 6, .table = "TRIES"},
     {.name = "priority", .title = "PRI", .help = "0 is first, 9 is last", .kind = K_INT, .offset = F(priority),
      .min_w = 3, .max_w = 3, .keep = 9,
      .place = 5},
     {.name = "age", .title = "AGE", .help = "Time since it was pushed", .kind = K_AGE, .offset = F(created_ms),
-     .min_w = 7, .max_w = 7, .keep = 2,
+     .min_w = 7, .max_w = 7, .keep = 3,
      .only = ON_SCREEN | IN_TABLE, .place = 8},
-    {.name = "due", .title = "DUE", .help = "When it may start, or how long its lease lasts", .kind = K_CUSTOM,
-     .offset = F(run_after_ms), .min_w = 7, .max_w = 7, .keep = 7, .special = &due_special,
+    {.name = "due", .title = "WHEN", .help = "How long it runs, or when it may start", .kind = K_CUSTOM,
+     .offset = F(run_after_ms), .min_w = 10, .max_w = 10, .keep = 2, .special = &due_special,
      .only = ON_SCREEN},
     {.name = "kind", .title = "KIND", .help = "Kind of job within the queue", .kind = K_TEXT, .offset = F(kind),
      .min_w = 6, .max_w = 14, .keep = 20,

@@ -4,17 +4,32 @@
  */
 #include "ui/screen/jobs_place.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ui/term/fmt.h"
 
-static int64_t
-add_if_shown(int64_t n, const struct filter *f, const char *state, int64_t more)
+int64_t
+jobs_in_state(const struct queue_row *q, const char *state)
 {
-    if (n < 0 || !filter_has_state(f, state))
-        return n;
-    return more == FIELD_NULL ? -1 : n + more;
+    static const struct {
+        const char *state;
+        size_t offset;
+    } counts[] = {
+        {"running",   offsetof(struct queue_row, running)       },
+        {"ready",     offsetof(struct queue_row, ready)         },
+        {"retry",     offsetof(struct queue_row, retry)         },
+        {"scheduled", offsetof(struct queue_row, scheduled)     },
+        {"failed",    offsetof(struct queue_row, failed)        },
+        {"completed", offsetof(struct queue_row, kept_completed)},
+        {"cancelled", offsetof(struct queue_row, kept_cancelled)},
+    };
+
+    for (size_t i = 0; q && i < sizeof counts / sizeof *counts; i++)
+        if (!strcmp(counts[i].state, state))
+            return *(const int64_t *)((const char *)q + counts[i].offset);
+    return FIELD_NULL;
 }
 
 /* How many match, where the maintained counters know it: a filter of queue and states only.
@@ -34,12 +49,14 @@ exact_count(const struct store *s, const struct filter *f)
         return -1;
     if (q->approx == 1)
         return -1;
+    static const char *const live[] = {"scheduled", "ready", "running", "retry", "failed"};
     int64_t n = 0;
-    n = add_if_shown(n, f, "scheduled", q->scheduled);
-    n = add_if_shown(n, f, "ready", q->ready);
-    n = add_if_shown(n, f, "running", q->running);
-    n = add_if_shown(n, f, "retry", q->retry);
-    n = add_if_shown(n, f, "failed", q->failed);
+    for (size_t i = 0; i < sizeof live / sizeof *live && n >= 0; i++) {
+        if (!filter_has_state(f, live[i]))
+            continue;
+        int64_t more = jobs_in_state(q, live[i]);
+        n = more == FIELD_NULL ? -1 : n + more;
+    }
     return n;
 }
 

@@ -5,6 +5,9 @@
 #include "model/store/store.h"
 #include "ui/widget/list.h"
 
+/* As the maintained counters have it; FIELD_NULL = not known. */
+int64_t jobs_in_state(const struct queue_row *q, const char *state);
+
 void jobs_say_place(const struct store *s, const struct filter *f, const struct list *l,
                     struct buf *out); /* "12 of 345" */
 /* The order of the rows in words, from the note "order" of the adapter's section jobs: clauses

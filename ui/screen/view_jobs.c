@@ -13,13 +13,15 @@
 #include "ui/screen/jobpage.h"
 #include "ui/screen/jobs_marks.h"
 #include "ui/screen/jobs_place.h"
+#include "ui/screen/jobs_strip.h"
 #include "ui/screen/views.h"
 
-enum { WIDE_W = 120, WIDE_H = 36, PREVIEW_REST_MS = 120 };
+enum { WIDE_W = 120, WIDE_H = 36, LEAST_H = 8, PREVIEW_REST_MS = 120 };
 
 struct jobs {
     struct view view;
     struct jobs_marks marks;
+    struct jobs_strip strip;
     struct list *list;
     struct filter filter;
     bool anew;   /* the filter has changed: the cursor goes to the first row */
@@ -55,6 +57,20 @@ read_filter(const struct app *a, const char *text, struct filter *f, struct filt
     return false;
 }
 
+/* What the filter says of every row needs no column, nor what no row of it has. */
+static void
+fit_columns(struct jobs *v)
+{
+    const struct filter *f = &v->filter;
+    bool one = f->terms.value[PARAM_STATES] && !strchr(f->terms.value[PARAM_STATES], ',');
+    bool when = filter_has_state(f, "running") || filter_has_state(f, "retry") ||
+                filter_has_state(f, "scheduled");
+
+    list_column_show(v->list, JOBS_QUEUE_COLUMN, !f->terms.value[PARAM_QUEUE]);
+    list_column_lacks(v->list, "state", one && !f->terms.value[PARAM_IDS]);
+    list_column_lacks(v->list, "due", !when);
+}
+
 static void
 jobs_init(struct view *view, const char *arg)
 {
@@ -65,7 +81,7 @@ jobs_init(struct view *view, const char *arg)
     if (!read_filter(view->app, arg ? arg : "", &v->filter, NULL, &e))
         app_say(view->app, SAY_BAD, "%s", e.text);
     v->home = xstrdup(v->filter.text);
-    list_column_show(v->list, JOBS_QUEUE_COLUMN, !v->filter.terms.value[PARAM_QUEUE]);
+    fit_columns(v);
 }
 
 static void
@@ -181,10 +197,8 @@ static void
 say_order(const struct jobs *v, struct pen *p)
 {
     const struct app *a = v->view.app;
-    const char *states = v->filter.terms.value[PARAM_STATES];
     struct fmt_order by = jobs_say_order(source_adapter(a->source), &v->filter);
     const char *order = by.s, *gap = " ";
-    static const char finished[] = "finished jobs: state:done";
 
     if (!*v->filter.text) {
         pen_put(p, ROLE_DIM,
@@ -198,10 +212,6 @@ say_order(const struct jobs *v, struct pen *p)
     if (*order && p->r.w > (int)strlen(order) + 4) {
         pen_put(p, ROLE_DIM, gap);
         pen_put(p, ROLE_DIM, order);
-    }
-    if (!app_is_foreign(a) && !states && p->r.w > (int)sizeof finished + 6) {
-        pen_put(p, ROLE_DIM, "  · ");
-        pen_put(p, ROLE_DIM, finished);
     }
 }
 
@@ -287,14 +297,17 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_JOBS),
+                             .unfocused = v->strip.focus,
                              .empty = why_empty(v)};
 
     draw_summary(v, g, rect_cut_top(&r, 1));
+    struct rect strip = rect_cut_top(&r, r.h > LEAST_H ? 1 : 0);
     if (wide) {
         draw_preview(v, g, rect_cut_bottom(&r, r.h - (r.h > 60 ? r.h / 2 : 17)));
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->list, g, r, &look);
+    jobs_strip_draw(&v->strip, a->store, source_adapter(a->source), &v->filter, g, strip);
 }
 
 /* What can be done with the marked ones, as far as it can. */
@@ -357,6 +370,12 @@ jobs_move(struct view *view, enum move m)
     struct store *s = view->app->store;
     bool last = list_index(v->list) == list_count(v->list) - 1;
 
+    if (m == MOVE_LEFT || m == MOVE_RIGHT) {
+        jobs_strip_step(&v->strip, source_adapter(view->app->source), &v->filter,
+                        m == MOVE_LEFT ? -1 : 1);
+        return;
+    }
+    v->strip.focus = false;
     v->to_end = false;
     if (!is_ours(v))
         return;
@@ -366,16 +385,6 @@ jobs_move(struct view *view, enum move m)
         v->to_end = store_end_jobs(s);
     if ((m == MOVE_DOWN || m == MOVE_PAGE_DOWN || m == MOVE_END) && last)
         store_look_on(s);
-}
-
-static void
-jobs_open(struct view *view)
-{
-    struct jobs *v = (struct jobs *)view;
-    char *id = xstrdup(list_selected_id(v->list));
-
-    app_push(view->app, "job", id);
-    free(id);
 }
 
 static void
@@ -421,10 +430,43 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     if (v->all)
         jobs_unmark(view);
     v->anew = true;
-    list_column_show(v->list, JOBS_QUEUE_COLUMN, !f.terms.value[PARAM_QUEUE]);
+    fit_columns(v);
     store_ask_jobs(view->app->store, &v->filter);
     jobs_update(view);
     return true;
+}
+
+/* On the strip of states: their jobs. */
+static void
+choose_state(struct jobs *v)
+{
+    struct err e;
+    char *text = filter_with(v->filter.text, "state", jobs_strip_state(&v->strip));
+
+    v->strip.focus = false;
+    if (!jobs_set_filter(&v->view, text, NULL, &e))
+        app_say(v->view.app, SAY_BAD, "%s", e.text);
+    free(text);
+}
+
+static void
+jobs_open(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+
+    if (v->strip.focus) {
+        choose_state(v);
+        return;
+    }
+    char *id = xstrdup(list_selected_id(v->list));
+    app_push(view->app, "job", id);
+    free(id);
+}
+
+static bool
+jobs_beside(struct view *view)
+{
+    return ((struct jobs *)view)->strip.focus;
 }
 
 static bool
@@ -434,6 +476,10 @@ jobs_back(struct view *view)
     struct err e;
     int marks;
 
+    if (v->strip.focus) {
+        v->strip.focus = false;
+        return true;
+    }
     list_marks(v->list, &marks);
     if (v->all || marks > 0) {
         jobs_unmark(view);
@@ -498,6 +544,7 @@ const struct view_ops view_jobs = {
     .list = jobs_list,
     .move = jobs_move,
     .open = jobs_open,
+    .beside = jobs_beside,
     .back = jobs_back,
     .target = jobs_target,
     .crumb = jobs_crumb,

@@ -1,0 +1,23 @@
+/* One row above the jobs: their states with counts. Left and Right walk it, Enter filters by the
+ * state that they have come to. */
+#ifndef UI_SCREEN_JOBS_STRIP_H
+#define UI_SCREEN_JOBS_STRIP_H
+
+#include "model/store/store.h"
+#include "ui/term/grid.h"
+
+struct jobs_strip { /* starts as {0} */
+    bool focus;     /* Enter belongs to the strip */
+    int at;         /* where its cursor is: 0 = all states */
+};
+/* To the next of the states that this queue system has; false = there is no other. */
+bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct filter *f,
+                     int step);
+/* The state under the cursor; NULL = all. */
+const char *jobs_strip_state(const struct jobs_strip *s);
+/* Counts are those of the queue that the filter names, or of all; none are shown where it asks for
+ * more than that. */
+void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
+                     const struct filter *f, struct grid *g, struct rect r);
+
+#endif
