@@ -52,6 +52,7 @@ struct advice {
     bool calm;      /* all is well: it is said because it looks wrong */
     const char *id; /* of the session that it is about, "" = none */
     const char *text;
+    const char *what, *act; /* the text in two parts, "K  end it"; act NULL: what = text */
 };
 /* What to do, the worst first; texts live in mem. Returns how many, at most max. */
 int health_advice(const struct health *h, struct arena *mem, struct advice *out, int max);

@@ -24,7 +24,7 @@ static void
 add_advice(struct advice_list *l, bool bad, const char *id, const char *text)
 {
     if (l->n < l->max)
-        l->out[l->n++] = (struct advice){.bad = bad, .id = id, .text = text};
+        l->out[l->n++] = (struct advice){.bad = bad, .id = id, .text = text, .what = text};
 }
 
 static void
@@ -113,6 +113,19 @@ help_for(struct advice_list *l, const struct health_session *s)
                              : "C cancels its statement, K ends the session";
 }
 
+/* The sentence ends with what helps; that is a part of its own where a key does it. */
+static void
+add_with_help(struct advice_list *l, bool bad, const struct health_session *s, const char *what)
+{
+    const char *help = help_for(l, s);
+
+    add_advice(l, bad, s->id, arena_printf(l->mem, "%s: %s", what, help));
+    if (l->n == l->max || !health_is_signalled(s) || *s->deny || !strstr(help, "K ends"))
+        return;
+    l->out[l->n - 1].what = what;
+    l->out[l->n - 1].act = health_is_idle(s) ? "K  end it" : "C  cancel it";
+}
+
 static const char *
 what_it_does(struct advice_list *l, const struct health_session *s)
 {
@@ -134,13 +147,12 @@ on_holder(struct advice_list *l)
 
     if (!s)
         return;
-    add_advice(l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s->id,
-               arena_printf(l->mem, "%s %s and holds back vacuum%s: %s", who(l, s),
-                            what_it_does(l, s),
-                            rows >= HEALTH_MANY_DEAD
-                                ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
-                                : "",
-                            help_for(l, s)));
+    add_with_help(
+        l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s,
+        arena_printf(l->mem, "%s %s and holds back vacuum%s", who(l, s), what_it_does(l, s),
+                     rows >= HEALTH_MANY_DEAD
+                         ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
+                         : ""));
 }
 
 static int64_t
@@ -168,10 +180,10 @@ on_blocker(struct advice_list *l, const struct health_session *s)
     }
     if (n == 0 || most < BLOCKED_MS)
         return false;
-    add_advice(l, true, s->id,
-               arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s: %s", who(l, s),
-                            what_it_does(l, s), n, more ? " or more" : "",
-                            n == 1 && !more ? "s" : "", span(l, most), help_for(l, s)));
+    add_with_help(l, true, s,
+                  arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s", who(l, s),
+                               what_it_does(l, s), n, more ? " or more" : "",
+                               n == 1 && !more ? "s" : "", span(l, most)));
     return true;
 }
 
@@ -241,9 +253,9 @@ on_sessions(struct advice_list *l)
                                     "%s is lost: its WAL is gone, drop it and make its reader anew",
                                     who(l, s)));
         else if (health_is_idle(s) && ms >= HEALTH_LONG_MS)
-            add_advice(l, false, s->id,
-                       arena_printf(l->mem, "%s is %s for %s: %s", who(l, s), s->state, span(l, ms),
-                                    help_for(l, s)));
+            add_with_help(
+                l, false, s,
+                arena_printf(l->mem, "%s is %s for %s", who(l, s), s->state, span(l, ms)));
     }
 }
 

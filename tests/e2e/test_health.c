@@ -46,7 +46,7 @@ start_later(struct vt *vt, int rows, int cols, const char *option, int minutes)
               (const char *const[]){now, NULL});
     vt_want(vt, "live");
     vt_keys(vt, "7");
-    vt_want(vt, "OLDEST");
+    vt_want(vt, "who holds vacuum back");
 }
 
 static void
@@ -54,7 +54,7 @@ to_database(struct vt *vt, int rows, int cols)
 {
     con_start(vt, rows, cols, NULL);
     vt_keys(vt, "7");
-    vt_want(vt, "OLDEST");
+    vt_want(vt, "who holds vacuum back");
 }
 
 static const char *
@@ -124,6 +124,12 @@ shows_who_holds_vacuum_back(void **state)
              pid_text(c));
     vt_want(&vt, text);
     vt_want(&vt, "K ends that session");
+    vt_want_row(&vt, 3,
+                "what to do"); /* and the act beside it, before all that is only looked at */
+    vt_want_row(&vt, 4, "holds back vacuum");
+    vt_want_row(&vt, 4, "→ K  end it");
+    vt_want_row(&vt, 9, "who holds vacuum back, who waits");
+    vt_want(&vt, "dead rows in ");
     vt_want(&vt, "idle-txn 1");
     vt_keys(&vt, "enter");
     vt_want(&vt, "holds back");
@@ -352,7 +358,7 @@ spawn_as(struct vt *vt, const char *user)
     vt_spawn(vt, 24, 80, (const char *const[]){getenv("QUEUETOP"), dsn, NULL}, NULL);
     vt_want(vt, "live");
     vt_keys(vt, "7");
-    vt_want(vt, "OLDEST");
+    vt_want(vt, "who holds vacuum back");
 }
 
 /* What a login can't see or do is said, with the role that would help. */

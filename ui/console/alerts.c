@@ -59,13 +59,10 @@ draw_rule(struct grid *g, struct rect r, const struct attention *all, int shown)
 {
     int total = all->bad + all->warn;
 
-    for (int x = 0; x < r.w; x++)
-        grid_str(g, (struct rect){r.x + x, r.y, 1, 1}, ROLE_BORDER, "─");
-    rect_cut_left(&r, 2);
+    grid_rule(g, r, ROLE_BOX_TITLE, "needs you");
     rect_cut_right(&r, 2);
     if (total > shown)
         say_shown(g, r, shown, total);
-    grid_str(g, r, ROLE_BOX_TITLE, " needs you ");
 }
 
 static void

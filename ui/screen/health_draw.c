@@ -1,8 +1,8 @@
 /*
- * The Database screen: figures, tables, transactions, vacuums, locks; if there is room, also the
- * graph of dead rows and the advice. The heights of the upper parts follow from the room alone, so
- * nothing moves when a vacuum begins. Parts that come and go take their rows from the list of
- * transactions.
+ * The Database screen: figures, what to do, who holds vacuum back or waits, tables, vacuums, locks;
+ * if there is room, also the chart of dead rows. What can be acted on comes first. The heights of
+ * the parts follow from the room alone, so nothing moves when a vacuum begins. Parts that come and
+ * go take their rows from the list of sessions.
  */
 #include "ui/screen/health_draw.h"
 
@@ -12,8 +12,9 @@
 
 #include "ui/facts/verdict.h"
 #include "ui/term/chart.h"
+#include "ui/term/plot.h"
 
-enum { WIDE_W = 120, WIDE_H = 34, PANEL_H = 9, SHOWN_VACUUMS = 2, SHOWN_WAITS = 3 };
+enum { WIDE_W = 120, WIDE_H = 34, SHOWN_VACUUMS = 2, SHOWN_WAITS = 3, FILL_W = 10 };
 #define HIT_WARN 0.95
 
 /* --- transactions ---------------------------------------------------------------------------- */
@@ -127,18 +128,26 @@ draw_part(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
                isnan(part) ? "–" : fmt_percent(part, 1).s);
 }
 
+/* Of the partition that is fullest: the next vacuum begins when it is full. */
 static void
 draw_fill(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct health_table *t = row;
     double fill = health_fill(t);
-    int full = fill >= 1 ? r.w : (int)(fill * r.w + 0.5);
+    struct rect bar = rect_cut_left(&r, r.w > 2 * FILL_W ? FILL_W : 5);
+    int full = fill >= 1 ? bar.w : (int)(fill * bar.w + 0.5);
     enum role role = verdict_role(verdict_of_table(t));
 
     (void)c;
-    for (int i = 0; i < r.w; i++)
-        grid_str(g, (struct rect){r.x + i, r.y, 1, 1}, i < full ? role : ROLE_BAR_REST,
+    for (int i = 0; i < bar.w; i++)
+        grid_str(g, (struct rect){bar.x + i, bar.y, 1, 1}, i < full ? role : ROLE_BAR_REST,
                  i < full ? "█" : "░");
+    if (isnan(fill))
+        return;
+    if (fill >= 1)
+        grid_printf(g, r, role, " overdue x%.*f", fill < 9.5, fill);
+    else
+        grid_printf(g, r, ROLE_TEXT, " %s", fmt_percent(fill, 1).s);
 }
 
 static void
@@ -175,9 +184,8 @@ static const struct column table_columns[] = {
      .max_w = 7, .keep = 3},
     {.name = "analyzed", .title = "ANALYZE", .help = "", .kind = K_AGE, .offset = T(analyzed_ms), .min_w = 7,
      .max_w = 7, .keep = 11},
-    {.name = "next", .title = "NEXT AT", .help = "", .kind = K_COUNT, .offset = T(next_dead), .min_w = 8, .max_w = 9},
-    {.name = "fill", .title = "", .help = "", .kind = K_CUSTOM, .offset = T(next_dead), .min_w = 10, .max_w = 16,
-     .keep = 2, .special = &fill_special},
+    {.name = "fill", .title = "TO NEXT VACUUM", .help = "", .kind = K_CUSTOM, .offset = T(next_dead), .min_w = 18,
+     .max_w = 23, .keep = 2, .special = &fill_special},
     {.name = "largest", .title = "LARGEST PARTITION", .help = "", .kind = K_CUSTOM, .offset = T(largest), .min_w = 20,
      .keep = 20, .special = &largest_special},
     {0},
@@ -202,17 +210,16 @@ draw_table_titles(struct grid *g, struct rect r, const int *widths)
     }
 }
 
-/* The largest ones; the last rows go to smaller ones that are past their mark, or not vacuumed. */
+/* Those in trouble first, then the largest. */
 static int
 pick_tables(const struct health *h, int max, const struct health_table **out)
 {
     int n = 0;
 
-    for (int i = 0; i < h->ntables && n < max; i++)
-        out[n++] = &h->tables[i];
-    for (int i = n, at = n; i < h->ntables && at > n / 2; i++)
-        if (health_fill(&h->tables[i]) >= 1 || h->tables[i].vacuum_off == 1)
-            out[--at] = &h->tables[i];
+    for (int v = VERDICT_BAD; v >= VERDICT_WELL; v--)
+        for (int i = 0; i < h->ntables && n < max; i++)
+            if ((int)verdict_of_table(&h->tables[i]) == v)
+                out[n++] = &h->tables[i];
     return n;
 }
 
@@ -401,51 +408,113 @@ draw_locks(const struct health_look *l, struct grid *g, struct rect r)
     return 1 + (waits < SHOWN_WAITS ? waits : SHOWN_WAITS);
 }
 
-/* --- panels ---------------------------------------------------------------------------------- */
+/* --- what to do ------------------------------------------------------------------------------ */
+
+enum { ACT_W = 16 };
+
+static void
+draw_one(const struct advice *a, struct grid *g, struct rect r)
+{
+    enum role role = a->bad ? ROLE_BAD : a->calm ? ROLE_DIM : ROLE_WARN;
+    struct rect lead = rect_cut_left(&r, LEAD_W);
+    struct rect key = rect_cut_right(&r, a->act && r.w > 3 * ACT_W ? ACT_W : 0);
+
+    rect_cut_left(&lead, 1);
+    grid_str(g, lead, role, a->bad ? "×" : a->calm ? "·" : "▲");
+    if (key.w > 0) {
+        struct pen p = pen_start(g, key);
+        pen_put(&p, ROLE_DIM, " → ");
+        pen_put(&p, ROLE_KEY, a->act);
+    }
+    grid_lines(g, r, a->calm ? ROLE_DIM : ROLE_TEXT, a->what, strlen(a->what),
+               &(struct text_area){0, 0, true});
+}
+
+/* One row each while there are more than rows; what is cut short stands in full at the foot. */
+static void
+draw_advice(const struct health_look *l, struct grid *g, struct rect r)
+{
+    grid_rule(g, rect_cut_top(&r, 1), ROLE_BOX_TITLE, "what to do (nothing is run by itself)");
+    if (l->nadvice == 0) {
+        rect_cut_left(&r, LEAD_W);
+        grid_str(g, r, ROLE_DIM,
+                 l->h.server ? "nothing: vacuum keeps up and nobody holds it back" : "");
+    }
+    for (int i = 0; i < l->nadvice && r.h > 0; i++) {
+        const struct advice *a = &l->advice[i];
+        int room = r.h - (l->nadvice - i - 1), w = r.w - LEAD_W - ACT_W;
+        int lines = grid_count_lines(a->what, strlen(a->what), w > 0 ? w : 1);
+        if (r.h == 1 && i + 1 < l->nadvice && i > 0) {
+            rect_cut_left(&r, LEAD_W);
+            grid_printf(g, r, ROLE_DIM, "%d more: f shows all", l->nadvice - i);
+            return;
+        }
+        draw_one(a, g, rect_cut_top(&r, lines < room ? lines : room < 1 ? 1 : room));
+    }
+}
+
+/* --- the chart ------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 60, COLUMN_MS = 30000, CHART_H = 11, CHART_W = COLUMNS + PLOT_EDGES };
+
+/* The steps of history that end now, as columns that begin at whole half minutes. */
+static void
+fold_steps(const struct health_look *l, double out[COLUMNS])
+{
+    int64_t newest = l->h.now_ms / l->step_ms, per = COLUMN_MS / l->step_ms;
+    int64_t first = (l->h.now_ms / COLUMN_MS - COLUMNS + 1) * per;
+
+    for (int i = 0; i < COLUMNS; i++) {
+        out[i] = (double)NAN;
+        for (int64_t s = first + i * per; s < first + (i + 1) * per && s <= newest; s++) {
+            int64_t at = l->ndead - 1 - (newest - s);
+            if (at >= 0 && !isnan(l->dead[at]))
+                out[i] = l->dead[at];
+        }
+    }
+}
+
+/* Cause beside effect: when the table was vacuumed, and when the transaction began that holds
+ * vacuum back. */
+static int
+chart_events(const struct health_look *l, struct plot_event out[2])
+{
+    const struct health_session *holder = health_holder(&l->h);
+    int n = 0;
+
+    for (int i = 0; i < l->h.ntables; i++)
+        if (!strcmp(l->h.tables[i].name, l->dead_name) && l->h.tables[i].vacuumed_ms != FIELD_NULL)
+            out[n++] = (struct plot_event){l->h.tables[i].vacuumed_ms, "↑", ROLE_TEXT};
+    if (holder && holder->xact_ms != FIELD_NULL)
+        out[n++] = (struct plot_event){holder->xact_ms, "×", ROLE_BAD};
+    return n;
+}
 
 static void
 draw_dead(const struct health_look *l, struct grid *g, struct rect r)
 {
+    struct plot_event events[2];
+    double dead[COLUMNS];
     char title[160];
-    double top = l->dead ? chart_max(l->dead, l->ndead) : 0;
 
-    snprintf(title, sizeof title,
-             "dead rows in %.60s, last 30 min, as seen while this screen was open", l->dead_name);
-    struct fmt high = fmt_count_fit((int64_t)top, 4), mid = fmt_count_fit((int64_t)(top / 2), 4);
-    chart_panel(g, r,
-                &(struct chart){title, ROLE_CHART_WARN, l->dead, l->dead ? l->ndead : 0, 0, high.s,
-                                mid.s, "0", "-30m", "-15m", "now"});
-}
-
-static void
-draw_advice(const struct health_look *l, struct grid *g, struct rect r)
-{
-    struct rect in =
-        rect_inset(grid_box(g, r, ROLE_BORDER, "advice (nothing is run by itself)"), 1, 0);
-    int left = l->nadvice;
-
-    if (left == 0)
-        grid_str(g, in, ROLE_DIM,
-                 l->h.server ? "nothing: vacuum keeps up and nobody holds it back" : "");
-    for (int i = 0; i < l->nadvice && in.h > 0; i++) {
-        const struct advice *a = &l->advice[i];
-        int lines = grid_count_lines(a->text, strlen(a->text), in.w - 2);
-        if (in.h < 2 && left > 1) {
-            grid_printf(g, in, ROLE_DIM, "  %d more: f shows all", left);
-            return;
-        }
-        struct rect text = rect_cut_top(&in, lines);
-        grid_str(g, rect_cut_left(&text, 2),
-                 a->bad    ? ROLE_BAD
-                 : a->calm ? ROLE_DIM
-                           : ROLE_WARN,
-                 a->bad    ? "×"
-                 : a->calm ? "·"
-                           : "▲");
-        grid_lines(g, text, a->calm ? ROLE_DIM : ROLE_TEXT, a->text, strlen(a->text),
-                   &(struct text_area){0, 0, true});
-        left--;
-    }
+    fold_steps(l, dead);
+    snprintf(title, sizeof title, "dead rows in %.60s %s   ↑ vacuum", l->dead_name,
+             isnan(dead[COLUMNS - 1]) ? "" : fmt_count((int64_t)dead[COLUMNS - 1]).s);
+    plot_panel(g, r,
+               &(struct plot_axis){
+                   .first_ms = (l->h.now_ms / COLUMN_MS - COLUMNS + 1) * COLUMN_MS,
+                   .step_ms = COLUMN_MS,
+                   .n = COLUMNS,
+                   .now_ms = l->h.now_ms,
+                   .utc = l->look.utc,
+                   .events = events,
+                   .nevents = chart_events(l, events),
+               },
+               &(struct plot){.title = title,
+                              .corner = "30 min",
+                              .role = ROLE_CHART,
+                              .area = dead,
+                              .none = "asking ..."});
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -461,28 +530,57 @@ lower_height(const struct health *h)
            (waits < SHOWN_WAITS ? waits : SHOWN_WAITS);
 }
 
+static void
+draw_facts(const struct health_look *l, struct grid *g, struct rect r)
+{
+    rect_cut_top(&r, draw_vacuums(l, g, r));
+    draw_xid(l, g, rect_cut_top(&r, 1));
+    draw_locks(l, g, r);
+}
+
+static void
+draw_sessions(const struct health_look *l, struct grid *g, struct rect r)
+{
+    if (r.h >= 4)
+        grid_rule(g, rect_cut_top(&r, 1), ROLE_BOX_TITLE, "who holds vacuum back, who waits");
+    list_draw(l->sessions, g, r, &l->look);
+}
+
+/* The chart with the facts beside it; else the facts alone, or one row of them. */
+static void
+draw_lower(const struct health_look *l, struct grid *g, struct rect *r)
+{
+    int lower = lower_height(&l->h);
+
+    if (r->w >= WIDE_W && r->h >= WIDE_H) {
+        struct rect low = rect_cut_bottom(r, CHART_H);
+        if (l->dead)
+            draw_dead(l, g, rect_cut_left(&low, CHART_W));
+        draw_facts(l, g, low);
+    } else if (r->h >= 15 + lower) {
+        draw_facts(l, g, rect_cut_bottom(r, lower));
+    } else if (r->h >= 12) {
+        draw_locks(l, g, rect_cut_bottom(r, 1));
+    }
+}
+
 void
 health_draw(const struct health_look *l, struct grid *g, struct rect r)
 {
+    int advice = r.h >= WIDE_H ? 6 : r.h >= 18 ? 4 : r.h >= 12 ? 3 : r.h >= 8 ? 2 : 0;
+
     draw_figures(l, g, rect_cut_top(&r, 1));
-    if (r.w >= WIDE_W && r.h >= WIDE_H) {
-        draw_advice(l, g, rect_cut_bottom(&r, PANEL_H));
-        draw_dead(l, g, rect_cut_bottom(&r, PANEL_H));
-        rect_cut_bottom(&r, 1);
-    }
-    int tables = r.h < 8 ? 0 : r.h < 18 ? 5 : r.h / 2 - 2;
-    draw_tables(l, g, rect_cut_top(&r, tables));
-    rect_cut_top(&r, r.h >= 12 ? 1 : 0);
-    int lower = lower_height(&l->h);
-    if (r.h - lower >= 4) {
-        struct rect low = rect_cut_bottom(&r, lower);
-        rect_cut_top(&low, draw_vacuums(l, g, low));
-        draw_xid(l, g, rect_cut_top(&low, 1));
-        draw_locks(l, g, low);
-    } else if (r.h >= 5) {
-        draw_locks(l, g, rect_cut_bottom(&r, 1));
-    }
-    if (r.h >= 4)
-        grid_str(g, rect_cut_top(&r, 1), ROLE_HEADING, " OLDEST TRANSACTIONS (hold back vacuum)");
-    list_draw(l->sessions, g, r, &l->look);
+    int tables = r.h < 10       ? 0
+                 : r.h < 15     ? 4
+                 : r.h < 18     ? 5
+                 : r.h < WIDE_H ? 7
+                                : (r.h - advice - CHART_H) / 2;
+    draw_lower(l, g, &r);
+    if (advice)
+        draw_advice(l, g, rect_cut_top(&r, advice));
+    struct rect low = rect_cut_bottom(&r, tables);
+    if (tables > 4)
+        grid_rule(g, rect_cut_top(&low, 1), ROLE_BOX_TITLE, "tables");
+    draw_tables(l, g, low);
+    draw_sessions(l, g, r);
 }

@@ -18,7 +18,7 @@ struct health_look {
     const struct advice *advice;
     int nadvice;
     const double *dead; /* dead rows of dead_name over time, NULL = no graph yet */
-    int ndead;
+    int ndead, step_ms;
     const char *dead_name;
     const char *own; /* what this program spends */
 };

@@ -4,6 +4,7 @@
  */
 #include "ui/screen/panes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { TWO_W = 110, HEAD = 2, LEAST = 3 };
@@ -45,12 +46,9 @@ draw_pane(const struct panes *p, int i, struct grid *g, struct rect r,
     struct list_look look = *usual;
     bool on = i == p->focus;
 
-    for (int x = 0; x < rule.w; x++)
-        grid_str(g, (struct rect){rule.x + x, rule.y, 1, 1}, ROLE_BORDER, "─");
-    rect_cut_left(&rule, 2);
-    rect_cut_right(&rule, 2);
-    grid_printf(g, rule, on ? ROLE_STRONG : ROLE_BOX_TITLE, " %s%s ", on ? "› " : "",
-                p->list[i].title);
+    char title[100];
+    snprintf(title, sizeof title, "%s%.90s", on ? "› " : "", p->list[i].title);
+    grid_rule(g, rule, on ? ROLE_STRONG : ROLE_BOX_TITLE, title);
     look.unfocused = !on;
     look.empty = p->list[i].empty;
     list_draw(p->list[i].list, g, r, &look);

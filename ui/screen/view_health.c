@@ -9,6 +9,7 @@
 #include "ui/console/commands.h"
 #include "ui/console/table_view.h"
 #include "ui/facts/life.h"
+#include "ui/facts/verdict.h"
 #include "ui/screen/health_draw.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
@@ -45,7 +46,8 @@ health_done(struct view *view)
     free(((struct health_view *)view)->graphed);
 }
 
-/* The graph stays with its table until another one has twice its dead rows. */
+/* The table in trouble, else the one with most dead rows. The graph stays with its table until
+ * another one is worse off, or has twice its dead rows. */
 static void
 choose_graph(struct health_view *v, const struct health *h)
 {
@@ -53,12 +55,14 @@ choose_graph(struct health_view *v, const struct health *h)
 
     for (int i = 0; i < h->ntables; i++) {
         const struct health_table *t = &h->tables[i];
+        enum verdict this = verdict_of_table(t), worst = most ? verdict_of_table(most) : this;
         if (!strcmp(t->name, v->graphed))
             now = t;
-        if (!most || t->dead > most->dead)
+        if (!most || this > worst || (this == worst && t->dead > most->dead))
             most = t;
     }
-    if (!most || (now && most->dead < 2 * now->dead + 1000))
+    if (!most || (now && verdict_of_table(most) <= verdict_of_table(now) &&
+                  most->dead < 2 * now->dead + 1000))
         return;
     free(v->graphed);
     v->graphed = xstrdup(most->name);
@@ -94,9 +98,10 @@ advise(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
     struct trouble t[TROUBLES_MAX];
     int n = life_of_store(a->store, a->now_ms, a->frame, t);
 
-    for (int i = 0; i < n; i++)
-        out[i] = (struct advice){
-            .bad = true, .id = "", .text = arena_printf(a->frame, "%s: %s", t[i].where, t[i].what)};
+    for (int i = 0; i < n; i++) {
+        const char *text = arena_printf(a->frame, "%s: %s", t[i].where, t[i].what);
+        out[i] = (struct advice){.bad = true, .id = "", .text = text, .what = text};
+    }
     return n + health_advice(h, a->frame, out + n, ADVICE_MOST - n);
 }
 
@@ -139,24 +144,29 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
                      STORE_DEAD_STEPS);
         l.dead = dead;
         l.ndead = STORE_DEAD_STEPS;
+        l.step_ms = history_step_ms(store_dead_rows(a->store));
     }
     health_draw(&l, g, r);
 }
 
+/* The advice in full that the rows above cut short. */
 static bool
 health_remark(struct view *view, struct buf *out)
 {
     struct app *a = view->app;
     struct advice advice[ADVICE_MOST];
     struct health h = look_at(a);
-    int n = advise(a, &h, advice);
+    const struct health_session *s = list_selected(table_list(view));
+    int n = advise(a, &h, advice), at = 0;
 
+    for (int i = n - 1; s && i >= 0; i--)
+        at = strcmp(advice[i].id, s->id) ? at : i;
     if (n == 0)
         return false;
     if (n > 1)
-        buf_printf(out, "(1 of %d, f: all) ", n);
-    buf_str(out, advice[0].text);
-    return advice[0].bad;
+        buf_printf(out, "(%d of %d, f: all) ", at + 1, n);
+    buf_str(out, advice[at].text);
+    return advice[at].bad;
 }
 
 static void

@@ -401,6 +401,16 @@ vline(struct grid *g, struct rect r, enum role role)
 }
 
 void
+grid_rule(struct grid *g, struct rect r, enum role role, const char *title)
+{
+    for (int x = 0; x < r.w; x++)
+        grid_str(g, (struct rect){r.x + x, r.y, 1, 1}, ROLE_BORDER, "─");
+    rect_cut_left(&r, 2);
+    rect_cut_right(&r, 2);
+    grid_printf(g, r, role, " %s ", title);
+}
+
+void
 grid_more(struct grid *g, struct rect box, int above, int below)
 {
     char text[64] = "";

@@ -93,6 +93,8 @@ void grid_paint(struct grid *g, struct rect r, enum role role);
 void grid_lay(struct grid *g, struct rect r, enum ground ground);
 /* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
+/* A line across the first row of r, with a title in it. */
+void grid_rule(struct grid *g, struct rect r, enum role role, const char *title);
 /* On the lower border of a box: that there are rows above or below those that it shows. */
 void grid_more(struct grid *g, struct rect box, int above, int below);
 
