@@ -116,6 +116,7 @@ write_long_frame(int pieces)
     tape_end(t);
     buf_free(&whole);
     buf_free(&broken);
+    buf_free(&empty);
 }
 
 /* Square steps for 400,000 snapshots are a minute of processor. */
