@@ -113,6 +113,14 @@ parameters() {
     echo
 }
 
+# `queuetop check --list`: name, two limits, words
+checks() {
+    printf '\n%s\n%s\n' '| check | WARNING above | CRITICAL above | what it is |' '|---|---|---|---|'
+    "$QUEUETOP" check --list | awk 'NR > 1 { name = $1; warn = $2; crit = $3; $1 = $2 = $3 = ""; sub(/^ +/, "")
+        print "| `" name "` | " warn " | " crit " | " $0 " |" }'
+    echo
+}
+
 ask() { psql -X -q -At -v ON_ERROR_STOP=1 -d "$DSN" -c 'set search_path = queues, pg_catalog' -c "$1"; }
 settings() {
     printf '\n%s\n%s\n' '| setting | value | standard | what it is |' '|---|---|---|---|'
@@ -223,6 +231,7 @@ part queuetop-engine.7.md worker functions queues_worker true
 part queuetop-engine.7.md operator functions queues_operator \
     "not has_function_privilege('queues_viewer', p.oid, 'execute')"
 part queuetop-engine.7.md viewer functions queues_viewer true
+part queuetop-operations.7.md checks checks
 
 part CONTRIBUTING knobs knobs
 part README.md systems systems

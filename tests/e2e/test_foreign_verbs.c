@@ -74,6 +74,8 @@ looks(void **state)
     says(0, "nodes --json", "\"heartbeat_s\": null");
     says(0, "failures --queue mail --csv", ",division by zero in row N,");
     says(3, "audit", "does not tell");
+    says(2, "check -c backlog@default=0", "'backlog@default'=");
+    says(2, "check -w failures=1", "failures is not known here");
     PQfinish(conn);
 
     conn = begin("seed_teti");

@@ -111,10 +111,11 @@ refused_at_the_door(void **state)
 static void
 lists_are_bounded(void **state)
 {
-    static const char *const verbs[] = {
-        "nodes --json", "nodes",         "audit --json",     "audit",
-        "jobs --json",  "queues --json", "cron list --json", "failures --json",
-        "leases --json"};
+    static const char *const verbs[] = {"nodes --json",     "nodes",
+                                        "audit --json",     "audit",
+                                        "jobs --json",      "queues --json",
+                                        "cron list --json", "failures --json",
+                                        "leases --json",    "check -w oldest=0s"};
     struct vt vt;
 
     (void)state;

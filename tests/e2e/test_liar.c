@@ -88,6 +88,7 @@ verbs_end_well(void **state)
                                         "nodes",
                                         "leases --json",
                                         "failures",
+                                        "check -w backlog=0 -c oldest@mail.send=1s",
                                         "audit --json",
                                         "cron list",
                                         "cron show nightly",

@@ -408,6 +408,14 @@ cli_db(struct cli *c, bool once)
     return c->db;
 }
 
+static int
+wrong_words(const struct cli *c, const struct err *e)
+{
+    int code = cli_usage(c, "%s", e->text);
+
+    return c->verb && c->verb->wrong_words ? c->verb->wrong_words : code;
+}
+
 int
 cli_main(int argc, char **argv)
 {
@@ -418,7 +426,7 @@ cli_main(int argc, char **argv)
     int code;
 
     if (!cli_parse(&c, argc, argv, &options, &help, &e))
-        code = cli_usage(&c, "%s", e.text);
+        code = wrong_words(&c, &e);
     else if (help)
         code = cli_flush(&c);
     else if (c.log_file && !log_open(c.log_file, &e))

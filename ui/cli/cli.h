@@ -66,6 +66,7 @@ struct cli_verb {
     int (*run)(struct cli *c, const void *options); /* -> exit code */
     const char *more;                               /* last paragraph of its --help; NULL = none */
     int arg;                                        /* of run: which act it is */
+    int wrong_words;   /* exit code for them; 0 = CLI_USAGE */
     bool after_dashes; /* its words stand after `--` (a command with flags of its own) */
 };
 

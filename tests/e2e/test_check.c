@@ -1,0 +1,198 @@
+/*
+ * `queuetop check` as a monitoring system calls it: one line, its exit codes, figures behind a bar.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/proc.h"
+#include "tests/server.h"
+
+static char dsn[300];
+static PGconn *conn;
+
+static int
+set_up(void **state)
+{
+    pg_group_start(state);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("check"));
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = pg_connect(dsn);
+    pg_run(conn, "set search_path = queues");
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    PQfinish(conn);
+    return pg_group_stop(state);
+}
+
+static int
+begin(void **state)
+{
+    (void)state;
+    pg_run(conn, "select count(*) from schedule('test')");
+    return 0;
+}
+
+/* Runs it and gives the line, which must be one. */
+static char *
+line_of(int code, const char *options)
+{
+    char *out = NULL;
+
+    int got = proc_run(NULL, &out, NULL, "-d \"%s\" check %s", dsn, options);
+    if (got != code)
+        fail_msg("check %s: %d instead of %d: %s", options, got, code, out);
+    char *end = strchr(out, '\n');
+    assert_non_null(end);
+    assert_string_equal(end, "\n");
+    return out;
+}
+
+static void
+want(int code, const char *options, const char *text)
+{
+    char *out = line_of(code, options);
+
+    if (!strstr(out, text))
+        fail_msg("check %s: no \"%s\" in %s", options, text, out);
+    free(out);
+}
+
+static void
+an_empty_queue_is_well(void **state)
+{
+    (void)state;
+    want(0, "-w backlog=0 -w oldest=1s", "QUEUETOP OK: ");
+    want(0, "", " | 'worker'=0;;0;0 'scheduler'=0;0;;0 ");
+}
+
+static void
+limits_by_option(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into queue (queue) select 'mails' from generate_series(1, 3);"
+                 "insert into queue (queue) values ('other'); select schedule('test')");
+    want(1, "-w backlog=2", "QUEUETOP WARNING: mails: 3 jobs ready");
+    want(2, "-w backlog=0 -c backlog=2",
+         "QUEUETOP CRITICAL: mails: 3 jobs ready (and 1 more queue)");
+    want(2, "-c backlog@other=0", "'backlog@other'=1;;0;0");
+    want(0, "-q other -w backlog=1", "'backlog'=1;1;;0");
+    want(3, "-q nothing", "QUEUETOP UNKNOWN: there is no queue nothing");
+    want(3, "-w backlog@nothing=5", "there is no queue nothing");
+}
+
+static void
+limits_from_a_file(void **state)
+{
+    char path[] = "/tmp/check.XXXXXX", options[100];
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    dprintf(fd, "# of the night shift\n\n  warn backlog = 2\ncrit  backlog@mails=2 \n");
+    snprintf(options, sizeof options, "--config %s", path);
+    want(2, options, "mails: 3 jobs ready");
+    snprintf(options, sizeof options, "--config %s -c backlog@mails=off", path);
+    want(1, options, "QUEUETOP WARNING: mails"); /* the command line counts */
+    dprintf(fd, "crit oldest = never\n");
+    snprintf(options, sizeof options, "--config %s", path);
+    want(3, options, ":5: oldest: ");
+    close(fd);
+    unlink(path);
+    want(3, options, "No such file");
+}
+
+/* Three jobs that were pushed an hour ago. */
+static void
+nobody_works(void **state)
+{
+    char *where = strdup(pg_newdb("check_old"));
+    PGconn *old = pg_connect(where);
+
+    (void)state;
+    proc_check(0, NULL, NULL, "-d \"%s\" install", where);
+    pg_run(old, "set search_path = queues;"
+                "insert into queue (queue) select 'mails' from generate_series(1, 3);"
+                "update queue set created = created - interval '1 h', "
+                "changed = changed - interval '1 h';"
+                "update delta set at = at - interval '1 h'");
+    proc_check(2, "no worker is alive, 3 jobs wait; no scheduler is alive", NULL,
+               "-d \"%s\" check -c oldest=off -w oldest=off", where);
+    proc_check(2, "QUEUETOP CRITICAL: mails: oldest job waits 1h 00m", NULL,
+               "-d \"%s\" check -c worker=off", where);
+    PQfinish(old);
+    free(where);
+}
+
+static void
+json_says_the_same(void **state)
+{
+    char *out = line_of(2, "-c backlog@mails=0 --json");
+
+    (void)state;
+    pg_run(conn, "create temp table said as select '%s'::jsonb as j", out);
+    assert_string_equal(pg_value(conn, "select j ->> 'status' from said"), "CRITICAL");
+    assert_string_equal(pg_value(conn, "select j ->> 'exit' from said"), "2");
+    assert_string_equal(
+        pg_value(conn,
+                 "select count(*) from said, jsonb_array_elements(j -> 'checks') c where c "
+                 "->> 'check' = 'backlog' and c ->> 'queue' = 'mails' and c ->> 'value' = '3' "
+                 "and c ->> 'status' = 'CRITICAL'"),
+        "2");
+    free(out);
+}
+
+/* A bar would begin the figures, a quote would end a label, the end of a line the message. */
+static void
+names_of_strangers(void **state)
+{
+    (void)state;
+    pg_run(conn,
+           "insert into queue (queue) select E'a''b|c\\nd=e\\x1b[31m' from generate_series(1, "
+           "50); select schedule('test')");
+    char *out = line_of(2, "-c backlog=10 -c worker=off -c oldest=off");
+    assert_null(strchr(out, '\x1b'));
+    assert_ptr_equal(strchr(out, '|'), strrchr(out, '|'));
+    free(out);
+}
+
+static void
+wrong_words(void **state)
+{
+    (void)state;
+    want(3, "-w nonsense=1", "there is no check 'nonsense'; there are oldest, backlog");
+    want(3, "-w oldest", "a limit is NAME=VALUE");
+    proc_check(3, NULL, "unknown option --bogus", "-d \"%s\" check --bogus", dsn);
+}
+
+static void
+no_server(void **state)
+{
+    (void)state;
+    proc_check(2, "QUEUETOP CRITICAL: connection to server", NULL,
+               "check \"host=/nowhere port=1 dbname=x\"");
+    const char *empty = pg_newdb("check_empty");
+    proc_check(3, "QUEUETOP UNKNOWN: no queue in database", NULL, "-d \"%s\" check", empty);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(an_empty_queue_is_well, begin),
+                                       cmocka_unit_test(limits_by_option),
+                                       cmocka_unit_test(limits_from_a_file),
+                                       cmocka_unit_test(json_says_the_same),
+                                       cmocka_unit_test(nobody_works),
+                                       cmocka_unit_test(names_of_strangers),
+                                       cmocka_unit_test(wrong_words),
+                                       cmocka_unit_test(no_server)};
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

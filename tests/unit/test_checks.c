@@ -1,0 +1,305 @@
+/* The figures of `queuetop check`: which limit counts, and what each rule calls bad. */
+#include "tests/harness.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "ui/facts/checks.h"
+
+static const int64_t NOW = 10000000000, MINUTE = 60000;
+
+static struct arena *mem;
+static struct check_limits limits;
+static struct check_look look;
+static struct checks seen;
+static struct queue_line lines[2];
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    mem = arena_new();
+    limits.n = 0;
+    look = (struct check_look){.lines = lines,
+                               .nlines = 2,
+                               .has_minutes = true,
+                               .has_leases = true,
+                               .has_heartbeats = true,
+                               .now_ms = NOW};
+    for (int i = 0; i < 2; i++)
+        lines[i] = (struct queue_line){
+            .q = {.queue = i ? "b" : "a",
+                  .oldest_ms = FIELD_NULL,
+                  .paced = true,
+                  .completed5 = 5,
+                  .fails5 = 0},
+            .o = {.trend = TREND_EMPTY,        .empty_ms = FIELD_NULL            }
+        };
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    arena_free(mem);
+    return 0;
+}
+
+static void
+limit(bool is_crit, const char *spec)
+{
+    struct err e = {0};
+
+    if (!check_limit_add(&limits, is_crit, spec, mem, &e))
+        fail_msg("%s", e.text);
+}
+
+static enum verdict
+judged(enum check_id id)
+{
+    checks_judge(&look, &limits, mem, &seen);
+    return seen.seen[id].verdict;
+}
+
+static void
+wait_in(int i, int64_t ms)
+{
+    lines[i].q.ready = 3;
+    lines[i].q.oldest_ms = NOW - ms;
+}
+
+static void
+the_console_s_scale_by_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+    wait_in(1, 2 * MINUTE);
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WARN);
+    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "b");
+    wait_in(0, 20 * MINUTE);
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "a");
+    assert_int_equal(seen.seen[CHECK_OLDEST].bad, 2);
+    lines[0].q.paused = 1; /* a decision */
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WARN);
+}
+
+/* As the ranges of plugins have it, the limit itself is well. */
+static void
+above_the_limit(void **state)
+{
+    (void)state;
+    wait_in(0, 30000);
+    limit(true, "oldest=30s");
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+    wait_in(0, 30001);
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
+}
+
+static void
+the_queue_s_own_limit_counts(void **state)
+{
+    (void)state;
+    wait_in(0, MINUTE);
+    wait_in(1, MINUTE);
+    limit(true, "oldest@b=10s");
+    limit(true, "oldest=1h"); /* said later, and for all: not for b */
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "b");
+    assert_int_equal(seen.nown, 1);
+    assert_string_equal(seen.own[0].seen.queue, "b");
+    limit(true, "oldest@b=off");
+    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+}
+
+static void
+names_with_signs(void **state)
+{
+    (void)state;
+    lines[0].q.queue = "a@b=c";
+    wait_in(0, MINUTE);
+    limit(true, "backlog@a@b=c=2");
+    assert_int_equal(judged(CHECK_BACKLOG), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_BACKLOG].queue, "a@b=c");
+}
+
+static void
+wrong_limits(void **state)
+{
+    static const char *const wrong[] = {
+        "",           "oldest",        "=5",         "old=5",          "oldest=",     "oldest=soon",
+        "backlog=-1", "backlog=1e999", "backlog=5x", "worker@mails=1", "backlog=nan", "oldest=-1s"};
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        e = (struct err){0};
+        if (check_limit_add(&limits, true, wrong[i], mem, &e))
+            fail_msg("'%s' was taken", wrong[i]);
+        assert_true(*e.text);
+    }
+    for (int i = 0; i < CHECK_LIMITS; i++)
+        limit(false, "backlog=1");
+    assert_false(check_limit_add(&limits, true, "backlog=1", mem, &e));
+}
+
+/* Nothing completed in five minutes; the minutes say since when. */
+static void
+work_stands_still(void **state)
+{
+    struct minute_row minutes[] = {
+        {"b", NOW - 50 * MINUTE, 1, 1, 0, 0},
+        {"a", NOW - 20 * MINUTE, 1, 1, 0, 0},
+        {"a", NOW - 10 * MINUTE, 1, 0, 1, 0}
+    };
+
+    (void)state;
+    look.minutes = minutes;
+    look.nminutes = 3;
+    lines[0].q.completed5 = lines[1].q.completed5 = 0;
+    assert_false(check_needs_minutes(&look, &limits)); /* there is nothing to do */
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+    wait_in(0, 55 * MINUTE);
+    assert_true(check_needs_minutes(&look, &limits));
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WARN); /* 19 minutes */
+    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 19 * 60);
+    lines[0].q.completed5 = 1;
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+}
+
+/* After an idle night nothing has completed for hours; that is no stall. */
+static void
+work_has_just_begun(void **state)
+{
+    (void)state;
+    lines[0].q.completed5 = lines[1].q.completed5 = 0;
+    wait_in(0, MINUTE);
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 60);
+}
+
+/* What runs counts from when it was taken; one queue stalls by a limit of its own only. */
+static void
+a_queue_stands_still(void **state)
+{
+    struct lease_row lease = {
+        .node = "n", .queue = "b", .started_ms = NOW - 40 * MINUTE, .lease_until_ms = NOW + MINUTE};
+
+    (void)state;
+    look.leases = &lease;
+    look.nleases = 1;
+    lines[1].q.running = 1;
+    lines[1].q.completed5 = 0;
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL); /* a completes */
+    limit(true, "stalled@b=30m");
+    assert_true(check_needs_leases(&look, &limits));
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_STALLED].queue, "b");
+    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 40 * 60);
+}
+
+static void
+leases_and_nodes(void **state)
+{
+    struct node_row nodes[] = {
+        {.node = "x", .state = "dead", .leases = 2, .expired = 1},
+        {.node = "y", .state = "up",   .leases = 2, .expired = 0}
+    };
+    struct lease_row leases[] = {
+        {.node = "x", .queue = "a", .started_ms = 1, .lease_until_ms = NOW - 11000},
+        {.node = "x", .queue = "a", .started_ms = 1, .lease_until_ms = NOW - 9000 }
+    };
+
+    (void)state;
+    assert_false(check_needs_leases(&look, &limits));
+    look.nodes = nodes;
+    look.nnodes = 2;
+    assert_true(check_needs_leases(&look, &limits));
+    look.leases = leases;
+    look.nleases = 2;
+    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN); /* the other one is just over */
+    assert_int_equal((int)seen.seen[CHECK_EXPIRED].value, 1);
+    assert_int_equal(seen.seen[CHECK_DEAD].verdict, VERDICT_BAD);
+    assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
+}
+
+static void
+nobody_lives(void **state)
+{
+    struct life_row life = {.workers = 0, .scheduler_alive = 0, .overdue = 2, .overdue_ms = 1};
+
+    (void)state;
+    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL);
+    assert_false(seen.seen[CHECK_WORKER].known);
+    look.life = &life;
+    look.waiting = 4;
+    assert_int_equal(judged(CHECK_WORKER), VERDICT_BAD);
+    assert_int_equal(seen.seen[CHECK_SCHEDULER].verdict, VERDICT_WARN);
+    assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_BAD);
+    life.overdue = 0;
+    look.waiting = 0;
+    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL); /* nobody is needed */
+    assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_WELL);
+}
+
+static void
+never_empty(void **state)
+{
+    (void)state;
+    wait_in(0, 1000);
+    lines[0].o.trend = TREND_FILLS;
+    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL); /* nobody has asked */
+    limit(false, "drain=1h");
+    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WARN);
+    lines[0].o.trend = TREND_DRAINS;
+    lines[0].o.empty_ms = NOW + MINUTE;
+    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL);
+    lines[0].o.empty_ms = NOW + 61 * MINUTE;
+    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WARN);
+}
+
+static void
+the_database(void **state)
+{
+    struct health_server server = {.xid_age = 100, .freeze_max = 200000000};
+    struct health_session sessions[] = {
+        {.kind = "autovacuum", .pid = 1,       .user = "",  .xact_ms = NOW - 600 * MINUTE},
+        {.kind = "session",    .pid = 4711,    .user = "u", .xact_ms = NOW - 6 * MINUTE  },
+        {.kind = "session",    .pid = INT_MIN, .user = "u", .xact_ms = FIELD_NULL        }
+    };
+
+    (void)state;
+    look.server = &server;
+    look.sessions = sessions;
+    look.nsessions = 3;
+    assert_int_equal(judged(CHECK_TRANSACTION), VERDICT_WARN);
+    assert_non_null(strstr(seen.seen[CHECK_TRANSACTION].text, "pid 4711"));
+    assert_int_equal(seen.seen[CHECK_XIDS].verdict, VERDICT_WELL);
+    server.xid_age = 1900000000;
+    assert_int_equal(judged(CHECK_XIDS), VERDICT_BAD);
+    limit(true, "xids=2000000000");
+    assert_int_equal(judged(CHECK_XIDS), VERDICT_WELL);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {CASE(the_console_s_scale_by_itself),
+                                       CASE(above_the_limit),
+                                       CASE(the_queue_s_own_limit_counts),
+                                       CASE(names_with_signs),
+                                       CASE(wrong_limits),
+                                       CASE(work_stands_still),
+                                       CASE(work_has_just_begun),
+                                       CASE(a_queue_stands_still),
+                                       CASE(leases_and_nodes),
+                                       CASE(nobody_lives),
+                                       CASE(never_empty),
+                                       CASE(the_database)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

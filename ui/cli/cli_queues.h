@@ -1,0 +1,36 @@
+/* Queues as a verb sees them, put together from the answers of one transaction. */
+#ifndef UI_CLI_CLI_QUEUES_H
+#define UI_CLI_CLI_QUEUES_H
+
+#include "ui/cli/cli_open.h"
+#include "ui/facts/life.h"
+#include "ui/facts/queue_columns.h"
+
+enum look_part {
+    LOOK_QUEUES,
+    LOOK_COUNTS,
+    LOOK_LIFE,
+    LOOK_PACE,
+    LOOK_NODES,
+    LOOK_RATES, /* these two only where times are asked for */
+    LOOK_TIMES,
+    LOOK_PARTS
+};
+
+struct queues_look {
+    struct rowset rows[LOOK_PARTS];
+    struct queue_line *lines; /* one a queue */
+    int n;
+    bool foreign;
+};
+
+/* times: also the rates of seconds and how long jobs took, which cost the most. What the adapter
+ * has not is empty. */
+bool queues_look(struct cli_queue *q, bool times, struct queues_look *l, struct err *e)
+    __attribute__((warn_unused_result));
+void queues_done(struct queues_look *l);
+/* Whether anybody works, by ui/facts/life.h; the texts live as long as the cli. */
+int queues_troubles(const struct cli_queue *q, const struct queues_look *l, struct trouble *out);
+const struct life_row *queues_life(const struct queues_look *l); /* NULL = not known */
+
+#endif
