@@ -118,6 +118,25 @@ filters(void **state)
     con_quit(&vt);
 }
 
+/* What was done to a queue stands on the axis of its charts, whether Audit was opened or not. */
+static void
+acts_stand_on_the_axis(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'mail.send')");
+    pg_run(con_db(), "select resume(gen_random_uuid(), 'mail.send')");
+    con_start(&vt, 45, 140, NULL);
+    vt_want(&vt, "mail.send: jobs/s");
+    vt_want(&vt, "‖");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "next to start");
+    vt_want(&vt, "‖");
+    con_quit(&vt);
+}
+
 static void
 opens_a_job(void **state)
 {
@@ -252,6 +271,7 @@ main(void)
         cmocka_unit_test(draws_before_it_connects),
         cmocka_unit_test_setup(moves, con_empty),
         cmocka_unit_test_setup(filters, con_empty),
+        cmocka_unit_test_setup(acts_stand_on_the_axis, con_empty),
         cmocka_unit_test_setup(opens_a_job, con_empty),
         cmocka_unit_test_setup(requeues_three, con_empty),
         cmocka_unit_test_setup(pages_by_key, con_empty),

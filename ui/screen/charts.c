@@ -33,6 +33,7 @@ charts_ask(struct app *a, const char *queue)
     if (asks)
         store_ask_steps(a->store, queue, span_step_ms(span_of(a)));
     store_want(a->store, TOPIC_STEPS, asks);
+    store_want(a->store, TOPIC_AUDIT, queue && *queue); /* for the events on the axis */
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -195,7 +196,7 @@ draw_backlog(const struct charts *c, struct app *a, struct rect r, const char *n
 
 static void
 draw_times(const struct charts *c, struct app *a, struct rect r, const char *title,
-           const int (*counts)[TIME_BUCKETS], double late_ms)
+           const int (*counts)[TIME_BUCKETS], enum role (*role)(double))
 {
     double p50 = course_percentile(counts, c->course.step_ms, 0.5);
     double p99 = course_percentile(counts, c->course.step_ms, 0.99);
@@ -208,20 +209,29 @@ draw_times(const struct charts *c, struct app *a, struct rect r, const char *tit
                              .corner = corner(c, a),
                              .counts = counts,
                              .bucket_ms = store_bucket_ms,
-                             .late_ms = late_ms,
+                             .role = role,
                              .none = c->course.has_times ? "nothing completed" : none(c, a)});
+}
+
+/* A wait for which the queue's own row would warn. */
+static enum role
+role_of_wait(double ms)
+{
+    enum verdict v = verdict_of_age((int64_t)ms);
+
+    return v == VERDICT_WELL ? ROLE_CHART : v == VERDICT_BAD ? ROLE_BAD : ROLE_CHART_WARN;
 }
 
 static void
 draw_waits(const struct charts *c, struct app *a, struct rect r, const char *name)
 {
-    draw_times(c, a, r, headed(a, name, "waited before start"), c->course.waits, OLD_MS);
+    draw_times(c, a, r, headed(a, name, "waited before start"), c->course.waits, role_of_wait);
 }
 
 static void
 draw_runs(const struct charts *c, struct app *a, struct rect r, const char *name)
 {
-    draw_times(c, a, r, headed(a, name, "ran"), c->course.runs, 0);
+    draw_times(c, a, r, headed(a, name, "ran"), c->course.runs, NULL);
 }
 
 int

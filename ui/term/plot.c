@@ -286,9 +286,8 @@ draw_heat_column(struct grid *g, struct rect col, const struct heat *h, const in
         int64_t n = 0;
         for (int b = from; b < from + rows.per && b < BUCKETS; b++)
             n += counts[b];
-        bool late = h->late_ms > 0 && h->bucket_ms(from) >= h->late_ms;
-        grid_str(g, rect_row(col, col.h - 1 - y), late ? ROLE_CHART_WARN : ROLE_CHART,
-                 shade(g, n, all));
+        grid_str(g, rect_row(col, col.h - 1 - y),
+                 h->role ? h->role(h->bucket_ms(from)) : ROLE_CHART, shade(g, n, all));
     }
 }
 

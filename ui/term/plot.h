@@ -47,7 +47,7 @@ struct heat {
     const char *title, *corner;
     const int (*counts)[64];         /* a column each: how many in each bucket */
     double (*bucket_ms)(int bucket); /* where a bucket begins */
-    double late_ms;                  /* rows from there on want a look; 0 = none does */
+    enum role (*role)(double ms);    /* of the row that begins there; NULL = ROLE_CHART */
     const char *none;
 };
 void plot_heat(struct grid *g, struct rect r, const struct plot_axis *axis, const struct heat *h);
