@@ -431,7 +431,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     buf_free(&text);
 }
 
-enum { FOOT_MAX = 24, FOOT_STAY = 19 }; /* from FOOT_STAY on: back and quit, never dropped */
+enum { FOOT_MAX = 24, FOOT_FIRST = 4, FOOT_STAY = 19 }; /* back; behind it quit */
 
 static int
 key_width(const struct command *c)
@@ -448,8 +448,34 @@ is_never(const struct app *a, const struct command *c)
            app_why_not(a, c) != NULL;
 }
 
-/* The commands of this screen, ordered by their place. If there is not enough room, those with the
- * highest places go first; back and quit stay. */
+/* The act that the screen is about: the first of its acts. */
+static int
+first_act(const struct command *const *keys, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (keys[i]->act)
+            return keys[i]->foot;
+    return 0;
+}
+
+/* Which key goes next where there is not enough room: the one with the highest place; back and quit
+ * stay, and so does the act of the screen. Then back, which everybody knows. */
+static int
+next_to_go(const struct command *const *keys, int n, int act)
+{
+    int back = -1;
+
+    for (int i = n - 1; i >= 0; i--) {
+        if (keys[i]->foot == FOOT_STAY)
+            back = i;
+        if (keys[i]->foot < FOOT_STAY && (keys[i]->foot != act || !keys[i]->act) &&
+            keys[i]->foot > FOOT_FIRST)
+            return i;
+    }
+    return back;
+}
+
+/* The commands of this screen, ordered by their place. */
 static int
 pick_keys(const struct app *a, int w, const struct command **out)
 {
@@ -462,9 +488,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
                 out[n++] = command_at(i);
                 all += key_width(command_at(i));
             }
-    for (int i = n - 1; i >= 0 && all - 2 > w; i--) {
-        if (out[i]->foot >= FOOT_STAY)
-            continue;
+    int act = first_act(out, n);
+    for (int i; all - 2 > w && (i = next_to_go(out, n, act)) >= 0;) {
         all -= key_width(out[i]);
         n--;
         for (int j = i; j < n; j++)

@@ -519,7 +519,7 @@ const struct command commands_page[] = {
     {.name = "wrap", .keys = "w", .help = "Wrap long lines, or not",
      .scope = IN_JOB, .foot = 7, .run = on_toggle, .arg = TOGGLE_WRAP},
     {.name = "group", .keys = "m", .help = "Group by error, kind, node or hour",
-     .scope = IN_FAILED, .foot = 4, .run = on_toggle, .arg = TOGGLE_GROUP},
+     .scope = IN_FAILED, .foot = 5, .run = on_toggle, .arg = TOGGLE_GROUP},
     {0},
 };
 
@@ -535,7 +535,7 @@ const struct command commands_table[] = {
     {.name = "columns", .keys = "o", .help = "Show and hide columns",
      .scope = IN_TABLES, .run = on_box, .arg = BOX_COLUMNS},
     {.name = "mark", .keys = "Space", .help = "Mark the row",
-     .scope = IN_JOBS, .foot = 4, .run = on_mark, .why_not = no_marks},
+     .scope = IN_JOBS, .foot = 5, .run = on_mark, .why_not = no_marks},
     {.name = "all", .keys = "*", .help = "Mark all that match, on the server too",
      .scope = IN_JOBS, .foot = 8, .run = on_mark_all, .why_not = no_mark_all},
     {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS, .run = on_unmark, .why_not = no_marks},

@@ -235,14 +235,14 @@ draw_runs(const struct charts *c, struct app *a, struct rect r, const char *name
 }
 
 int
-charts_draw_row(const struct charts *c, struct app *a, struct rect row, int first)
+charts_draw_row(const struct charts *c, struct app *a, struct rect *row, int first)
 {
     static void (*const panels[])(const struct charts *, struct app *, struct rect,
                                   const char *) = {draw_flow, draw_backlog, draw_waits, draw_runs};
-    int n = has_times(c) ? 4 : 2, across = row.w / (LEAST_W + 2), i = first;
+    int n = has_times(c) ? 4 : 2, across = row->w / (LEAST_W + 2), i = first;
 
     for (int x = 0; x < across && i < n; x++)
-        panels[i++](c, a, rect_cut_left(&row, row.w / (across - x)), x == 0 ? c->queue : "");
+        panels[i++](c, a, rect_cut_left(row, row->w / (across - x)), x == 0 ? c->queue : "");
     return i < n && across > 0 ? i : -1;
 }
 

@@ -27,7 +27,7 @@ const struct charts *charts_of(struct app *a, const char *queue);
 
 /* As many of the four panels (in and out, backlog, wait, run), from the one of that number on, as
  * have room beside each other: more things where there is more room, and none wider than its time.
- * Returns the number of the next, or -1. */
-int charts_draw_row(const struct charts *c, struct app *a, struct rect row, int first);
+ * Returns the number of the next, or -1; *row is what they leave of it. */
+int charts_draw_row(const struct charts *c, struct app *a, struct rect *row, int first);
 
 #endif

@@ -339,7 +339,8 @@ draw_charts(const struct queue_page *v, struct grid *g, struct rect *r)
     struct app *a = v->view.app;
 
     if (has_charts(*r)) {
-        charts_draw_row(charts_of(a, v->name), a, rect_cut_top(r, CHARTS_H), 0);
+        struct rect row = rect_cut_top(r, CHARTS_H);
+        charts_draw_row(charts_of(a, v->name), a, &row, 0);
     } else if (r->h >= SPARK_H - 4) {
         draw_spark(v, g, rect_cut_top(r, 1), SERIES_PUSHED, "   in, 10 min");
         draw_spark(v, g, rect_cut_top(r, 1), SERIES_DONE, "  out, 10 min");

@@ -1,9 +1,9 @@
 /*
  * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast; and what
- * needs attention. On a wide screen also the charts of the selected queue. A row is
- * made when it is drawn, with a rank for sorting, so that ages of a few seconds don't shuffle them
- * at each refresh. What is worked out over all queues is worked out once a second, not for each
- * key.
+ * needs attention. On a wide screen also the charts of the selected queue, on a large one errors,
+ * nodes and what happened lately. A row is made when it is drawn, with a rank for sorting, so that
+ * ages of a few seconds don't shuffle them at each refresh. What is worked out over all queues is
+ * worked out once a second, not for each key.
  */
 #include <math.h>
 #include <stddef.h>
@@ -14,10 +14,11 @@
 #include "ui/console/table_view.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/screen/charts.h"
+#include "ui/screen/queues_more.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
-enum { WIDE_W = 120, WIDE_H = 36, SORT_ALWAYS = 2000 };
+enum { WIDE_W = 120, WIDE_H = 36, MORE_H = 45, SORT_ALWAYS = 2000 };
 enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };
 
 struct queues {
@@ -219,13 +220,18 @@ draw_totals(const struct queues *v, struct grid *g, struct rect r)
     say_kept(&p, a);
 }
 
+/* Beside the last charts stands what happened lately. */
 static void
 draw_charts(struct app *a, struct rect r, const char *queue)
 {
     const struct charts *c = charts_of(a, queue);
 
-    for (int i = 0; r.h >= CHARTS_H && i >= 0;)
-        i = charts_draw_row(c, a, rect_cut_top(&r, CHARTS_H), i);
+    for (int i = 0; r.h >= CHARTS_H && i >= 0;) {
+        struct rect row = rect_cut_top(&r, CHARTS_H);
+        i = charts_draw_row(c, a, &row, i);
+        if (i < 0 && row.w >= MORE_LEAST_W)
+            queues_more_lately(a, row);
+    }
 }
 
 /* One row of charts, or two where the table leaves room for them. */
@@ -233,6 +239,17 @@ static struct rect
 cut_charts(struct rect *r, int queues)
 {
     return rect_cut_bottom(r, r->h - queues - 1 >= 2 * CHARTS_H ? 2 * CHARTS_H : CHARTS_H);
+}
+
+/* What is left after the charts: more things, where there is room for two boxes of them. */
+static struct rect
+cut_more(struct rect *r, int queues)
+{
+    int left = r->h - queues - 2;
+
+    if (r->w < 2 * MORE_LEAST_W || left < MORE_LEAST_H)
+        left = 0;
+    return rect_cut_bottom(r, left < MORE_MOST_H ? left : MORE_MOST_H);
 }
 
 /* Where alerts stand: below the totals where there is room for all, else in the rows that the table
@@ -270,6 +287,11 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
         alerts_draw(a, g, needs);
     if (wide)
         draw_charts(a, cut_charts(&r, list_count(v->table.list)), queue);
+    struct rect more = {0};
+    if (wide && app_body(a).h >= MORE_H)
+        more = cut_more(&r, list_count(v->table.list));
+    if (more.h > 0)
+        queues_more_draw(a, more);
     list_draw(v->table.list, g, r, &look);
 }
 
@@ -280,6 +302,7 @@ queues_drawn(struct view *view)
     struct app *a = view->app;
 
     charts_ask(a, has_charts(a) ? list_selected_id(table_list(view)) : NULL);
+    queues_more_ask(a, has_charts(a) && app_body(a).h >= MORE_H);
 }
 
 /* Of the selected row, what its alert does not say; where the alerts have no room, the first. */

@@ -1,0 +1,17 @@
+/* What a large screen shows below the table of queues: which errors, which nodes, what happened
+ * lately. All of it is of all queues, and of rows that other screens show in full. */
+#ifndef UI_SCREEN_QUEUES_MORE_H
+#define UI_SCREEN_QUEUES_MORE_H
+
+#include "ui/console/app.h"
+
+enum { MORE_LEAST_H = 6, MORE_MOST_H = 13, MORE_LEAST_W = 56 };
+
+/* The store is asked for what they need, or no more. */
+void queues_more_ask(struct app *a, bool wanted);
+/* Errors and nodes side by side. */
+void queues_more_draw(struct app *a, struct rect r);
+/* What was done, which nodes died, when an error came first and last; newest first. */
+void queues_more_lately(struct app *a, struct rect r);
+
+#endif
