@@ -48,11 +48,11 @@ CLSAN   = -fsanitize=integer,implicit-conversion,nullability \
           -fno-sanitize=unsigned-integer-overflow,unsigned-shift-base
 SANFLAG = -O1 $(ASAN) $(if $(CLANG),$(CLSAN))
 DEFS    = -D_GNU_SOURCE -D_XOPEN_SOURCE_EXTENDED -DQUEUETOP_VERSION='"$(VERSION)"'
-PKGS   := $(call pkg,--cflags ncursesw libpq uuid libzstd)
+PKGS   := $(call pkg,--cflags ncursesw libpq uuid libzstd libmicrohttpd)
 CSTD    = -std=c17 $(DEFS) -I. -I$(BUILD) $(PKGS)
 ALLC    = $(CSTD) $(WARN) -g -fPIC $(if $(SAN),$(SANFLAG),$(if $(DEBUG),-Og,-O2 $(HARDEN))) $(CFLAGS) $(CPPFLAGS)
 ALLLD   = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),$(SANFLAG)) $(LDFLAGS)
-LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid libzstd),-lncursesw -lpq -luuid -lzstd) -lpthread -lm
+LIBS   := $(or $(call pkg,--libs ncursesw libpq uuid libzstd libmicrohttpd),-lncursesw -lpq -luuid -lzstd -lmicrohttpd) -lpthread -lm
 TLIBS  := $(or $(call pkg,--libs cmocka vterm),-lcmocka -lvterm) -lm
 
 # --- what there is -----------------------------------------------------------------------------
@@ -84,7 +84,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault check-model soak lint analyze bench bench-deps fuzz \
+.PHONY: all deps deps-check deps-dev deps-engines has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak lint analyze bench bench-deps fuzz \
         man docs debug format tags compile_commands.json screenshots install uninstall clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
@@ -203,6 +203,8 @@ check-unit check-sql check-e2e check-fault: check-%: $(BUILD)/testrun
 	$(RUN) $(call longest,$(call pick,$*))
 check-model: $(BUILD)/tests/model/test_models  ## the models of the engine's protocols (spin), with states and the traces of faults
 	t=$$(mktemp -d) && TMPDIR=$$t SRCDIR=$(CURDIR) CC='$(CC)' $<; status=$$?; rm -rf $$t; exit $$status
+check-rules:  ## docs/monitoring by promtool (apt install prometheus)
+	cd docs/monitoring && promtool check rules alerts.yml && promtool test rules alerts_test.yml
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
 	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
@@ -243,7 +245,8 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 	QUEUETOP=$(abspath $(BUILD)/queuetop) VSHOT=$(abspath $(BUILD)/vshot) tests/screenshots.sh
 
 # --- installing ------------------------------------------------------------------------------------
-APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev postgresql
+APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev libmicrohttpd-dev \
+                   postgresql
 APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db spin
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core

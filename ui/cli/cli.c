@@ -310,12 +310,12 @@ check_one_name(const char *conninfo, const struct cli_list *names, struct err *e
     return ok;
 }
 
-/* Only the console takes several databases. */
+/* Only some verbs take several databases. */
 static bool
 check_places(const struct cli *c, struct err *e)
 {
     const struct cli_list *conn = &c->conninfos, *names = &c->dbnames;
-    bool console = c->verb && !*c->verb->name;
+    bool many = c->verb && c->verb->many_sources;
 
     for (int i = 0; i < conn->n; i++)
         if (!cli_check_secrets(conn->items[i], e))
@@ -323,10 +323,10 @@ check_places(const struct cli *c, struct err *e)
     for (int i = 0; i < names->n; i++)
         if (!cli_check_secrets(names->items[i], e))
             return false;
-    if (conn->n > 1 && !console)
+    if (conn->n > 1 && !many)
         return fail(e, ERR_USAGE, "two connection strings: '%s' and '%s'", conn->items[0],
                     conn->items[1]);
-    if (names->n > 1 && !console)
+    if (names->n > 1 && !many)
         return fail(e, ERR_USAGE, "two databases: '%s' and '%s'", names->items[0], names->items[1]);
     if (conn->n > 1 && names->n > 0)
         return fail(e, ERR_USAGE, "-d goes with one connection string, not with %d", conn->n);
@@ -439,6 +439,8 @@ cli_main(int argc, char **argv)
         if (c.gate)
             schema_gate_done(c.gate);
         trust_free(c.trust);
+        for (int i = 0; i < c.ntrusts; i++)
+            trust_free(c.trusts[i]);
         loop_free(c.loop);
         int flushed = cli_flush(&c);
         if (code == CLI_DONE)

@@ -66,7 +66,8 @@ struct cli_verb {
     int (*run)(struct cli *c, const void *options); /* -> exit code */
     const char *more;                               /* last paragraph of its --help; NULL = none */
     int arg;                                        /* of run: which act it is */
-    int wrong_words;   /* exit code for them; 0 = CLI_USAGE */
+    int wrong_words;                                /* exit code for them; 0 = CLI_USAGE */
+    bool many_sources;                              /* takes several databases */
     bool after_dashes; /* its words stand after `--` (a command with flags of its own) */
 };
 
@@ -80,9 +81,11 @@ struct cli {
     bool trust_version;  /* --trust-version */
     struct cli_list trust_owners; /* --trust-owner, as they were given */
     struct trust *trust;          /* see cli_trust; freed after run */
-    struct schema_gate *gate;     /* of cli_db_options */
-    const char *log_file;         /* --log, already open */
-    bool read_only;               /* --read-only */
+    struct trust **trusts;        /* of cli_sources; freed after run */
+    int ntrusts;
+    struct schema_gate *gate; /* of cli_db_options */
+    const char *log_file;     /* --log, already open */
+    bool read_only;           /* --read-only */
     const struct cli_verb *verb;
     char **words; /* what is neither option nor CONNINFO */
     int nwords;

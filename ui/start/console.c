@@ -11,7 +11,7 @@
 #include "model/db/db.h"
 #include "model/source/sources.h"
 #include "ui/box/box.h"
-#include "ui/cli/cli_trust.h"
+#include "ui/cli/cli_sources.h"
 #include "ui/cli/plain.h"
 #include "ui/cli/verbs.h"
 #include "ui/config/settings.h"
@@ -176,35 +176,18 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
 static int
 places(const struct cli *c, const struct console_options *o)
 {
-    int n = c->conninfos.n > c->dbnames.n ? c->conninfos.n : c->dbnames.n;
-
-    return o->replay || n < 1 ? 1 : n;
+    return o->replay ? 1 : cli_places(c);
 }
 
-/* One for each connection string, or for each -d. What is recorded or shown again is one. */
 static struct sources *
-open_sources(const struct cli *c, const struct console_options *o, struct trust **trusts,
-             struct err *e)
+open_sources(struct cli *c, const struct console_options *o, struct err *e)
 {
-    int n = places(c, o);
-    struct source_options *each = arena_alloc(c->mem, sizeof *each * (size_t)(n + 1));
+    const struct source_options like = {.interval_ms = (int)o->interval_ms,
+                                        .read_only = o->read_only,
+                                        .record = o->record,
+                                        .replay = o->replay};
 
-    for (int i = 0; i < n; i++) {
-        each[i] = (struct source_options){
-            .conninfo = c->conninfos.n > 1 ? c->conninfos.items[i] : c->conninfo,
-            .dbname = c->dbnames.n > 1 ? c->dbnames.items[i] : c->dbname,
-            .schema = c->wish,
-            .adapter = c->adapter,
-            .trust_version = c->trust_version,
-            .interval_ms = (int)o->interval_ms,
-            .read_only = o->read_only,
-            .record = i == 0 ? o->record : NULL,
-            .replay = o->replay,
-        };
-        trusts[i] = cli_trust_new(c, each[i].conninfo, each[i].dbname);
-        each[i].trust = trusts[i];
-    }
-    return sources_new(c->loop, each, n, e);
+    return cli_sources(c, &like, places(c, o), e);
 }
 
 static int
@@ -218,8 +201,7 @@ open_console(struct cli *c, const struct console_options *o, struct settings *ke
     if (!term_open(&t, &to, &e))
         return cli_fail(c, &e);
     log_quiet(true);
-    struct trust **trusts = arena_alloc(c->mem, sizeof *trusts * (size_t)places(c, o));
-    struct sources *ss = open_sources(c, o, trusts, &e);
+    struct sources *ss = open_sources(c, o, &e);
     int code = CLI_DONE;
     if (ss) {
         code = run_app(c, t, ss, o, kept);
@@ -228,8 +210,6 @@ open_console(struct cli *c, const struct console_options *o, struct settings *ke
         log_quiet(false);
         code = cli_fail(c, &e);
     }
-    for (int i = 0; i < places(c, o); i++)
-        trust_free(trusts[i]);
     return code;
 }
 
@@ -270,6 +250,7 @@ const struct cli_verb verbs_console[] = {
      .options = options,
      .size = sizeof(struct console_options),
      .run = console_main,
+     .many_sources = true,
      },
     {0},
 };

@@ -1,0 +1,573 @@
+/*
+ * `queuetop metrics`: the text is OpenMetrics to the letter, its figures are the database's, a
+ * scrape costs the server nothing, and a stranger at the port can't hold it up.
+ */
+#include "tests/harness.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+#include "tests/sql/foreign.h"
+
+static char dsn[300];
+static PGconn *conn;
+
+static int
+set_up(void **state)
+{
+    pg_group_start(state);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("metrics"));
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = pg_connect(dsn);
+    pg_run(conn, "set search_path = queues");
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    PQfinish(conn);
+    return pg_group_stop(state);
+}
+
+static char *
+print(const char *options)
+{
+    char *out;
+
+    if (proc_run(NULL, &out, NULL, "-d \"%s\" metrics %s", dsn, options) != 0)
+        fail_msg("metrics %s: %s", options, out);
+    return out;
+}
+
+static void
+has(const char *text, const char *line)
+{
+    char *whole = xasprintf("%s\n", line);
+
+    if (!strstr(text, whole))
+        fail_msg("no line %s in\n%s", line, text);
+    free(whole);
+}
+
+/* --- the format ------------------------------------------------------------------------------- */
+
+/* Behind the labels of a sample, whose values may hold anything in quotes; NULL = they are wrong.
+ */
+static const char *
+behind_labels(const char *s)
+{
+    if (*s++ != '{')
+        return NULL;
+    for (;;) {
+        size_t name = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
+        if (name == 0 || s[name] != '=' || s[name + 1] != '"')
+            return NULL;
+        for (s += name + 2; *s != '"'; s++) {
+            if (*s == '\\' && !strchr("\\n\"", *++s))
+                return NULL;
+            if (*s == '\0')
+                return NULL;
+        }
+        if (*++s == '}')
+            return s + 1;
+        if (*s++ != ',')
+            return NULL;
+    }
+}
+
+/* A sample belongs to the family above it, by its name and the ending of its type. */
+static void
+check_sample(const char *line, const char *family, const char *type)
+{
+    char name[200];
+    size_t len = strcspn(line, "{");
+    char *end;
+
+    snprintf(name, sizeof name, "%s%s", family, !strcmp(type, "counter") ? "_total" : "");
+    if (strlen(name) != len || strncmp(line, name, len) != 0)
+        fail_msg("%s stands below %s", line, family);
+    const char *value = behind_labels(line + len);
+    if (!value || *value++ != ' ')
+        fail_msg("labels of %s", line);
+    strtod(value, &end);
+    if (end == value || *end)
+        fail_msg("value of %s", line);
+    if (!strcmp(type, "summary") && !strstr(line, "quantile=\""))
+        fail_msg("no quantile: %s", line);
+}
+
+static void
+check_format(const char *text)
+{
+    char *copy = strdup(text), *rest = NULL, family[200] = "", type[20] = "", *seen = strdup(" ");
+    int samples = 0;
+    bool ended = false;
+
+    for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char name[200], word[200];
+        assert_false(ended);
+        if (sscanf(line, "# TYPE %199s %19s", name, type) == 2) {
+            snprintf(word, sizeof word, " %.190s ", name);
+            assert_null(strstr(seen, word)); /* a family stands in one place */
+            char *more = xasprintf("%s%s ", seen, name);
+            free(seen);
+            seen = more;
+            snprintf(family, sizeof family, "%s", name);
+        } else if (sscanf(line, "# UNIT %199s %199s", name, word) == 2) {
+            assert_string_equal(name, family);
+            assert_string_equal(family + strlen(family) - strlen(word), word);
+        } else if (sscanf(line, "# HELP %199s %199s", name, word) == 2)
+            assert_string_equal(name, family);
+        else if (!strcmp(line, "# EOF"))
+            ended = true;
+        else {
+            check_sample(line, family, type);
+            samples++;
+        }
+    }
+    assert_true(ended);
+    assert_true(samples > 20);
+    free(copy);
+    free(seen);
+}
+
+/* --- once ------------------------------------------------------------------------------------- */
+
+static void
+figures_are_the_database_s(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into queue (queue) select 'mails' from generate_series(1, 3);"
+                 "insert into queue (queue, run_after) values ('mails', now() + interval '1 h');"
+                 "select schedule('test'); select claim('n', 1);"
+                 "select pause(gen_random_uuid(), 'mails', 'why')");
+    char *text = print("");
+    check_format(text);
+    has(text, "queuetop_up{source=\"metrics\"} 1");
+    has(text, "queuetop_queue_jobs{source=\"metrics\",queue=\"mails\",state=\"ready\"} 2");
+    has(text, "queuetop_queue_jobs{source=\"metrics\",queue=\"mails\",state=\"running\"} 1");
+    has(text, "queuetop_queue_jobs{source=\"metrics\",queue=\"mails\",state=\"scheduled\"} 1");
+    has(text, "queuetop_queue_pushed_total{source=\"metrics\",queue=\"mails\"} 4");
+    has(text, "queuetop_queue_paused{source=\"metrics\",queue=\"mails\"} 1");
+    has(text, "queuetop_source_info{source=\"metrics\",adapter=\"native\",version=\"2\"} 1");
+    free(text);
+    text = print("--plain");
+    has(text, "# TYPE queuetop_queue_pushed_total counter");
+    assert_null(strstr(text, "# EOF"));
+    assert_null(strstr(text, "# UNIT"));
+    free(text);
+}
+
+static void
+names_of_strangers(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into queue (queue) values (E'a\"b\\\\c\\nd} 5\\n# EOF\\n'), "
+                 "(E'\\x1b[31m\\u202e'); select schedule('test')");
+    char *text = print("");
+    check_format(text);
+    has(text, "queuetop_queue_jobs{source=\"metrics\",queue=\"a\\\"b\\\\c\\nd} 5\\n# "
+              "EOF\\n\",state=\"ready\"} 1");
+    assert_null(strchr(text, '\x1b'));
+    free(text);
+}
+
+static void
+queues_are_bounded(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into queue (queue) select 'z' || i from generate_series(1, 20) i;"
+                 "select schedule('test')");
+    char *text = print("--queues 5");
+    int omitted = (int)pg_int(conn, "select count(*) - 5 from overview()");
+    char *line = xasprintf("queuetop_queues_omitted{source=\"metrics\"} %d", omitted);
+    has(text, line);
+    assert_null(strstr(text, "\"z3\""));
+    free(line);
+    free(text);
+}
+
+/* Each database is a source, foreign ones too; one that is not there is not up. */
+static void
+many_sources(void **state)
+{
+    char *out, *err;
+
+    (void)state;
+    PQfinish(pg_fixture("metrics_river", "river"));
+    char *river = strdup(pg_dsn("metrics_river")), *none = strdup(pg_dsn("metrics_none"));
+    int code = proc_run(NULL, &out, &err, "metrics \"%s\" \"%s\" \"%s\"", dsn, river, none);
+    free(river);
+    free(none);
+    if (code != 0)
+        fail_msg("%d: %s%s", code, out, err);
+    check_format(out);
+    has(out, "queuetop_up{source=\"metrics\"} 1");
+    has(out, "queuetop_up{source=\"metrics_river\"} 1");
+    has(out, "queuetop_up{source=\"metrics_none\"} 0");
+    assert_non_null(strstr(out, "source=\"metrics_river\",queue=\"mail\""));
+    assert_non_null(strstr(err, "metrics_none"));
+    free(out);
+    free(err);
+    proc_check(4, "queuetop_up{source=\"x\"} 0", NULL, "metrics \"host=/nowhere dbname=x\"");
+}
+
+/* --- into a file ------------------------------------------------------------------------------ */
+
+static void
+a_file_is_whole(void **state)
+{
+    char folder[] = "/tmp/metrics.XXXXXX", path[100];
+    static char text[200000];
+    struct proc p;
+    struct stat first = {0}, now = {0};
+    int64_t until = clock_ms() + 30000;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/queuetop.prom", folder);
+    proc_queuetop(&p, NULL, "-d \"%s\" metrics --file %s --interval 1s", dsn, path);
+    while (stat(path, &first) != 0 && clock_ms() < until)
+        poll(NULL, 0, 20);
+    do {
+        FILE *f = fopen(path, "r"); /* at any time it is a whole one */
+        assert_non_null(f);
+        size_t n = fread(text, 1, sizeof text - 1, f);
+        fclose(f);
+        text[n] = '\0';
+        check_format(text);
+        assert_int_equal(stat(path, &now), 0);
+        poll(NULL, 0, 20);
+    } while (now.st_ino == first.st_ino && clock_ms() < until);
+    assert_int_not_equal(now.st_ino, first.st_ino);
+    proc_ends(&p);
+    proc_done(&p);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0); /* nothing is left beside it */
+    proc_queuetop(&p, NULL, "-d \"%s\" metrics --file %s", dsn, path);
+    proc_want(&p, "No such file or directory");
+    proc_ends(&p);
+    proc_done(&p);
+}
+
+/* --- by HTTP ---------------------------------------------------------------------------------- */
+
+static int port;
+
+static void
+listen_with(struct proc *p, const char *options)
+{
+    proc_queuetop(p, NULL, "-d \"%s\" metrics --listen 0 %s", dsn, options);
+    proc_want(p, "listening on port ");
+    char *said = proc_errors(p);
+    port = (int)strtol(strstr(said, "port ") + 5, NULL, 10);
+    free(said);
+}
+
+static int
+join(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
+/* The whole answer; the caller frees. */
+static char *
+ask(const char *request)
+{
+    int fd = join();
+    struct buf b = {0};
+    char part[4096];
+    ssize_t n;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    while (poll(&ready, 1, 30000) == 1 && (n = read(fd, part, sizeof part)) > 0)
+        buf_add(&b, part, (size_t)n);
+    close(fd);
+    buf_str(&b, "");
+    return b.data ? b.data : strdup("");
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+
+static void
+wants(const char *request, const char *text)
+{
+    char *said = ask(request);
+
+    if (!strstr(said, text))
+        fail_msg("%s: no %s in %s", request, text, said);
+    free(said);
+}
+
+/* Waits until the page has that line. */
+static void
+comes(const char *line)
+{
+    int64_t until = clock_ms() + 60000;
+
+    for (;;) {
+        char *said = ask(GET("/metrics") "\r\n");
+        bool there = strstr(said, line) != NULL;
+        if (!there && clock_ms() > until)
+            fail_msg("no %s in %s", line, said);
+        free(said);
+        if (there)
+            return;
+        poll(NULL, 0, 20);
+    }
+}
+
+static void
+answers(void **state)
+{
+    struct proc p;
+
+    (void)state;
+    listen_with(&p, "");
+    comes("queuetop_up{source=\"metrics\"} 1\n");
+    wants(GET("/metrics") "\r\n", "Content-Type: text/plain; version=0.0.4");
+    wants(GET("/metrics") "\r\n", "# TYPE queuetop_queue_pushed_total counter");
+    char *said = ask(GET("/metrics") "Accept: application/openmetrics-text;version=1.0.0\r\n\r\n");
+    assert_non_null(strstr(said, "Content-Type: application/openmetrics-text; version=1.0.0"));
+    check_format(strstr(said, "\r\n\r\n") + 4);
+    free(said);
+    wants(GET("/") "\r\n", "200 OK");
+    wants(GET("/other") "\r\n", "404 Not Found");
+    wants("POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
+          "405 Method Not Allowed");
+    said = ask("HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_non_null(strstr(said, "200 OK"));
+    assert_null(strstr(said, "queuetop_up"));
+    free(said);
+    proc_ends(&p);
+    proc_done(&p);
+}
+
+/* Between two refreshes the server hears nothing, however often somebody asks. */
+static void
+a_scrape_costs_nothing(void **state)
+{
+    struct proc p;
+
+    (void)state;
+    listen_with(&p, "--interval 1h");
+    comes("queuetop_database_connections{");
+    comes("queuetop_workers_alive{");
+    comes("queuetop_nodes{");
+    const char *asked =
+        "select max(query_start)::text from pg_stat_activity where application_name "
+        "like 'queuetop%' and pid <> pg_backend_pid()";
+    char *before = strdup(pg_value(conn, "%s", asked));
+    assert_true(*before);
+    for (int i = 0; i < 100; i++)
+        wants(GET("/metrics") "\r\n", "queuetop_up");
+    assert_string_equal(pg_value(conn, "%s", asked), before);
+    free(before);
+    proc_ends(&p);
+    proc_done(&p);
+}
+
+/* Who connects and says nothing, or half a request, or a large one, holds nobody up. */
+static void
+strangers_at_the_port(void **state)
+{
+    enum { IDLE = 20 };
+    struct proc p;
+    int idle[IDLE];
+    char *large = xcalloc(1, 200000);
+
+    (void)state;
+    listen_with(&p, "");
+    for (int i = 0; i < IDLE; i++) {
+        idle[i] = join();
+        if (i % 2)
+            assert_int_equal(write(idle[i], "GET /met", 8), 8);
+    }
+    wants(GET("/metrics") "\r\n", "200 OK");
+    int length = snprintf(large, 200000, "GET /metrics HTTP/1.1\r\nHost: ");
+    memset(large + length, 'a', 100000);
+    int fd = join();
+    assert_true(send(fd, large, strlen(large), MSG_NOSIGNAL) > 0);
+    close(fd);
+    wants("\x16\x03\x01 nonsense\r\n\r\n", "");
+    wants(GET("/metrics") "\r\n", "200 OK");
+    for (int i = 0; i < IDLE; i++)
+        close(idle[i]);
+    free(large);
+    proc_ends(&p);
+    proc_done(&p);
+}
+
+static void
+who_may_ask(void **state)
+{
+    char folder[] = "/tmp/metrics.XXXXXX", path[100];
+    struct proc p;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/auth", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("prom:open sesame\n", f);
+    fclose(f);
+    chmod(path, 0644);
+    proc_check(3, NULL, "others may read it", "-d \"%s\" metrics --listen 0 --auth %s", dsn, path);
+    chmod(path, 0600);
+    char *options = xasprintf("--auth %s", path);
+    listen_with(&p, options);
+    wants(GET("/metrics") "\r\n", "401 Unauthorized");
+    wants(GET("/metrics") "\r\n", "WWW-Authenticate: Basic");
+    wants(GET("/metrics") "Authorization: Basic cHJvbTpvcGVuIHNlc2FtZQ==\r\n\r\n", "200 OK");
+    wants(GET("/metrics") "Authorization: Basic cHJvbTpvcGVuIHNlc2FtZg==\r\n\r\n", "401 ");
+    proc_ends(&p);
+    proc_done(&p);
+    free(options);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void
+by_tls(void **state)
+{
+    char folder[] = "/tmp/metrics.XXXXXX";
+    struct proc p;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    char *make =
+             xasprintf("cd %s && openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert "
+                       "-days 2 -subj /CN=localhost >log 2>&1 && chmod 600 key",
+                       folder),
+         *options = xasprintf("--cert %s/cert --key %s/key", folder, folder),
+         *away = xasprintf("rm -r %s", folder);
+    assert_int_equal(system(make), 0);
+    listen_with(&p, options);
+    char *client =
+        xasprintf("printf 'GET /metrics HTTP/1.1\\r\\nHost: x\\r\\nConnection: "
+                  "close\\r\\n\\r\\n' | openssl s_client -quiet -verify_quiet -CAfile "
+                  "%s/cert -verify_return_error -connect 127.0.0.1:%d 2>&1 | grep -q '200 "
+                  "OK'",
+                  folder, port);
+    assert_int_equal(system(client), 0);
+    proc_ends(&p);
+    proc_done(&p);
+    proc_check(2, NULL, "--cert and --key go together",
+               "-d \"%s\" metrics --listen 0 --cert /etc/hostname", dsn);
+    assert_int_equal(system(away), 0);
+    free(make);
+    free(options);
+    free(client);
+    free(away);
+}
+
+/* The figures of before stay, with their age; up says the truth, and comes back by itself. */
+static void
+the_server_goes_and_comes(void **state)
+{
+    struct proc p;
+
+    (void)state;
+    listen_with(&p, "--interval 1s");
+    comes("queuetop_up{source=\"metrics\"} 1\n");
+    PQfinish(conn);
+    pg_down("immediate");
+    comes("queuetop_up{source=\"metrics\"} 0\n");
+    pg_up();
+    comes("queuetop_up{source=\"metrics\"} 1\n");
+    proc_ends(&p);
+    proc_done(&p);
+    conn = pg_connect(dsn);
+    pg_run(conn, "set search_path = queues");
+}
+
+/* Every name in the rules, the dashboard and the scaler is one that is printed. */
+static void
+the_examples_know_the_names(void **state)
+{
+    static const char *const files[] = {"alerts.yml", "alerts_test.yml", "dashboard.json",
+                                        "keda.yaml"};
+    static char content[100000];
+    char *text = print(""), path[4096];
+    int names = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/docs/monitoring/%s", getenv("SRCDIR"), files[i]);
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        content[fread(content, 1, sizeof content - 1, f)] = '\0';
+        fclose(f);
+        for (const char *s = content; (s = strstr(s, "queuetop_")); names++) {
+            size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
+            char *type = xasprintf("# TYPE %.*s ", (int)len, s),
+                 *counter = xasprintf("# TYPE %.*s counter", (int)len - 6, s);
+            bool total = len > 6 && !strncmp(s + len - 6, "_total", 6);
+            if (!strstr(text, total ? counter : type))
+                fail_msg("%s: there is no %.*s", files[i], (int)len, s);
+            free(type);
+            free(counter);
+            s += len;
+        }
+    }
+    assert_true(names > 30);
+    free(text);
+}
+
+static void
+wrong_words(void **state)
+{
+    static const char *const wrong[] = {"--listen x",     "--listen 1:2:99999", "--listen :-1",
+                                        "--listen 70000", "--auth /x",          "--cert /x",
+                                        "--listen :",     "--queues 0",         "--interval 1ms"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *err;
+        int code = proc_run(NULL, NULL, &err, "-d \"%s\" metrics %s", dsn, wrong[i]);
+        if (code != 2)
+            fail_msg("%s: %d: %s", wrong[i], code, err);
+        free(err);
+    }
+    proc_check(5, NULL, "can't listen: ", "-d \"%s\" metrics --listen 192.0.2.1:9187", dsn);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(figures_are_the_database_s),
+                                       cmocka_unit_test(names_of_strangers),
+                                       cmocka_unit_test(queues_are_bounded),
+                                       cmocka_unit_test(many_sources),
+                                       cmocka_unit_test(a_file_is_whole),
+                                       cmocka_unit_test(answers),
+                                       cmocka_unit_test(a_scrape_costs_nothing),
+                                       cmocka_unit_test(strangers_at_the_port),
+                                       cmocka_unit_test(who_may_ask),
+                                       cmocka_unit_test(by_tls),
+                                       cmocka_unit_test(the_server_goes_and_comes),
+                                       cmocka_unit_test(the_examples_know_the_names),
+                                       cmocka_unit_test(wrong_words)};
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,332 @@
+/*
+ * libmicrohttpd without a thread of its own: its epoll descriptor is watched by the loop, and it
+ * runs when that is readable or when one of its time-outs is over. Everything that a client can
+ * make larger is bounded: connections, their memory, how long they may be silent.
+ */
+#include "ui/cli/cli_http.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/clock.h"
+
+enum {
+    CONNECTIONS_MOST = 32,
+    CONNECTION_BYTES = 16384,
+    SILENCE_S = 10,
+    FILE_MOST = 65536,
+    LOOK_MS = 1000
+};
+
+struct http {
+    struct loop *loop;
+    struct MHD_Daemon *daemon;
+    http_page_fn *page;
+    void *ctx;
+    char *cert, *key, *auth; /* auth: the header that a client must send; NULL = anybody */
+    int watch, timer, port;
+};
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static enum MHD_Result
+answer(struct MHD_Connection *c, unsigned status, const char *type, const void *text, size_t len)
+{
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (status == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"queuetop\"");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    enum MHD_Result done = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
+static enum MHD_Result
+say(struct MHD_Connection *c, unsigned status, const char *text)
+{
+    return answer(c, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+/* Takes as long for a wrong password as for the right one. */
+static bool
+is_known(const struct http *h, struct MHD_Connection *c)
+{
+    const char *said =
+        MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    size_t len = h->auth ? strlen(h->auth) : 0;
+    unsigned char differs = 0;
+
+    if (!h->auth)
+        return true;
+    if (!said || strlen(said) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        differs |= (unsigned char)(said[i] ^ h->auth[i]);
+    return differs == 0;
+}
+
+static enum MHD_Result
+answer_page(struct http *h, struct MHD_Connection *c)
+{
+    const char *wants = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    bool modern = wants && strstr(wants, "application/openmetrics-text");
+    struct buf out = {0};
+
+    h->page(h->ctx, modern, &out);
+    enum MHD_Result done =
+        answer(c, MHD_HTTP_OK,
+               modern ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                      : "text/plain; version=0.0.4; charset=utf-8",
+               out.data, out.len);
+    buf_free(&out);
+    return done;
+}
+
+static enum MHD_Result
+on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
+           const char *version, const char *upload, size_t *upload_size, void **seen)
+{
+    struct http *h = ctx;
+    static int begun;
+
+    (void)version;
+    (void)upload;
+    if (!*seen) { /* the headers are there; what follows is thrown away */
+        *seen = &begun;
+        return MHD_YES;
+    }
+    if (*upload_size) {
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (!is_known(h, c))
+        return say(c, MHD_HTTP_UNAUTHORIZED, "user and password, please\n");
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD\n");
+    if (!strcmp(url, "/metrics"))
+        return answer_page(h, c);
+    if (!strcmp(url, "/"))
+        return say(c, MHD_HTTP_OK, "queuetop: see /metrics\n");
+    return say(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
+}
+
+/* --- in the loop ------------------------------------------------------------------------------ */
+
+static void on_timer(void *ctx);
+
+static void
+run(struct http *h)
+{
+    MHD_UNSIGNED_LONG_LONG ms = 0;
+
+    MHD_run(h->daemon);
+    if (h->timer)
+        loop_cancel(h->loop, h->timer);
+    h->timer = 0;
+    if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+        h->timer =
+            loop_at(h->loop, clock_ms() + (ms < LOOK_MS ? (int64_t)ms : LOOK_MS), on_timer, h);
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct http *h = ctx;
+
+    h->timer = 0;
+    run(h);
+}
+
+static void
+on_ready(void *ctx, short revents)
+{
+    (void)revents;
+    run(ctx);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* A whole small file; secret: refused if others may read it. */
+static char *
+read_small(const char *path, bool secret, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    char *text = NULL;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
+    } else if (!S_ISREG(st.st_mode) || st.st_size > FILE_MOST) {
+        fail(e, ERR_DATA, "%s: not a file of at most %d bytes", path, FILE_MOST);
+    } else if (secret && (st.st_mode & (S_IRWXG | S_IRWXO))) {
+        fail(e, ERR_REFUSED, "%s: others may read it: chmod 600", path);
+    } else {
+        text = xmalloc((size_t)st.st_size + 1);
+        ssize_t n = read(fd, text, (size_t)st.st_size);
+        text[n > 0 ? n : 0] = '\0';
+    }
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* The header by which a client proves that it knows the first line: RFC 7617. */
+static char *
+header_of(const char *line, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buf b = {0};
+
+    buf_str(&b, "Basic ");
+    for (size_t i = 0; i < len; i += 3) {
+        unsigned v = (unsigned)(unsigned char)line[i] << 16;
+        v |= i + 1 < len ? (unsigned)(unsigned char)line[i + 1] << 8 : 0;
+        v |= i + 2 < len ? (unsigned)(unsigned char)line[i + 2] : 0;
+        buf_printf(&b, "%c%c%c%c", digits[v >> 18], digits[v >> 12 & 63],
+                   i + 1 < len ? digits[v >> 6 & 63] : '=', i + 2 < len ? digits[v & 63] : '=');
+    }
+    return b.data;
+}
+
+static bool
+read_auth(struct http *h, const char *path, struct err *e)
+{
+    char *text = read_small(path, true, e);
+
+    if (!text)
+        return false;
+    size_t len = strcspn(text, "\r\n");
+    char *colon = memchr(text, ':', len);
+    bool ok = colon && colon > text && colon + 1 < text + len;
+    if (ok)
+        h->auth = header_of(text, len);
+    else
+        fail(e, ERR_DATA, "%s: its first line must be USER:PASSWORD", path);
+    free(text);
+    return ok;
+}
+
+/* "[::1]:9187", "0.0.0.0:9187", "9187" = of this machine. */
+static bool
+find_address(const char *text, struct addrinfo **found, struct err *e)
+{
+    const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    char host[256] = "127.0.0.1";
+    size_t len = colon ? (size_t)(colon - text) : 0;
+
+    if (len > 1 && text[0] == '[' && text[len - 1] == ']') {
+        text++;
+        len -= 2;
+    }
+    if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 ||
+        strtol(port, NULL, 10) > 65535 || len >= sizeof host)
+        return fail(e, ERR_USAGE, "--listen takes PORT, ADDR:PORT or [ADDR]:PORT");
+    if (len)
+        snprintf(host, sizeof host, "%.*s", (int)len, text);
+    int code = getaddrinfo(host, port, &hints, found);
+    return code == 0 || fail(e, ERR_SYS, "%s: %s", host, gai_strerror(code));
+}
+
+static bool
+start(struct http *h, const struct sockaddr *at, struct err *e)
+{
+    unsigned flags = MHD_USE_EPOLL | (at->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0) |
+                     (h->cert ? MHD_USE_TLS : 0);
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, h->cert},
+        {MHD_OPTION_HTTPS_MEM_KEY,  0, h->key },
+        {MHD_OPTION_END,            0, NULL   }
+    };
+    const struct MHD_OptionItem none[] = {
+        {MHD_OPTION_END, 0, NULL}
+    };
+
+    if (h->cert && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return fail(e, ERR_SYS, "this libmicrohttpd has no TLS");
+    errno = 0;
+    h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_SOCK_ADDR, at,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+                                 MHD_OPTION_ARRAY, h->cert ? tls : none, MHD_OPTION_END);
+    if (!h->daemon)
+        return fail(e, ERR_SYS, "can't listen: %s",
+                    errno ? strerror(errno) : "the certificate or its key is not usable");
+    h->port = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+    int fd = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    h->watch = loop_watch(h->loop, fd, POLLIN, on_ready, h);
+    return true;
+}
+
+static bool
+read_files(struct http *h, const struct http_options *o, struct err *e)
+{
+    if (!o->cert != !o->key)
+        return fail(e, ERR_USAGE, "--cert and --key go together");
+    if (o->auth && !read_auth(h, o->auth, e))
+        return false;
+    if (!o->cert)
+        return true;
+    h->cert = read_small(o->cert, false, e);
+    h->key = h->cert ? read_small(o->key, true, e) : NULL;
+    return h->key != NULL;
+}
+
+struct http *
+http_new(struct loop *l, const struct http_options *o, http_page_fn *page, void *ctx, struct err *e)
+{
+    struct http *h = xcalloc(1, sizeof *h);
+    struct addrinfo *at = NULL;
+
+    h->loop = l;
+    h->page = page;
+    h->ctx = ctx;
+    bool ok = read_files(h, o, e) && find_address(o->address, &at, e) && start(h, at->ai_addr, e);
+    if (at)
+        freeaddrinfo(at);
+    if (ok)
+        return h;
+    http_free(h);
+    return NULL;
+}
+
+void
+http_free(struct http *h)
+{
+    if (!h)
+        return;
+    if (h->timer)
+        loop_cancel(h->loop, h->timer);
+    if (h->watch)
+        loop_unwatch(h->loop, h->watch);
+    if (h->daemon)
+        MHD_stop_daemon(h->daemon);
+    free(h->cert);
+    free(h->key);
+    free(h->auth);
+    free(h);
+}
+
+int
+http_port(const struct http *h)
+{
+    return h->port;
+}
