@@ -120,6 +120,34 @@ tabs_stay_and_carry_marks(void **state)
     }
 }
 
+/* On a wall the screens take turns by themselves; nothing that is typed does anything, but q. */
+static void
+on_a_wall(void **state)
+{
+    static const char *const options[] = {"--tv", "--interval", "100ms", NULL};
+    struct vt vt;
+
+    (void)state;
+    con_spawn(&vt, 45, 140, options, NULL);
+    vt_want(&vt, "1 of 5: Queues");
+    vt_want_row(&vt, 1, "all is well since ");
+    vt_want(&vt, "OLDEST JOB WAITS");
+    vt_keys(&vt, "p P a : N / 2");
+    vt_want(&vt, "2 of 5: Nodes");
+    vt_want(&vt, "no node");
+    vt_want(&vt, "3 of 5: Failed");
+    vt_want(&vt, "4 of 5: Sched");
+    vt_want(&vt, "5 of 5: DB");
+    vt_want(&vt, "1 of 5: Queues");
+    con_failed("mail.send", 12, "boom");
+    vt_want_row(&vt, 1, "1 thing wants you");
+    assert_int_equal(con_count("state = 'failed'"), 12);
+    vt_resize(&vt, 20, 60);
+    vt_want_row(&vt, 1, "wants you");
+    vt_gone(&vt, "OLDEST JOB WAITS");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -129,6 +157,7 @@ main(void)
         cmocka_unit_test_setup(trouble_is_counted_elsewhere, con_empty),
         cmocka_unit_test_setup(a_selected_row_keeps_its_colours, con_empty),
         cmocka_unit_test_setup(tabs_stay_and_carry_marks, con_empty),
+        cmocka_unit_test_setup(on_a_wall, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -92,6 +92,10 @@ app_key(struct app *a, const struct key *k)
         return;
     }
     a->messages.fresh = false;
+    if (a->options.tv_ms) {
+        tv_key(a, k);
+        return;
+    }
     if (k->code >= KC_CLICK && k->code <= KC_WHEEL_DOWN) {
         app_mouse(a, k);
         return;
@@ -339,6 +343,8 @@ app_before_wait(void *ctx)
         loop_stop(a->loop);
         return;
     }
+    if (a->options.tv_ms)
+        tv_turn(a);
     take_ticks(a, now);
     if (a->clock.stale && !a->clock.unsent && !a->lent.away && now >= frame_due(a))
         draw_frame(a, now);
@@ -371,7 +377,7 @@ app_new(struct loop *l, struct term *t, struct sources *ss, const struct app_opt
     take_signals(a);
     loop_before_wait(l, app_before_wait, a);
     app_open(a, "queues", NULL);
-    if (sources_n(ss) > 1)
+    if (sources_n(ss) > 1 && !o->tv_ms)
         app_push(a, "overview", NULL);
     replay_keys_begin(a);
     app_sync(a);

@@ -12,6 +12,7 @@
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/trail.h"
+#include "ui/console/tv.h"
 #include "ui/console/view.h"
 #include "ui/facts/course.h"
 #include "ui/term/grid.h"
@@ -57,6 +58,7 @@ struct app_options {
     const struct app_boxes *boxes;
     bool clipboard;  /* y may write OSC 52 */
     bool production; /* red header, and every action is typed */
+    int64_t tv_ms;   /* how long a page stays on a wall (tv.h); 0 = not on one */
     bool closed;     /* the configuration can't be read: all protections are on */
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
@@ -182,6 +184,7 @@ struct app {
     struct replayed replayed;
     struct trail trail;   /* trail.c */
     struct alerts alerts; /* alerts.c */
+    struct tv tv;         /* tv.c; only with options.tv_ms */
     enum span span;       /* of the charts: ui/screen/charts.c */
 };
 

@@ -85,6 +85,8 @@ wants_password(const struct app *a, int i)
 static void
 ask_password(struct app *a)
 {
+    if (a->options.tv_ms)
+        return;
     if (wants_password(a, a->at)) {
         a->options.boxes->password(a, a->at);
         return;
@@ -102,7 +104,7 @@ ask_trust(struct app *a)
 {
     struct source_said *d = &a->watch.said[a->at];
 
-    if (a->views.nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
+    if (a->options.tv_ms || a->views.nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
         store_state(a->store) != STORE_STRANGE)
         return;
     d->asked_trust = true;

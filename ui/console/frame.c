@@ -26,7 +26,9 @@ app_body(const struct app *a)
 {
     struct rect r = grid_rect(a->grid);
 
-    return (struct rect){0, 2, r.w, r.h - 4};
+    int tv = a->options.tv_ms ? tv_height(a) : 0;
+
+    return (struct rect){0, 2 + tv, r.w, r.h - 4 - tv};
 }
 
 struct rect
@@ -585,6 +587,10 @@ app_compose(struct app *a)
     draw_header(a, g, rect_row(all, 0));
     draw_tabs(a, g, rect_row(all, 1));
     app_view(a)->ops->draw(app_view(a), g, app_body(a));
+    if (a->options.tv_ms) {
+        tv_draw(a);
+        return;
+    }
     draw_line(a, g, app_line(a));
     for (int i = 0; i < a->views.nboxes; i++)
         a->views.boxes[i]->ops->draw(a->views.boxes[i], g, all);

@@ -22,10 +22,10 @@ struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *record, *replay, *at;
     const char *trust_owner; /* of the file; read anew for each place, by cli_trust_new */
-    bool ascii, clipboard, production, read_only, utc, mouse, plain, demo, help_keys;
+    bool ascii, clipboard, production, read_only, utc, mouse, plain, tv, demo, help_keys;
 };
 
-enum { INTERVAL_MS = 1000, SECTION_NAMES = 64 };
+enum { INTERVAL_MS = 1000, TV_REFRESHES = 20, SECTION_NAMES = 64 };
 
 #define O(f) offsetof(struct console_options, f)
 
@@ -40,6 +40,7 @@ static const struct cli_option options[] = {
     {"clipboard", 0, NULL, CLI_FLAG, O(clipboard), "let y copy by OSC 52", 0, 0},
     {"production", 0, NULL, CLI_FLAG, O(production), "red header; every action is confirmed by typing", 0, 0},
     {"plain", 0, NULL, CLI_FLAG, O(plain), "lines instead of screens, for screen readers: type verbs", 0, 0},
+    {"tv", 0, NULL, CLI_FLAG, O(tv), "for a wall: the screens take turns below a verdict, read-only; q quits", 0, 0},
     {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
     {"replay", 0, "FILE", CLI_TEXT, O(replay), "show a recording: the same screens, read-only", 0, 0},
     {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: stand at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
@@ -113,7 +114,7 @@ settle_options(const struct cli *c, struct settings *s, const struct console_opt
     out->clipboard |= file.clipboard;
     out->mouse |= file.mouse;
     out->production |= file.production;
-    out->read_only = c->read_only || file.read_only;
+    out->read_only = c->read_only || file.read_only || said->tv;
 }
 
 static bool
@@ -152,8 +153,9 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
                              .production = o->production,
                              .closed = settings_closed(kept),
                              .utc = o->utc,
+                             .tv_ms = o->tv ? TV_REFRESHES * o->interval_ms : 0,
                              .at = o->at,
-                             .settings = kept};
+                             .settings = o->tv ? NULL : kept};
     struct app *a = app_new(c->loop, t, ss, &ao);
     struct err e = {.kind = ERR_NONE};
 
@@ -193,7 +195,7 @@ open_sources(struct cli *c, const struct console_options *o, struct err *e)
 static int
 open_console(struct cli *c, const struct console_options *o, struct settings *kept)
 {
-    struct term_options to = {.theme = o->theme, .ascii = o->ascii, .mouse = o->mouse};
+    struct term_options to = {.theme = o->theme, .ascii = o->ascii, .mouse = o->mouse && !o->tv};
     struct err e = {.kind = ERR_NONE};
     struct term *t;
     if (!color_of(o->color, &to.color))

@@ -95,6 +95,12 @@ grid_cursor(struct grid *g, int x, int y)
     g->cursor_y = clamp_int(y, 0, g->h - 1);
 }
 
+void
+grid_no_cursor(struct grid *g)
+{
+    g->has_cursor = false;
+}
+
 bool
 grid_cursor_at(const struct grid *g, int *x, int *y)
 {

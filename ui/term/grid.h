@@ -51,6 +51,7 @@ const struct cell *grid_cell(const struct grid *g, int x, int y);
 /* The hardware cursor: put on the selected row or the place of typing. Outside the grid = clipped.
  */
 void grid_cursor(struct grid *g, int x, int y);
+void grid_no_cursor(struct grid *g);
 bool grid_cursor_at(const struct grid *g, int *x, int *y); /* false = none was set */
 
 /* --- text: the only door --------------------------------------------------------------------- */
