@@ -1,7 +1,8 @@
 /*
- * Golden screens: every screen at three sizes, on the data of the pictures
- * (tests/screens/fixture.sql) and with clocks that stand still. The files under tests/screens/ hold
- * text, cursor and colours; UPDATE=1 renews them, and their diff is to be read.
+ * Golden screens: every screen at four sizes and, at 80x24, without colours, with ASCII alone and
+ * with 8 colours; on the data of the pictures (tests/screens/fixture.sql) and with clocks that
+ * stand still. The files under tests/screens/ hold text, cursor and colours; UPDATE=1 renews them,
+ * and their diff is to be read.
  */
 #include "tests/harness.h"
 #include "tests/server.h"
@@ -9,85 +10,101 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/e2e/shop.h"
 
-/* Queues, and the page of one. */
+struct look {
+    int rows, cols;
+    const char *suffix; /* of the files */
+    const char *option[3];
+};
+static const struct look looks[] = {
+    {24, 80,  "",       {NULL}             },
+    {45, 140, "",       {NULL}             },
+    {20, 60,  "",       {NULL}             },
+    {60, 200, "",       {NULL}             },
+    {24, 80,  "_mono",  {"--theme", "mono"}},
+    {24, 80,  "_ascii", {"--ascii"}        },
+    {24, 80,  "_8",     {"--theme", "8"}   },
+};
+enum { LOOKS = (int)(sizeof looks / sizeof *looks) };
+
+/* How each screen is come to from the one before, and what it shows when all has come. */
+struct step {
+    const char *keys, *want, *gone;
+    const char *picture; /* NULL = on the way */
+};
+static const struct step steps[] = {
+    {"j",                                     "image.resize",                                   "asking ...", "queues"   },
+    {"enter",                                 "ENOSPC",                                         "asking ...", "queue"    },
+    {"esc 2",                                 "unfinished jobs",                                NULL,         NULL       },
+    {"/ text:queue:image.resize enter / end", "queue:image.resize",                             NULL,         NULL       },
+    {"type: state:failed,retry",              " of 12",                                         NULL,         NULL       },
+    {"enter space j space",                   "2 marked",                                       NULL,         "jobs"     },
+    {"U j enter",                             "ATTEMPTS",                                       NULL,         "job"      },
+    {"3",                                     "sample",                                         NULL,         "failed"   },
+    {"r",                                     "Type the number",                                NULL,         "confirm"  },
+    {"esc 4",                                 "worker-4",                                       NULL,         NULL       },
+    {"g",                                     /* the dead one comes first */ "worker-4 leases", NULL,         "nodes"    },
+    {"enter",                                 "L releases all 9",                               "asking ...", "node"     },
+    {"esc",                                   "worker-4 leases",                                NULL,         NULL       },
+    {"L",                                     "lost try",                                       NULL,         "release"  },
+    {"esc a",                                 "actions",                                        NULL,         "actions"  },
+    {"esc 5",                                 "TOOK, OR",                                       NULL,         NULL       },
+    {"G",                                     "held",                                           "asking ...", "schedules"},
+    {"N text:night tab",                      "night",                                          NULL,         NULL       },
+    {"type:61 2 * * *",                       "61 2",                                           NULL,         NULL       },
+    {"tab tab text:reports enter",            "minute: 61 is not with",                         NULL,         "new"      },
+    {"esc 6",                                 "audit log",                                      "asking ...", "audit"    },
+    {"8",                                     "messages",                                       NULL,         "messages" },
+    {"?",                                     "Everywhere",                                     NULL,         "help"     },
+};
+
 static void
-queues_of(struct vt *vt)
+start(struct vt *vt, const struct look *l)
 {
-    vt_keys(vt, "j");
-    shop_golden(vt, "queues");
-    vt_keys(vt, "enter");
-    vt_want(vt, "queues › image.resize");
-    vt_want(vt, "ENOSPC");
-    vt_gone(vt, "asking ...");
-    shop_golden(vt, "queue");
+    const char *argv[8] = {getenv("QUEUETOP"), "--utc"};
+    int n = 2;
+
+    for (int i = 0; l->option[i]; i++)
+        argv[n++] = l->option[i];
+    argv[n] = shop_dsn();
+    vt_spawn(vt, l->rows, l->cols, argv,
+             (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", NULL});
+    vt_want(vt, "audit.ship");
 }
 
-/* Nodes, the dead one first, and its page. */
 static void
-nodes_of(struct vt *vt)
+picture(struct vt *vt, const char *name, const struct look *l)
 {
-    vt_want(vt, "worker-4 leases");
-    shop_golden(vt, "nodes");
-    vt_keys(vt, "enter");
-    vt_want(vt, "→ L releases all 9 leases");
-    vt_gone(vt, "asking ...");
-    shop_golden(vt, "node");
+    char file[64];
+
+    snprintf(file, sizeof file, "%s%s", name, l->suffix);
+    shop_golden(vt, file);
 }
 
 static void
-screens_at(int rows, int cols)
+every_screen(void **state)
 {
+    const struct look *l = *state;
     struct vt vt;
 
-    shop_enter(&vt, rows, cols, NULL);
-    queues_of(&vt);
-    vt_keys(&vt, "esc 2");
-    vt_want(&vt, "unfinished jobs");
-    vt_keys(&vt, "/ text:queue:image.resize enter / end");
-    vt_type(&vt, " state:failed,retry");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, " of 12");
-    vt_keys(&vt, "space j space");
-    shop_golden(&vt, "jobs");
-    vt_keys(&vt, "U j enter");
-    vt_want(&vt, "ATTEMPTS");
-    shop_golden(&vt, "job");
-    vt_keys(&vt, "3");
-    vt_want(&vt, "sample");
-    shop_golden(&vt, "failed");
-    vt_keys(&vt, "r");
-    vt_want(&vt, "Type the number");
-    shop_golden(&vt, "confirm");
-    vt_keys(&vt, "esc 4");
-    vt_want(&vt, "worker-4");
-    vt_keys(&vt, "g"); /* the dead one comes first */
-    nodes_of(&vt);
-    vt_keys(&vt, "esc");
-    vt_want(&vt, "worker-4 leases");
-    vt_keys(&vt, "L");
-    vt_want(&vt, "lost try");
-    shop_golden(&vt, "release");
-    vt_keys(&vt, "esc a");
-    vt_want(&vt, "actions");
-    shop_golden(&vt, "actions");
-    vt_keys(&vt, "esc 5");
-    vt_want(&vt, "TOOK, OR");
-    vt_keys(&vt, "G");
-    vt_want(&vt, "held");
-    vt_gone(&vt, "asking ...");
-    shop_golden(&vt, "schedules");
-    vt_keys(&vt, "N text:night tab");
-    vt_type(&vt, "61 2 * * *");
-    vt_keys(&vt, "tab tab text:reports enter");
-    vt_want(&vt, "minute: 61 is not within");
-    shop_golden(&vt, "new");
-    vt_keys(&vt, "esc ?");
-    vt_want(&vt, "Everywhere");
-    shop_golden(&vt, "help");
-    vt_keys(&vt, "q");
+    start(&vt, l);
+    vt_want(&vt, "died 6m");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const struct step *s = &steps[i];
+        if (!strncmp(s->keys, "type:", 5))
+            vt_type(&vt, s->keys + 5);
+        else
+            vt_keys(&vt, s->keys);
+        vt_want(&vt, s->want);
+        if (s->gone)
+            vt_gone(&vt, s->gone);
+        if (s->picture)
+            picture(&vt, s->picture, l);
+    }
+    vt_keys(&vt, "q q");
     vt_ended_well(&vt, 0);
     vt_done(&vt);
 }
@@ -96,30 +113,23 @@ screens_at(int rows, int cols)
 static void
 the_database(void **state)
 {
-    static const int sizes[][2] = {
-        {24, 80 },
-        {45, 140},
-        {20, 60 }
-    };
     char script[400];
     struct vt vt;
 
     (void)state;
     snprintf(script, sizeof script, "%s/tests/screens/fixture_health.sql", getenv("SRCDIR"));
     shop_run((const char *const[]){"psql", "-qX", "-d", pg_dsn("shop"), "-f", script, NULL});
-    for (int i = 0; i < 3; i++) {
-        vt_spawn(&vt, sizes[i][0], sizes[i][1],
-                 (const char *const[]){getenv("QUEUETOP"), "--utc", shop_dsn(), NULL},
-                 (const char *const[]){"QUEUETOP_NOW=2026-11-21T14:02:11Z", NULL});
-        vt_want(&vt, "audit.ship");
+    for (int i = 0; i < LOOKS; i++) {
+        const struct look *l = &looks[i];
+        start(&vt, l);
         vt_keys(&vt, "7");
         vt_want(&vt, "idle in txn");
         vt_want(&vt, "history ");
-        shop_golden(&vt, "database");
+        picture(&vt, "database", l);
         vt_keys(&vt, "K");
         vt_want(&vt, "Type the pid");
-        if (sizes[i][0] > 20) {
-            shop_golden(&vt, "terminate");
+        if (l->rows > 20) {
+            picture(&vt, "terminate", l);
         } else { /* the question stands where the header was */
             vt_settle(&vt, 200);
             for (int k = 0; k < 50 && !vt_is_golden(&vt, "60_terminate"); k++)
@@ -132,50 +142,19 @@ the_database(void **state)
     }
 }
 
-static void
-at_80x24(void **state)
-{
-    (void)state;
-    screens_at(24, 80);
-}
-
-static void
-at_140x45(void **state)
-{
-    (void)state;
-    screens_at(45, 140);
-}
-
-static void
-at_60x20(void **state)
-{
-    (void)state;
-    screens_at(20, 60);
-}
-
-/* Wide: more things, nothing stretched. */
-static void
-at_200x60(void **state)
-{
-    struct vt vt;
-
-    (void)state;
-    shop_enter(&vt, 60, 200, NULL);
-    queues_of(&vt);
-    vt_keys(&vt, "esc 4");
-    nodes_of(&vt);
-    vt_keys(&vt, "q");
-    vt_ended_well(&vt, 0);
-    vt_done(&vt);
-}
-
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_80x24),  cmocka_unit_test(at_140x45),    cmocka_unit_test(at_60x20),
-        cmocka_unit_test(at_200x60), cmocka_unit_test(the_database),
-    };
+    struct CMUnitTest tests[LOOKS + 1] = {{0}};
+    static char names[LOOKS][40];
+    struct look each[LOOKS];
 
+    for (int i = 0; i < LOOKS; i++) {
+        each[i] = looks[i];
+        snprintf(names[i], sizeof names[i], "at_%dx%d%s", looks[i].cols, looks[i].rows,
+                 looks[i].suffix);
+        tests[i] = (struct CMUnitTest){names[i], every_screen, NULL, NULL, &each[i]};
+    }
+    tests[LOOKS] = (struct CMUnitTest)cmocka_unit_test(the_database);
     return cmocka_run_group_tests(tests, shop_open, shop_close);
 }
