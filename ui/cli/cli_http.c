@@ -5,10 +5,10 @@
  */
 #include "ui/cli/cli_http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,6 +25,12 @@ enum {
     SILENCE_S = 10,
     FILE_MOST = 65536,
     LOOK_MS = 1000
+};
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
 };
 
 struct http {
@@ -222,14 +228,12 @@ read_auth(struct http *h, const char *path, struct err *e)
 }
 
 /* "[::1]:9187", "0.0.0.0:9187", "9187" = of this machine. */
+/* An address, not a name: looking one up blocks, and may answer differently tomorrow. */
 static bool
-find_address(const char *text, struct addrinfo **found, struct err *e)
+read_address(const char *text, union address *at, struct err *e)
 {
     const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
-    struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                             .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    char host[256] = "127.0.0.1";
+    char host[INET6_ADDRSTRLEN] = "127.0.0.1";
     size_t len = colon ? (size_t)(colon - text) : 0;
 
     if (len > 1 && text[0] == '[' && text[len - 1] == ']') {
@@ -237,12 +241,23 @@ find_address(const char *text, struct addrinfo **found, struct err *e)
         len -= 2;
     }
     if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 ||
-        strtol(port, NULL, 10) > 65535 || len >= sizeof host)
+        strtol(port, NULL, 10) > 65535)
         return fail(e, ERR_USAGE, "--listen takes PORT, ADDR:PORT or [ADDR]:PORT");
-    if (len)
+    in_port_t number = htons((in_port_t)strtol(port, NULL, 10));
+    if (len && len < sizeof host)
         snprintf(host, sizeof host, "%.*s", (int)len, text);
-    int code = getaddrinfo(host, port, &hints, found);
-    return code == 0 || fail(e, ERR_SYS, "%s: %s", host, gai_strerror(code));
+    *at = (union address){0};
+    if (len < sizeof host && inet_pton(AF_INET, host, &at->v4.sin_addr) == 1) {
+        at->v4.sin_family = AF_INET;
+        at->v4.sin_port = number;
+        return true;
+    }
+    if (len < sizeof host && inet_pton(AF_INET6, host, &at->v6.sin6_addr) == 1) {
+        at->v6.sin6_family = AF_INET6;
+        at->v6.sin6_port = number;
+        return true;
+    }
+    return fail(e, ERR_USAGE, "--listen takes the number of an address, not %.*s", (int)len, text);
 }
 
 static bool
@@ -294,14 +309,12 @@ struct http *
 http_new(struct loop *l, const struct http_options *o, http_page_fn *page, void *ctx, struct err *e)
 {
     struct http *h = xcalloc(1, sizeof *h);
-    struct addrinfo *at = NULL;
+    union address at;
 
     h->loop = l;
     h->page = page;
     h->ctx = ctx;
-    bool ok = read_files(h, o, e) && find_address(o->address, &at, e) && start(h, at->ai_addr, e);
-    if (at)
-        freeaddrinfo(at);
+    bool ok = read_files(h, o, e) && read_address(o->address, &at, e) && start(h, &at.any, e);
     if (ok)
         return h;
     http_free(h);

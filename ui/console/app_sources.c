@@ -104,8 +104,8 @@ ask_trust(struct app *a)
 {
     struct source_said *d = &a->watch.said[a->at];
 
-    if (a->options.tv_ms || a->views.nboxes > 0 || d->asked_trust || app_view(a)->ops->all_sources ||
-        store_state(a->store) != STORE_STRANGE)
+    if (a->options.tv_ms || a->views.nboxes > 0 || d->asked_trust ||
+        app_view(a)->ops->all_sources || store_state(a->store) != STORE_STRANGE)
         return;
     d->asked_trust = true;
     a->options.boxes->trust(a, a->at);

@@ -20,23 +20,25 @@ enum {
     PACE_MINUTES = 5
 };
 
+#define NONE ((double)NAN) /* no limit */
+
 /* clang-format off */
 const struct check_kind check_kinds[CHECKS] = {
     [CHECK_OLDEST] = {"oldest", "age of the oldest ready job", true, true, OLD_MS / 1000.0, VERY_OLD_MS / 1000.0},
-    [CHECK_BACKLOG] = {"backlog", "ready jobs", false, true, NAN, NAN},
-    [CHECK_FAILURES] = {"failures", "jobs that failed for good, a minute, over five", false, true, FAILURES_WARN, NAN},
-    [CHECK_DRAIN] = {"drain", "time until nothing waits any more", true, true, NAN, NAN},
+    [CHECK_BACKLOG] = {"backlog", "ready jobs", false, true, NONE, NONE},
+    [CHECK_FAILURES] = {"failures", "jobs that failed for good, a minute, over five", false, true, FAILURES_WARN, NONE},
+    [CHECK_DRAIN] = {"drain", "time until nothing waits any more", true, true, NONE, NONE},
     [CHECK_STALLED] = {"stalled", "jobs run or wait, and nothing has completed for so long", true, true,
                        STALLED_WARN_S, STALLED_CRIT_S},
-    [CHECK_WORKER] = {"worker", "jobs that wait while no worker is alive", false, false, NAN, 0},
-    [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive", false, false, 0, NAN},
-    [CHECK_EXPIRED] = {"expired", "leases that are over and that nobody took back", false, false, 0, NAN},
-    [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NAN, 0},
+    [CHECK_WORKER] = {"worker", "jobs that wait while no worker is alive", false, false, NONE, 0},
+    [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive", false, false, 0, NONE},
+    [CHECK_EXPIRED] = {"expired", "leases that are over and that nobody took back", false, false, 0, NONE},
+    [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NONE, 0},
     [CHECK_OVERDUE] = {"overdue", "lateness of the schedule that is late longest", true, false,
                        SCHEDULE_LATE_MS / 1000.0, OLD_MS / 1000.0},
     [CHECK_TRANSACTION] = {"transaction", "age of the oldest transaction", true, false,
                            HEALTH_LONG_MS / 1000.0, RECENT_MS / 1000.0},
-    [CHECK_XIDS] = {"xids", "age of the oldest transaction id of the database", false, false, NAN, NAN},
+    [CHECK_XIDS] = {"xids", "age of the oldest transaction id of the database", false, false, NONE, NONE},
 };
 /* clang-format on */
 
@@ -49,7 +51,7 @@ read_value(const struct check_kind *k, const char *text, double *value, struct e
     int64_t ms;
 
     if (!strcmp(text, "off")) {
-        *value = (double)NAN;
+        *value = NONE;
         return true;
     }
     if (k->is_time) {

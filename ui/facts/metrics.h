@@ -1,6 +1,6 @@
-/* What is known of sources as metrics in the text of OpenMetrics 1.0, which Prometheus and its kin
- * read (https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md). Seconds
- * and counts; what a queue system does not tell is left out. Pure: reads stores, asks nothing. */
+/* What is known of sources as metrics in the text of OpenMetrics 1.0 (https://openmetrics.io),
+ * which Prometheus and its kin read. Seconds and counts; what a queue system does not tell is left
+ * out. Pure: reads stores, asks nothing. */
 #ifndef UI_FACTS_METRICS_H
 #define UI_FACTS_METRICS_H
 
