@@ -242,7 +242,7 @@ any_terminal(void **state)
                   (const char *const[]){terms[i], NULL});
         vt_want(&vt, "mail.send");
         vt_keys(&vt, "2");
-        vt_want(&vt, "boom");
+        vt_want(&vt, "1 of 2");
         vt_keys(&vt, "3");
         vt_want(&vt, "boom");
         vt_keys(&vt, "4 1");

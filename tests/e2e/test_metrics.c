@@ -91,12 +91,12 @@ behind_labels(const char *s)
 static void
 check_sample(const char *line, const char *family, const char *type)
 {
-    char name[200];
-    size_t len = strcspn(line, "{");
+    size_t len = strcspn(line, "{"), own = strlen(family);
+    const char *ending = !strcmp(type, "counter") ? "_total" : "";
     char *end;
 
-    snprintf(name, sizeof name, "%s%s", family, !strcmp(type, "counter") ? "_total" : "");
-    if (strlen(name) != len || strncmp(line, name, len) != 0)
+    if (strncmp(line, family, own) != 0 || len != own + strlen(ending) ||
+        strncmp(line + own, ending, strlen(ending)) != 0)
         fail_msg("%s stands below %s", line, family);
     const char *value = behind_labels(line + len);
     if (!value || *value++ != ' ')

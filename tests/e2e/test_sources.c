@@ -179,7 +179,6 @@ acts_on_its_own(void **state)
     vt_want(&vt, "unfinished jobs");
     go_to(&vt, "seed_teti");
     filter(&vt, "id:5");
-    vt_gone(&vt, "running");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
     vt_want(&vt, "unofficial");
@@ -191,7 +190,6 @@ acts_on_its_own(void **state)
                      1);
     go_to(&vt, "river");
     filter(&vt, "id:1");
-    vt_gone(&vt, "running");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "c");
     vt_want(&vt, "JobCancel");
@@ -293,7 +291,6 @@ both_can_be_acted_on(void **state)
     vt_want_row(&vt, 0, "books 2/2");
     vt_keys(&vt, "2");
     filter(&vt, "id:6");
-    vt_gone(&vt, "running");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
     vt_want(&vt, "unofficial");
@@ -307,7 +304,6 @@ both_can_be_acted_on(void **state)
     vt_want_row(&vt, 0, "READ-ONLY");
     vt_keys(&vt, "2");
     filter(&vt, "id:6");
-    vt_gone(&vt, "running");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
     vt_want(&vt, "started with --read-only");
