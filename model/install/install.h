@@ -27,13 +27,13 @@ struct install_options {
 
 /* If what is installed is what this program would make, it says so and takes no lock at all.
  * Otherwise runs the core scripts and the migrations that are due (sql/core/migrate/README.md) in
- * one transaction; tables are locked only by a migration or an adoption, for a second at most. If
- * somebody holds the lock it tries again for 5 s, and then names who it is (ERR_REFUSED). `say`
- * gets each line of what was done or would be done. db must have been made with the same schema and
- * may not be read-only. Refused (nothing changed): migrate without a schema, a schema that holds
- * tables of others, one that a newer program installed; plain tables that could be adopted and
- * adopt is not set, states that nobody explained. Adopting is part of the same transaction: the old
- * tables are renamed aside, and every job and lease is moved. */
+ * one transaction; tables are locked only by a migration or an adoption, for a fifth of a second at
+ * most. If somebody holds the lock it tries again for 5 s, and then names who it is (ERR_REFUSED).
+ * `say` gets each line of what was done or would be done. db must have been made with the same
+ * schema and may not be read-only. Refused (nothing changed): migrate without a schema, a schema
+ * that holds tables of others, one that a newer program installed; plain tables that could be
+ * adopted and adopt is not set, states that nobody explained. Adopting is part of the same
+ * transaction: the old tables are renamed aside, and every job and lease is moved. */
 bool install_run(struct db *db, struct loop *l, const struct install_options *o,
                  void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
     __attribute__((warn_unused_result));

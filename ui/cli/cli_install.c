@@ -398,9 +398,9 @@ static const struct cli_option audit_table[] = {
     "What it locks: nothing if the schema is up to date. Otherwise one transaction replaces the functions,\n" \
     "which stops neither readers nor writers; --dry-run does the same and rolls back. Only a migration (said by\n" \
     "name; --dry-run does not try it) and --adopt lock tables for themselves, at the end of the transaction and\n" \
-    "after a wait of a second at most. If somebody else holds such a lock it tries again for 5 s, then says who\n" \
-    "that is (process id, user, statement) and ends with exit code 3; nothing is changed then. Ctrl-C and SIGTERM\n" \
-    "cancel at the server, too."
+    "after a wait of a fifth of a second at most. If somebody else holds such a lock it tries again for 5 s, then\n" \
+    "says who that is (process id, user, statement) and ends with exit code 3; nothing is changed then. Ctrl-C\n" \
+    "and SIGTERM cancel at the server, too."
 
 const struct cli_verb verbs_install[] = {
     {.name = "install", .words = "",
