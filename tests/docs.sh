@@ -80,7 +80,7 @@ verb_parts() {
         awk 'NR == 1 { next } NF == 0 { exit } { print }' "$tmp/help" | text
         option_table "$v"
         [ -s "$tmp/options" ] || echo
-        awk '/^leaves out comes from/ { on = 1; getline; next } on' "$tmp/help" | text >"$tmp/rest"
+        awk '/leaves? out comes from/ { on = 1; getline; next } on' "$tmp/help" | text >"$tmp/rest"
         [ ! -s "$tmp/rest" ] || { cat "$tmp/rest"; echo; }
     done
 }

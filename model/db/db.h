@@ -174,6 +174,9 @@ const char *db_user(const struct db *db);
 bool db_is_conninfo(const char *text);
 /* The value of this keyword ("dbname") in a string or URI; NULL = not given. The caller frees. */
 char *db_conninfo_value(const char *conninfo, const char *word);
+/* A connection string of the same keywords, and word = value where it has no such word; NULL if it
+ * can't be read. The caller frees. */
+char *db_conninfo_with(const char *conninfo, const char *word, const char *value);
 
 /* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
  * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */

@@ -101,6 +101,31 @@ db_conninfo_value(const char *conninfo, const char *word)
     return value;
 }
 
+static void
+add_keyword(struct buf *out, const char *word, const char *value)
+{
+    buf_printf(out, "%s%s='", out->len ? " " : "", word);
+    for (; *value; value++)
+        buf_printf(out, "%s%c", strchr("'\\", *value) ? "\\" : "", *value);
+    buf_str(out, "'");
+}
+
+char *
+db_conninfo_with(const char *conninfo, const char *word, const char *value)
+{
+    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+    struct buf out = {0};
+
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        if (o->val)
+            add_keyword(&out, o->keyword, o->val);
+        else if (!strcmp(o->keyword, word))
+            add_keyword(&out, word, value);
+    }
+    options_free(options);
+    return out.data;
+}
+
 void
 connect_config(struct db *db, const char *conninfo, const char *dbname)
 {

@@ -395,6 +395,41 @@ a_password_is_right_again(void **state)
     PQfinish(conn);
 }
 
+/* -W, answered at the terminal; what is typed is not shown, and ^C leaves a terminal with an echo.
+ */
+static void
+a_password_is_asked_first(void **state)
+{
+    PGconn *conn = begin("river");
+    const char *argv[] = {getenv("QUEUETOP"), "queues", "-W",         "-U", "keeper",   "-h",
+                          PQhost(conn),       "-p",     PQport(conn), "-d", PQdb(conn), NULL};
+    struct vt vt;
+
+    (void)state;
+    pg_run(conn, "set password_encryption = 'scram-sha-256'; create role keeper login password "
+                 "'open sesame'; grant all on all tables in schema public to keeper");
+    let_in(conn, "local all keeper scram-sha-256\n");
+    unsetenv("PGPASSWORD");
+    setenv("PGPASSFILE", "/nowhere", 1);
+    vt_spawn(&vt, 24, 100, argv, NULL);
+    vt_want(&vt, "Password:");
+    vt_type(&vt, "wrong\025open sesamé\177e\n");
+    vt_want(&vt, "mail");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    assert_null(strstr(vt.raw, "sesam"));
+    vt_done(&vt);
+    vt_spawn(&vt, 24, 100, argv, NULL);
+    vt_want(&vt, "Password:");
+    vt_type(&vt, "half\003");
+    vt_want(&vt, "no password was given");
+    assert_int_equal(vt_exit_status(&vt), 2);
+    vt_done(&vt);
+    proc_check(2, NULL, "-W asks at a terminal", "queues -W -d nothing");
+    let_in(conn, NULL);
+    pg_run(conn, "drop owned by keeper; drop role keeper");
+    PQfinish(conn);
+}
+
 static void
 one_asks_for_a_password(void **state)
 {
@@ -454,10 +489,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(estimates_are_marked),    cmocka_unit_test(costly_sections_are_given_up),
-        cmocka_unit_test(hidden_rows_are_said),    cmocka_unit_test(missing_rights_are_said),
-        cmocka_unit_test(ways_out_are_said),       cmocka_unit_test(own_words_are_shown),
-        cmocka_unit_test(one_asks_for_a_password), cmocka_unit_test(a_password_is_right_again),
+        cmocka_unit_test(estimates_are_marked),      cmocka_unit_test(costly_sections_are_given_up),
+        cmocka_unit_test(hidden_rows_are_said),      cmocka_unit_test(missing_rights_are_said),
+        cmocka_unit_test(ways_out_are_said),         cmocka_unit_test(own_words_are_shown),
+        cmocka_unit_test(a_password_is_asked_first), cmocka_unit_test(one_asks_for_a_password),
+        cmocka_unit_test(a_password_is_right_again),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

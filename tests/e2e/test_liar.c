@@ -103,8 +103,8 @@ verbs_end_well(void **state)
                                         "purge --older-than 1d -y",
                                         "pause mail.send -y",
                                         "undo 00000000 -y",
-                                        "push mail.send -p 1",
-                                        "push mail.send -p 1 --unique k",
+                                        "push mail.send --payload 1",
+                                        "push mail.send --payload 1 --unique k",
                                         "install --dry-run",
                                         "uninstall --dry-run",
                                         "purge-audit --older-than 1d --dry-run",
@@ -120,7 +120,7 @@ verbs_end_well(void **state)
             ends_well(words[i], seed);
         snprintf(line, sizeof line, "job %s", job);
         ends_well(line, seed);
-        snprintf(line, sizeof line, "edit %s -p 2 -y", job);
+        snprintf(line, sizeof line, "edit %s --payload 2 -y", job);
         ends_well(line, seed);
         be_honest();
     }

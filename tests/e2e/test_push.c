@@ -142,7 +142,7 @@ a_bad_line_is_named(void **state)
     (void)state;
     check_run("1\n\n{\"a\":\n4\n", "push q - --lines", 6, NULL, "line 3: ");
     check("select string_agg(payload::text, ' ') from queues.queue", "1");
-    check_run("{\n", "push q - --lines", 5, "", "line 1: ");
+    check_run("{\n", "push q - --lines", 2, "", "line 1: ");
     pg_run(conn, "delete from queues.queue");
     check_run("1\n2\n\"\xff\"\n4\n", "push q - --lines", 6, NULL, "line 3: ");
     check("select string_agg(payload::text, ' ' order by seq) from queues.queue", "1 2");
@@ -171,7 +171,7 @@ a_large_payload_ends(void **state)
     check_run(text, "push one -", 0, NULL, "");
     check("select octet_length(payload::text) from queues.queue where queue = 'one'", "11534336");
     pg_run(conn, "update queues.setting set value = '10485760' where name = 'payload_limit'");
-    check_run(text, "push one -", 3, "", "QT004");
+    check_run(text, "push one -", 3, "", "payload_limit");
     free(text);
 }
 
@@ -193,13 +193,26 @@ standard_output_may_be_closed(void **state)
     check("select count(*) from queues.queue", "1");
 }
 
+#define TEN "xxxxxxxxxx"
+#define A_HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
 static void
 what_is_wrong_is_said(void **state)
 {
     (void)state;
-    check_run(NULL, "push q --payload {", 5, "", "22P02");
+    check_run(NULL, "push q --payload {", 2, "",
+              "the payload is not JSON (--type takes any other): invalid input syntax");
+    check_run("1\n{\n3\n", "push lines - --lines", 6, NULL, "line 2: the payload is not JSON");
+    check_run(NULL, "push q --at BAD", 2, "", "--at: invalid input syntax for type timestamp");
+    check_run(NULL, "push q --at 2026-02-31", 2, "", "--at: date/time field value out of range");
+    check_run(NULL, "push q --expires-at BAD", 2, "", "--expires-at: invalid input syntax");
+    check_run(NULL, "push q --at now --expires-at BAD", 2, "", "--at or --expires-at: ");
+    check_run(NULL, "push q --type a\377b", 2, "", "0xff");
+    check_run(NULL, "push q --payload 1 --type " A_HUNDRED A_HUNDRED "x", 2, "",
+              "200 bytes at most");
+    check("select count(*) from queues.queue where queue = 'q'", "0");
     check_run(NULL, "push q --id 123", 2, "", "'123' is not a uuid");
-    check_run(NULL, "push q --at soon", 5, "", "soon");
+    check_run(NULL, "push q --at soon", 2, "", "soon");
     check_run(NULL, "push q --at 2026-01-01 --delay 5m", 2, "", "exclude each other");
     check_run(NULL, "--schema nix push q", 5, "", "queuetop install");
     check_run(NULL, "--read-only push q", 3, "", "");
@@ -209,9 +222,9 @@ what_is_wrong_is_said(void **state)
     pg_run(conn, "update queues.setting set value = '1000' where name = 'payload_limit'");
     char large[1100];
     snprintf(large, sizeof large, "\"%01040d\"", 7);
-    check_run(large, "push q -", 3, "", "QT004");
+    check_run(large, "push q -", 3, "", "payload_limit");
     pg_run(conn, "update queues.setting set value = '10485760' where name = 'payload_limit'");
-    check("select count(*) from queues.queue", "0");
+    check("select count(*) from queues.queue where queue = 'q'", "0");
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"host=/nowhere\" push q"), 4);
 }
 

@@ -127,7 +127,8 @@ acts(const char *user)
         user, 0,
         "queue mail --weight 2 --limit 9 --rate 50/s --burst 5 --chunk 3 --timeout 1m --max-tries 4"
         " --backoff 5s..1h --retention 7d --history full --per-key 2 -y");
-    trap_run(user, 0, "cron add night '30 2 * * *' -q mail -p '{}' --tz Europe/Berlin --unique -y");
+    trap_run(user, 0,
+             "cron add night '30 2 * * *' -q mail --payload '{}' --tz Europe/Berlin --unique -y");
     trap_run(user, 0, "cron pause night -y");
     trap_run(user, 0, "cron resume night -y");
     trap_run(user, 0, "cron run night -y");
@@ -137,7 +138,7 @@ acts(const char *user)
     run_on_job(user, "requeue -y --id", "fails", "failed");
     run_on_job(user, "priority 2 -y --id", "later", "scheduled");
     run_on_job(user, "reschedule 3h -y --id", "later", "scheduled");
-    run_on_job(user, "edit -y -p '{\"changed\": 1}'", "later", "scheduled");
+    run_on_job(user, "edit -y --payload '{\"changed\": 1}'", "later", "scheduled");
     run_on_job(user, "discard -y --id", "later", "scheduled");
     snprintf(line, sizeof line, "undo -y %s",
              pg_value(trap_db(), "select action from queues.audit where verb = 'discard'"));

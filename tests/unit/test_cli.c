@@ -127,6 +127,16 @@ wrong_words_are_named(void **state)
 {
     (void)state;
     check_refused("push --foo q", "unknown option --foo");
+    check_refused("queues --jsn", "unknown option --jsn, did you mean --json?");
+    check_refused("queues --schma=x", "unknown option --schma, did you mean --schema?");
+    check_refused("-h", "-h takes a host; --help is the help");
+    check_refused("queues -p", "-p needs a value");
+    check_refused("queues -p 0", "from 1 to 65535, not '0'");
+    check_refused("queues -p 65536", "from 1 to 65535, not '65536'");
+    check_refused("queues -p 5432,", "from 1 to 65535, not '5432,'");
+    check_refused("queues -p 54x", "from 1 to 65535, not '54x'");
+    check_refused("queues --host=", "--host takes a name");
+    check_refused("queues --username=", "--username takes the name of a role");
     check_refused("push -Q q", "unknown option -Q");
     check_refused("push q --kind", "--kind needs a value");
     check_refused("push --lines=yes q", "--lines takes no value");
@@ -150,6 +160,50 @@ passwords_are_refused(void **state)
     struct line l;
     decode(&l, "push q postgres://joe@db1:5432/app");
     assert_true(l.ok);
+    done(&l);
+}
+
+static void
+check_place(const char *text, const char *conninfo)
+{
+    struct line l;
+
+    decode(&l, text);
+    if (!l.ok)
+        fail_msg("%s: %s", text, l.e.text);
+    if (conninfo)
+        assert_string_equal(l.c.conninfo, conninfo);
+    else
+        assert_null(l.c.conninfo);
+    done(&l);
+}
+
+/* As psql: a connection string is not overruled; a value is never another keyword. */
+static void
+a_place_is_put_together(void **state)
+{
+    struct line l;
+
+    (void)state;
+    check_place("queues -d app", NULL);
+    check_place("queues -h db1 -d app", "host='db1'");
+    check_place("-U ops queues -p 5433 -hdb1", "user='ops' host='db1' port='5433'");
+    check_place("queues --host db1,db2 --port 5432,5433", "host='db1,db2' port='5432,5433'");
+    check_place("queues dbname=app -h db1 -U ops", "user='ops' dbname='app' host='db1'");
+    check_place("queues host=db2 -h db1", "host='db2'");
+    check_place("queues postgres://ops@db2:6000/app -h db1 -p 7 -U other",
+                "user='ops' dbname='app' host='db2' port='6000'");
+    check_place("queues -U a'b\\c", "user='a\\'b\\\\c'");
+    decode(&l, "queues -U x'dbname=other");
+    assert_true(l.ok);
+    char *user = db_conninfo_value(l.c.conninfo, "user"),
+         *name = db_conninfo_value(l.c.conninfo, "dbname");
+    assert_string_equal(user, "x'dbname=other");
+    assert_null(name);
+    free(user);
+    done(&l);
+    decode(&l, "-d one -d two -h db1");
+    assert_true(l.ok && l.c.dbnames.n == 2 && l.c.conninfos.n == 1);
     done(&l);
 }
 
@@ -280,6 +334,7 @@ main(void)
         cmocka_unit_test(behind_the_dashes_stands_a_command),
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(passwords_are_refused),
+        cmocka_unit_test(a_place_is_put_together),
         cmocka_unit_test(help_is_answered),
         cmocka_unit_test(every_verb_is_whole),
         cmocka_unit_test(ids_are_version_7),

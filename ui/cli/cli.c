@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/alias.h"
 #include "model/base/clock.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
@@ -176,17 +177,34 @@ set_option(struct parse *p, int at, const char *text)
 }
 
 static bool
+unknown_option(const struct parse *p, const char *word)
+{
+    const char *names[OPTIONS_MAX + 1];
+    char *name = arena_strndup(p->c->mem, word + 2, strcspn(word + 2, "="));
+
+    for (int i = 0; i < p->table.n; i++)
+        names[i] = p->table.row[i]->name;
+    names[p->table.n] = NULL;
+    const char *meant = alias_closest(name, names);
+    if (meant)
+        return fail(p->e, ERR_USAGE, "unknown option --%s, did you mean --%s?", name, meant);
+    return fail(p->e, ERR_USAGE, "unknown option --%s", name);
+}
+
+static bool
 bad_option(const struct parse *p, int code, char **argv)
 {
     int at = optopt ? table_find(&p->table, optopt) : -1;
 
+    if (code == ':' && !strcmp(argv[optind - 1], "-h"))
+        return fail(p->e, ERR_USAGE, "-h takes a host; --help is the help");
     if (code == ':')
         return fail(p->e, ERR_USAGE, "%s needs a value", argv[optind - 1]);
     if (at >= 0)
         return fail(p->e, ERR_USAGE, "--%s takes no value", p->table.row[at]->name);
     if (optopt)
         return fail(p->e, ERR_USAGE, "unknown option -%c", optopt);
-    return fail(p->e, ERR_USAGE, "unknown option %s", argv[optind - 1]);
+    return unknown_option(p, argv[optind - 1]);
 }
 
 static void
@@ -338,7 +356,6 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
 {
     c->dbnames = o->dbnames;
     c->dbname = o->dbnames.n ? o->dbnames.items[0] : NULL;
-    c->conninfo = c->conninfos.n ? c->conninfos.items[0] : NULL;
     c->schema = o->schema ? o->schema : "queues";
     c->wish = o->schema;
     c->adapter = o->adapter;
@@ -348,7 +365,10 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
     c->read_only = o->read_only;
     if (!*c->schema || strlen(c->schema) > 63)
         return fail(e, ERR_USAGE, "--schema takes a name of 1 to 63 bytes");
-    return check_places(c, e);
+    if (!check_places(c, e) || !cli_take_place(c, o, e))
+        return false;
+    c->conninfo = c->conninfos.n ? c->conninfos.items[0] : NULL;
+    return true;
 }
 
 bool
@@ -371,7 +391,7 @@ cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help, stru
         return false;
     if (!c->verb)
         return fail(e, ERR_USAGE, "a verb is missing");
-    return check_words(c, e);
+    return check_words(c, e) && (!common.ask_password || cli_ask_password(e));
 }
 
 static const struct db_gate *

@@ -357,7 +357,7 @@ run_cron(struct cli *c, const void *options)
 static const struct cli_option cron_options[] = {
     {"queue", 'q', "Q", CLI_TEXT, F(queue), "add: into this queue", 0, 0},
     {"kind", 'k', "K", CLI_TEXT, F(kind), "add: what sort of job it is", 0, 0},
-    {"payload", 'p', "JSON", CLI_TEXT, F(payload), "add: its payload (JSON, unless --type says else)", 0, 0},
+    {"payload", 0, "JSON", CLI_TEXT, F(payload), "add: its payload (JSON, unless --type says else)", 0, 0},
     {"type", 't', "MIME", CLI_TEXT, F(type), "add: the payload is a text of that type", 0, 0},
     {"tz", 'z', "ZONE", CLI_TEXT, F(tz), "add, next: by the clock of this zone (Europe/Berlin; UTC)", 0, 0},
     {"catch-up", 0, "HOW", CLI_TEXT, F(catch_up), "add: missed runs are made up for: none, latest (as if unsaid), all", 0, 0},

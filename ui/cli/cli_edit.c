@@ -209,7 +209,7 @@ run_edit(struct cli *c, const void *options)
 /* clang-format off */
 #define F(f) offsetof(struct edit_words, f)
 static const struct cli_option edit_options[] = {
-    {"payload", 'p', "TEXT", CLI_TEXT, F(payload), "the new payload; else $VISUAL or $EDITOR opens the old one", 0, 0},
+    {"payload", 0, "TEXT", CLI_TEXT, F(payload), "the new payload; else $VISUAL or $EDITOR opens the old one", 0, 0},
     {"payload-file", 0, "F", CLI_TEXT, F(file), "the new payload is what stands in file F (-: standard input)", 0, 0},
     ACT_OPTIONS, {0}};
 

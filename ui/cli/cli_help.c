@@ -21,21 +21,23 @@ enum { VERBS_MOST = 60 };
 
 #define F(field) offsetof(struct cli_common, field)
 /* name, letter, value, kind, offset, help, min, max */
+/* clang-format off */
 const struct cli_option cli_common_options[] = {
-    {"dbname",                                 'd', "NAME", CLI_EACH, F(dbnames), "database (or a connection string)", 0, 0},
-    {"schema",                                  0, "S", CLI_TEXT, F(schema), "schema of the queue (default: queues)", 0, 0},
-    {"adapter",                              0, "NAME", CLI_TEXT, F(adapter),
-     "queue system, or a FILE that describes it (default: found)", 0, 0},
-    {"trust-version",                                       0, NULL, CLI_FLAG, F(trust_version),
-     "allow changes in a version that was never tested", 0, 0},
-    {"trust-owner",                                        0, "ROLE", CLI_EACH, F(trust_owners),
-     "let code of ROLE run: open its queues (again for more roles)", 0, 0},
-    {"read-only",      0, NULL, CLI_FLAG, F(read_only), "change nothing; the server enforces it", 0, 0},
-    {"log",                                0, "FILE", CLI_TEXT, F(log_file), "append a debug log to FILE", 0, 0},
-    {"help", 'h', NULL, CLI_FLAG, F(help), "this text; after a verb: about that verb", 0, 0},
-    {"version",                                       'V', NULL, CLI_FLAG, F(version), "print the version", 0, 0},
-    {0                               },
-};
+    {"dbname", 'd', "NAME", CLI_EACH, F(dbnames), "database (or a connection string)", 0, 0},
+    {"host", 'h', "HOST", CLI_TEXT, F(host), "server: a name, an address or the folder of its socket", 0, 0},
+    {"port", 'p', "PORT", CLI_TEXT, F(port), "port of the server", 0, 0},
+    {"username", 'U', "ROLE", CLI_TEXT, F(user), "role that connects", 0, 0},
+    {"password", 'W', NULL, CLI_FLAG, F(ask_password), "ask for the password before connecting", 0, 0},
+    {"schema", 0, "S", CLI_TEXT, F(schema), "schema of the queue (default: queues)", 0, 0},
+    {"adapter", 0, "NAME", CLI_TEXT, F(adapter), "queue system, or a FILE that describes it (default: found)", 0, 0},
+    {"trust-version", 0, NULL, CLI_FLAG, F(trust_version), "allow changes in a version that was never tested", 0, 0},
+    {"trust-owner", 0, "ROLE", CLI_EACH, F(trust_owners), "let code of ROLE run: open its queues (again for more roles)", 0, 0},
+    {"read-only", 0, NULL, CLI_FLAG, F(read_only), "change nothing; the server enforces it", 0, 0},
+    {"log", 0, "FILE", CLI_TEXT, F(log_file), "append a debug log to FILE", 0, 0},
+    {"help", 0, NULL, CLI_FLAG, F(help), "this text; after a verb: about that verb", 0, 0},
+    {"version", 'V', NULL, CLI_FLAG, F(version), "print the version", 0, 0},
+    {0}};
+/* clang-format on */
 #undef F
 
 static const struct cli_verb *
@@ -119,7 +121,8 @@ cli_help(const struct cli *c)
     print_options("options of every verb", cli_common_options);
     printf("\nCONNINFO is a connection string of libpq (host=db1 dbname=app, postgres://db1/app). "
            "What "
-           "it\nleaves out comes from libpq's environment, service file and ~/.pgpass.\n");
+           "it\nand the options leave out comes from libpq's environment, service file and "
+           "~/.pgpass.\n");
     if (program)
         printf("Several of them, or -d several times, put their databases side by side.\n");
     if (v && v->more)
@@ -190,7 +193,7 @@ cli_fail(const struct cli *c, const struct err *e)
     else if (ours && no_queue)
         cli_say(c, "%s (%s); is the queue installed here? queuetop install --schema %s", e->text,
                 e->sqlstate, c->schema);
-    else if (*e->sqlstate)
+    else if (*e->sqlstate && strncmp(e->sqlstate, "QT", 2) != 0) /* ours say it in words */
         cli_say(c, "%s (%s)", e->text, e->sqlstate);
     else
         cli_say(c, "%s", e->text);

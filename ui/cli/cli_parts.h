@@ -8,12 +8,11 @@
 
 struct cli_common {
     struct cli_list dbnames, trust_owners;
-    const char *schema, *adapter, *log_file;
-    bool read_only, trust_version, help, version;
+    const char *schema, *adapter, *log_file, *host, *port, *user;
+    bool read_only, trust_version, ask_password, help, version;
 };
 extern const struct cli_option cli_common_options[];
 
-/* The verb of that name; "" = the console; NULL = there is none. */
 /* The verb of this name, or of what others call it; NULL = none. */
 const struct cli_verb *cli_find_verb(const char *name);
 /* The verb that was perhaps meant; NULL = none is near. */
@@ -21,5 +20,12 @@ const char *cli_meant_verb(const char *word);
 
 /* Refuses a connection string that carries a password: every user can read argv in `ps`. */
 bool cli_check_secrets(const char *conninfo, struct err *e) __attribute__((warn_unused_result));
+
+/* -h, -p, -U: into every connection string that does not say it itself; a new one if there is none.
+ */
+bool cli_take_place(struct cli *c, const struct cli_common *o, struct err *e)
+    __attribute__((warn_unused_result));
+/* -W: asks at the terminal, for all connections of this program. */
+bool cli_ask_password(struct err *e) __attribute__((warn_unused_result));
 
 #endif

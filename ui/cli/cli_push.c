@@ -85,6 +85,26 @@ on_there(void *ctx, const struct err *e, bool is_there)
     stop(p, p->pushed > 0 || (p->o->lines && is_there) ? CLI_PART : p->code);
 }
 
+/* A value that the server can't read is the user's word, so it is told by its option. Only a time
+ * and a JSON are read there; the rest is text. */
+static void
+blame_input(const struct push_options *o, struct err *e)
+{
+    bool is_value = !strncmp(e->sqlstate, "22", 2) || !strcmp(e->sqlstate, "23514");
+    bool is_time = !strncmp(e->sqlstate, "22007", 5) || !strncmp(e->sqlstate, "22008", 5);
+
+    if (!is_value)
+        return;
+    if (is_time && o->at && o->expires_at)
+        fail_in(e, "--at or --expires-at");
+    else if (is_time)
+        fail_in(e, "%s", o->at ? "--at" : "--expires-at");
+    else if (!strcmp(e->sqlstate, "22P02") && !o->type)
+        fail_in(e, "the payload is not JSON (--type takes any other)");
+    e->kind = ERR_USAGE;
+    e->sqlstate[0] = 0;
+}
+
 static void
 stop_on(struct push *p, const struct err *e)
 {
@@ -95,6 +115,7 @@ stop_on(struct push *p, const struct err *e)
     else
         snprintf(where, sizeof where, "line %" PRId64, p->line);
     struct err told = *e;
+    blame_input(p->o, &told);
     if (p->o->lines)
         fail_in(&told, "%s", where);
     p->code = cli_fail(p->cli, &told);
@@ -420,14 +441,14 @@ push_run(struct cli *c, const void *options)
 /* name, letter, value, kind, offset, help, min, max */
 static const struct cli_option push_table[] = {
     {"kind",                                         'k', "K", CLI_TEXT, F(kind), "what sort of job it is", 0, 0},
-    {"payload",                                           'p', "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0,
+    {"payload",                                           0, "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0,
      0},
     {"payload-file",                                       0, "F", CLI_TEXT, F(file),
      "the payload is what stands in file F (256 MiB at most)", 0, 0},
     {"lines",                                             'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
     {"type",                                              't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are",
      0, 0},
-    {"delay", 0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
+    {"delay",   0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
     {"at",                                      0, "TIME", CLI_TEXT, F(at),
      "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
     {"priority", 0, "N", CLI_INT, F(priority), "0 (soonest) to 9, default 5", 0, 9},

@@ -20,19 +20,7 @@ static const struct setting keys[] = {
     {0},
 };
 
-enum { NAMES_MOST = 16 };
-
-/* 'shop' -> shop, as libpq reads it. */
-static char *
-unquoted(char *word)
-{
-    size_t len = strlen(word);
-
-    if (len < 2 || word[0] != '\'' || word[len - 1] != '\'')
-        return word;
-    word[len - 1] = 0;
-    return word + 1;
-}
+enum { NAMES_MOST = 4 };
 
 /* The names under which sections of the configuration file speak of a place: its service or
  * database; ended by NULL, in c's memory. */
@@ -40,7 +28,7 @@ static const char *const *
 place_names(const struct cli *c, const char *conninfo, const char *dbname)
 {
     const char **names = arena_alloc(c->mem, (NAMES_MOST + 1) * sizeof *names);
-    char *words = arena_printf(c->mem, "%s", conninfo ? conninfo : ""), *word;
+    static const char *const parts[] = {"service", "dbname"};
     int n = 0;
 
     if (getenv("PGSERVICE"))
@@ -49,9 +37,12 @@ place_names(const struct cli *c, const char *conninfo, const char *dbname)
         names[n++] = dbname;
     else if (getenv("PGDATABASE"))
         names[n++] = getenv("PGDATABASE");
-    while (n < NAMES_MOST && (word = strsep(&words, " ")))
-        if (!strncmp(word, "service=", 8) || !strncmp(word, "dbname=", 7))
-            names[n++] = unquoted(strchr(word, '=') + 1);
+    for (int k = 0; conninfo && k < 2; k++) {
+        char *value = db_conninfo_value(conninfo, parts[k]);
+        if (value)
+            names[n++] = arena_printf(c->mem, "%s", value);
+        free(value);
+    }
     names[n] = NULL;
     return names;
 }
