@@ -193,7 +193,7 @@ cli_fail(const struct cli *c, const struct err *e)
     else if (ours && no_queue)
         cli_say(c, "%s (%s); is the queue installed here? queuetop install --schema %s", e->text,
                 e->sqlstate, c->schema);
-    else if (*e->sqlstate && strncmp(e->sqlstate, "QT", 2) != 0) /* ours say it in words */
+    else if (*e->sqlstate)
         cli_say(c, "%s (%s)", e->text, e->sqlstate);
     else
         cli_say(c, "%s", e->text);
