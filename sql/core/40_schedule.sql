@@ -92,8 +92,10 @@ language sql set search_path from current as $$
 $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
--- There is no sort, so the only plan is a scan of queue_due that begins at the given time. Before that time the index
--- holds the jobs that were promoted: dead entries, which stay as long as somebody holds a snapshot.
+-- There is no sort, so the only plan is a scan of queue_due that begins at the given time. The index also holds the jobs
+-- that were promoted, cancelled or put off: dead entries, which stay as long as somebody holds a snapshot. So the scan is
+-- a short range: it begins where the last promotion ended, and ends two seconds ahead: steps and workers look again after a
+-- second at the latest. See due_soon() for dead entries within that range.
 create or replace function next_due(after timestamptz, after_seq bigint, lowest timestamptz) returns timestamptz
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on set jit = off
@@ -104,10 +106,27 @@ declare
 begin
     return (select q.run_after from queue q
             where q.state in ('scheduled', 'retry') and (q.run_after, q.seq) > (since, since_seq)
+              and q.run_after <= now() + interval '2 s'
             order by q.run_after, q.seq limit 1);
 end $$;
 comment on function next_due(timestamptz, bigint, timestamptz) is 'The time of the first waiting job after this time '
-    'and number (tick.after), or from lowest on, if that is earlier (NULL: it is not). NULL = none waits';
+    'and number (tick.after), or from lowest on, if that is earlier (NULL: it is not). NULL = none is due within two '
+    'seconds';
+
+create or replace function due_soon(inout new tick, lowest timestamptz, out due timestamptz, out passed boolean)
+language plpgsql set search_path from current as $$
+declare
+    began timestamptz := clock_timestamp();
+begin
+    due := next_due(new.after, new.after_seq, lowest);
+    passed := (due <= now()) is not true and clock_timestamp() > began + interval '3 ms';
+    if passed then -- it took its time without finding any: the dead lay there
+        new.after := now();
+        new.after_seq := 9223372036854775807;
+    end if;
+end $$;
+comment on function due_soon(tick, timestamptz) is 'next_due() for a step. passed: nothing is due, and many '
+    'dead entries were read to find that out, so the next looks begin behind them';
 
 create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out upto_seq bigint,
     out queues text[])

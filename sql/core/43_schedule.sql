@@ -368,7 +368,10 @@ begin
         wrote := true;
     end if;
     promoted := 0;
-    due := next_due(t.after, t.after_seq, d.lowest);
+    select * into p from due_soon(new, d.lowest);
+    new := p.new;
+    due := p.due;
+    wrote := wrote or p.passed;
     if due <= now() then
         select * into p from promote(t, d.lowest);
         promoted := p.n;

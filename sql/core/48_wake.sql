@@ -199,7 +199,8 @@ begin
         state := 'nothing';
     elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
         state := 'alone'; -- claim() makes the step of the scheduler that is not there
-        due := next_due('-infinity', 0, null);
+        due := (select next_due(least(x.after, now()), case when x.after <= now() then x.after_seq else 0 end, null)
+                from tick x order by x.tick desc limit 1);
     elsif none then
         state := 'nothing';
         due := soon;

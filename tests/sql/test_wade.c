@@ -193,6 +193,53 @@ due_at_one_instant(void **state)
     PQfinish(c);
 }
 
+/* What a worker without a session of its own asks while it is idle, twice. */
+static int64_t
+idle_look(PGconn *c)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < 2; i++)
+        n = pages(c, "select * from claim_or_wait('w', 1)");
+    return n;
+}
+
+/* Jobs that were cancelled before their time, under a snapshot: those of an hour from now on are
+ * read by no look, those whose time has passed by one step. A job that is due is found all the
+ * same, and so is one whose time has long passed. */
+static void
+due_and_cancelled(void **state)
+{
+    PGconn *c = core_new("due_cancelled"), *holder = core_join("due_cancelled");
+    static const char alone[] = "update scheduler set until = '-infinity' where term > 0";
+
+    (void)state;
+    core_settle(c);
+    int64_t step = idle_step(c, "select 1"), look = idle_look(c), claim = 0, held;
+    pg_run(c, alone);
+    claim = idle_look(c);
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    dead_jobs(c, 100000, "state, run_after", "'scheduled', now() + interval '1 h'");
+    dead_jobs(c, 100000, "state, run_after", "'scheduled', now() - i * interval '1 ms'");
+    pg_run(c, "select schedule('test')"); /* behind those that have passed */
+    held = idle_step(c, "select 1");
+    print_message("an idle step: %" PRId64 " pages, %" PRId64 " fresh\n", held, step);
+    assert_true(held < step + 100);
+    held = idle_look(c);
+    print_message("an idle look: %" PRId64 " pages, %" PRId64 " fresh\n", held, look);
+    assert_true(held < look + 100);
+    pg_run(c, alone);
+    held = idle_look(c);
+    print_message("a look without a scheduler: %" PRId64 " pages, %" PRId64 " fresh\n", held, claim);
+    assert_true(held < claim + 100);
+    pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
+              " now() - i * interval '1 h' from generate_series(0, 2) i");
+    expect(c, "3", "select promoted from schedule('test')");
+    core_check(c);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
 /* Jobs with a time to expire were completed long before it, under a snapshot: they are looked
  * through once, not at each step. What expires, or came with its time over, is found all the same.
  */
@@ -378,6 +425,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(due_and_cancelled),
         cmocka_unit_test(one_key_for_long),       cmocka_unit_test(own_ids_in_history),
         cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
         cmocka_unit_test(a_fold_undoes_no_lease), cmocka_unit_test(runs_that_are_gone),
