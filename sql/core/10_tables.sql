@@ -1,21 +1,23 @@
 -- The tables that hold jobs: queue (unfinished), work_queue (leases), history and attempt (by day), and what is
 -- configured: queue_config, node. Index by index, what each is for:
---   queue_ready    the scheduler reads jobs in order from behind a cursor, completions find theirs by (queue, priority, seq)
---   queue_due      promotion of scheduled and retry jobs
---   queue_other    lists of jobs that are not ready
---   queue_failed   groups of errors
+--   queue_ready       the scheduler reads jobs in order from behind a cursor; completions find theirs by (queue,
+--                     priority, seq)
+--   queue_due         promotion of scheduled and retry jobs
+--   queue_other       lists of jobs that are not ready
+--   queue_failed      groups of errors
 --   queue_failed_at   failed jobs, the newest first
---   queue_unique   one unfinished job a key
---   queue_keyed    the blocked jobs of each concurrency key, and how many of the key are ready
---   queue_expires  jobs whose time is over
--- Who looks for jobs by id says state::text where it asks for the state too: else the planner may read all of an index that
--- holds only jobs of that state, because it believes that there are few.
--- On the straight path push -> claim -> complete no row of queue is ever updated.
+--   queue_unique      one unfinished job a key
+--   queue_keyed       the blocked jobs of each concurrency key, and how many of the key are ready
+--   queue_expires     jobs whose time is over
+-- A statement that looks for jobs by id and by state says state::text. With the bare state the planner may read the
+-- whole index of the jobs in that state, because it believes that there are few of them.
+-- On the path push -> claim -> complete no row of queue is ever updated.
 
 create sequence if not exists job_seq as bigint;
-comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, so that old tokens miss it';
--- Steps of 200: a lease that is split hands its free numbers base + 1 to base + 99 to the parts (see claim); what has to come
--- before a free lease gets one of the hundred numbers before that (see cut_front).
+comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, '
+    'so that old tokens miss it';
+-- Steps of 200: the parts of a lease that is split get the numbers base + 1 to base + 99 (see claim). A lease that has
+-- to come before a free one gets one of the hundred numbers before it (see cut_front).
 create sequence if not exists lease_seq as bigint increment 200 start 200;
 
 create table if not exists queue (
@@ -43,38 +45,46 @@ create table if not exists queue (
     last_action   uuid,
     cancel_asked  timestamptz,
     concurrency_key text collate "C",
-    constraint queue_pkey primary key (id) -- no CHECK: each INSERT would pay for it, the trigger queue_pushed() refuses instead
+    constraint queue_pkey primary key (id) -- no CHECK: each INSERT would pay for it; the trigger queue_pushed() rejects
 );
--- 48 bits of milliseconds, 7, 12 random bits; the variant, 62 bits: 52 random, the upper 22 xored with the process: other sessions
--- are told apart even where they set the same seed. gen_random_uuid() alone would cost more than all this.
+-- A version 7 uuid: 48 bits of milliseconds, the 7, 12 random bits; then the variant and 62 bits, of which 52 are
+-- random and the upper 22 are xored with the process: ids of two sessions differ even if both set the same seed.
+-- gen_random_uuid() alone would cost more than all this.
 alter table queue alter id set default
     ('0' || to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint << 16 | 28672 | (random() * 4095)::bigint)
-         || to_hex((random() * 4503599627370495)::bigint # (pg_backend_pid()::bigint << 40) & 4611686018427387903 | -9223372036854775808))::uuid;
+         || to_hex((random() * 4503599627370495)::bigint # (pg_backend_pid()::bigint << 40) & 4611686018427387903
+                   | -9223372036854775808))::uuid;
 create unique index if not exists queue_ready on queue (queue, priority, seq) where state = 'ready';
 create index if not exists queue_due on queue (run_after, seq) where state in ('scheduled', 'retry');
 create index if not exists queue_other on queue (queue, seq) where state <> 'ready';
 create index if not exists queue_failed on queue (queue, error_key, changed) where state = 'failed';
 create index if not exists queue_failed_at on queue (changed, id) where state = 'failed';
-create index if not exists queue_keyed on queue (state, queue, concurrency_key, priority, seq) where concurrency_key is not null;
+create index if not exists queue_keyed on queue (state, queue, concurrency_key, priority, seq)
+    where concurrency_key is not null;
 create index if not exists queue_expires on queue (expires_at, seq) where expires_at is not null and state <> 'failed';
-create unique index if not exists queue_unique on queue (queue, unique_key) where unique_key is not null and state <> 'failed';
+create unique index if not exists queue_unique on queue (queue, unique_key)
+    where unique_key is not null and state <> 'failed';
 alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
-    autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
-comment on table queue is 'Jobs that are not finished. A plain INSERT of queue, payload (and whatever else a pusher may say) is a push';
+    autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_vacuum_cost_delay = 0);
+comment on table queue is 'Jobs that are not finished. A plain INSERT of queue, payload and other columns that a '
+    'pusher may set is a push';
 comment on column queue.id is 'Version 7 uuid: time first';
 comment on column queue.seq is 'The job''s token within its lease, and its place in the queue';
 comment on column queue.created is 'When it was pushed';
 comment on column queue.changed is 'When it came into its present state';
-comment on column queue.state is 'ready includes what runs: running jobs are those that stand in claimed leases';
+comment on column queue.state is 'A running job is ready, too: it is one of a claimed lease';
 comment on column queue.priority is '0 (soonest) to 9';
 comment on column queue.tries is 'Tries that ended without success';
 comment on column queue.max_tries is 'NULL = the queue''s';
 comment on column queue.payload is 'JSON, kept to the letter';
-comment on column queue.body is 'Anything that is not JSON; payload_type says what';
+comment on column queue.body is 'A payload that is not JSON; payload_type names its type';
 comment on column queue.unique_key is 'One unfinished job a queue and key; failed ones do not count';
-comment on column queue.concurrency_key is 'Of the jobs of a queue and key, queue_config.max_per_key (1) are ready at a time; the others wait in state blocked';
+comment on column queue.concurrency_key is 'Of the jobs of a queue and key, queue_config.max_per_key (1) are ready at '
+    'a time; the others wait in state blocked';
 comment on column queue.run_after is 'Not before this time';
-comment on column queue.expires_at is 'Not after this time: a job that has not started by then is cancelled, with the error "expired"';
+comment on column queue.expires_at is 'A job that has not started by this time is cancelled, with the error '
+    '"expired"';
 comment on column queue.lease_timeout is 'How long a claim lasts without a sign of life; NULL = the queue''s';
 comment on column queue.run_timeout is 'How long the job may run; NULL = the queue''s';
 comment on column queue.error_key is 'The last error without its numbers, uuids and quoted parts: its group';
@@ -82,7 +92,7 @@ comment on column queue.origin_id is 'The finished job that this one repeats';
 comment on column queue.last_action is 'The last administrative action that changed it (audit)';
 comment on column queue.cancel_asked is 'When an operator asked for the end of the running job';
 
--- What a claim changes stands at the end: the log of an update leaves out what both versions of a row begin with.
+-- The columns that a claim changes are the last: WAL of an update leaves out what both versions of a row begin with.
 create table if not exists work_queue (
     lease        bigint not null default nextval('lease_seq'),
     batch_order  int not null default 0,
@@ -102,41 +112,54 @@ create table if not exists work_queue (
     started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
--- Of expressions: who looks for leases by number finds no other index than the key's, whatever the planner believes. Who
--- locks a list of them in order says `order by lease + 0`: by `lease` the planner may read the whole key in that order
--- and look for the list in it, where it believes that there are few leases.
+-- The index is of expressions, so that a statement that looks for leases by number can use the primary key only,
+-- however few leases the planner believes in.
+-- A statement that locks a list of leases in order says `order by lease + 0`: with `order by lease` the planner may
+-- read the whole primary key and filter by the list.
 create index if not exists work_queue_queue on work_queue ((queue || ''), (lease + 0));
 alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-comment on table work_queue is 'Leases: one row is one lease on a chunk of one queue''s jobs. Rows without lock_key are free and come into being '
-    'under the lock of the scheduler row only, so that they become visible in the order of their numbers';
+comment on table work_queue is 'Leases: one row is one lease on a chunk of one queue''s jobs. A row without lock_key '
+    'is a free lease. Free leases are made under the lock of the scheduler row only, so that they become visible in '
+    'the order of their numbers';
 comment on column work_queue.version is 'The claim token: claim sets it, complete, fail and extend must name it';
 comment on column work_queue.batch_order is 'Its round within the scheduler step that cut it';
 comment on column work_queue.seqs is 'The jobs (queue.seq) that are still unfinished in it';
-comment on column work_queue.started_seqs is 'Those of them that have been started, where not all have (all_started): a crash counts for these';
-comment on column work_queue.all_started is 'All of them count as started, so started_seqs lists none';
+comment on column work_queue.started_seqs is 'If not all jobs have been started: those that have. A crash counts as a '
+    'try of these';
+comment on column work_queue.all_started is 'All jobs count as started; started_seqs lists none';
 comment on column work_queue.lock_key is 'The node that holds it; NULL = free';
 comment on column work_queue.lock_timeout is 'Until when the lease holds';
-comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So claims need not read queue_config';
+comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So a claim need not read '
+    'queue_config';
 comment on column work_queue.history is 'n none, m meta, NULL full; the queue''s at the time of cutting';
 comment on column work_queue.lease_time is 'How long a claim of it lasts if the worker names no time; NULL = 60 s';
 comment on column work_queue.run_timeout is 'The queue''s run_timeout at the time of cutting';
-comment on column work_queue.scattered is 'Its jobs lie far apart, so that each is looked for; NULL = all from the first to the last are read';
+comment on column work_queue.scattered is 'True = the jobs lie far apart in the queue, each is looked up; NULL = all '
+    'from the first to the last are read';
 
--- The jobs of a lease lie side by side in queue_ready when it is cut. Reading from the first to the last saves a descent for
--- each; what came between since is late jobs, at most as many as there are numbers. So these may be 1000 a job; further
--- apart (cut while somebody pushed a million) each is looked for. Where other jobs of the queue stood between from the
--- beginning (late ones, some with timeouts of their own), 10 are the most. No SET, so that both are inlined. Who joins the
--- ranges reads them in a LATERAL with OFFSET 0: whatever the planner believes, nobody reads the whole queue.
+-- When a lease is cut, its jobs are neighbours in queue_ready. To read from the first to the last is cheaper than to
+-- look up each. Later, late jobs may come between them, at most one for each number. So a lease is read as one range as
+-- long as it has fewer than 1000 numbers a job; if it has more (somebody pushed a million jobs meanwhile), each job is
+-- looked up. If other jobs of the queue were between them already when the lease was cut (late ones, jobs with timeouts
+-- of their own), the limit is 10 numbers a job.
+-- Both functions have no SET, so that they are inlined. Statements join the ranges in a LATERAL with OFFSET 0, so that
+-- no plan reads the whole queue.
 create or replace function scattered(seqs bigint[], gap int) returns boolean
-language sql immutable parallel safe as $$ select case when $1[cardinality($1)] - $1[1] >= $2 * cardinality($1) then true end $$;
-comment on function scattered(bigint[], int) is 'work_queue.scattered of a lease of these jobs: whether they lie further apart than gap each';
+language sql immutable parallel safe as $$
+    select case when seqs[cardinality(seqs)] - seqs[1] >= gap * cardinality(seqs) then true end
+$$;
+comment on function scattered(bigint[], int) is 'work_queue.scattered of a lease of these jobs: true if they have gap '
+    'numbers each, or more';
 
 create or replace function ranges(seqs bigint[], scattered boolean) returns table (low bigint, high bigint)
 language sql immutable parallel safe as $$
-    select r.low, r.high from unnest(case when $2 then $1 else $1[1:1] end, case when $2 then $1 else $1[cardinality($1):] end) r (low, high)
+    select r.low, r.high
+    from unnest(case when scattered then seqs else seqs[1:1] end,
+                case when scattered then seqs else seqs[cardinality(seqs):] end) r (low, high)
 $$;
-comment on function ranges(bigint[], boolean) is 'The jobs of a lease as ranges that it is cheap to read; what else stands in these is no job of the lease';
+comment on function ranges(bigint[], boolean) is 'The ranges of numbers to read for the jobs of a lease. Other jobs in '
+    'these ranges are not the lease''s';
 
 create table if not exists queue_config (
     queue         text collate "C" primary key check (length(queue) between 1 and 200),
@@ -158,13 +181,17 @@ create table if not exists queue_config (
     burst         int check (burst between 1 and 1000000),
     max_per_key   int check (max_per_key between 1 and 1000000)
 );
-comment on table queue_config is 'What is set for a queue. The scheduler adds a row when it first sees a queue; nothing on the push path reads it';
+comment on table queue_config is 'The settings of a queue. The scheduler adds a row when it first sees a queue; a push '
+    'does not read it';
 comment on column queue_config.weight is 'Its share of what is cut when several queues wait';
-comment on column queue_config.max_running is 'Concurrency limit: never more than so many jobs in leases, claimed or not';
-comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; NULL = none';
-comment on column queue_config.burst is 'How many may start at once after a quiet time; NULL = one second of the rate, 1 at least';
+comment on column queue_config.max_running is 'Concurrency limit: at most this many jobs in leases, claimed or free';
+comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; '
+    'NULL = none';
+comment on column queue_config.burst is 'How many jobs may start at once after a quiet time; NULL = one second of the '
+    'rate, 1 at least';
 comment on column queue_config.max_per_key is 'How many jobs of a concurrency key are handed out at a time; NULL = 1';
-comment on column queue_config.chunk is 'Jobs a lease; NULL = measured, about a second of work, less where weights differ';
+comment on column queue_config.chunk is 'Jobs a lease; NULL = measured: about a second of work, less if weights '
+    'differ';
 comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
 
 create table if not exists node (
@@ -181,10 +208,11 @@ create table if not exists node (
     state       text not null default 'up' check (state in ('up', 'draining')),
     backend_pid int
 ) with (fillfactor = 30);
-comment on table node is 'Worker processes that said so (node_start); a node may also claim without';
+comment on table node is 'Worker processes that registered (node_start); a node may also claim without that';
 comment on column node.lock_key is 'Its name, the lock_key of its leases';
-comment on column node.session is 'Made anew by each start of the process: two processes cannot share a name';
-comment on column node.slots is 'How many jobs it works at a time: no chunk is cut larger than the largest of the living';
+comment on column node.session is 'A new one for each start of the process: so two processes cannot share a name';
+comment on column node.slots is 'How many jobs the node works on at a time. No chunk is larger than the largest number '
+    'of the living nodes';
 
 create table if not exists attempt (
     job     uuid not null,
@@ -206,14 +234,14 @@ create or replace function own_id(id uuid) returns boolean
 language sql immutable parallel safe as $$
     select (pg_catalog.get_byte(pg_catalog.uuid_send(id), 6) operator(pg_catalog.&) 240) operator(pg_catalog.<>) 112
 $$;
-comment on function own_id(uuid) is 'Whether this is no version 7 uuid: an id of the pusher''s own, not made here';
+comment on function own_id(uuid) is 'Whether the id is no version 7 uuid: the pusher chose it, it was not made here';
 
 create table if not exists history (
     id           uuid not null,
     created      timestamptz not null,
     started      timestamptz,
     finished     timestamptz not null,
-    state        job_state not null, -- no check: each statement would read it anew, and only our functions write here
+    state        job_state not null, -- no CHECK: each statement would parse it anew; only our functions write here
     priority     smallint not null,
     tries        smallint not null,
     max_tries    smallint,
@@ -235,18 +263,21 @@ create table if not exists history (
     concurrency_key text collate "C"
 ) partition by range (finished);
 create index if not exists history_queue on history (queue, finished);
--- Of an expression, not WHERE: who looks for an id cannot take it without the id then, whatever the planner believes.
+-- Of an expression instead of WHERE, so that no plan can read this index without a condition on the id.
 create index if not exists history_id on history using brin ((case when not own_id(id) then id end))
     with (pages_per_range = 16, autosummarize = on);
 create index if not exists history_own_id on history (id) where own_id(id);
-comment on table history is 'Finished jobs, a partition a day (UTC) of the time they finished. Purge drops partitions';
+comment on table history is 'Finished jobs, a partition for each day (UTC) of the time they finished. Purge drops '
+    'partitions';
 comment on column history.tries is 'Tries in all, the successful one included';
-comment on column history.kept is 'Whether payload and body were kept (queue_config.history): only then can the job be requeued';
-comment on index history_id is 'Version 7 ids are nearly in order: a small index is enough, where no other ids are in it';
-comment on index history_own_id is 'Ids of any other kind are in no order: each has its entry. It costs nothing where there are none';
+comment on column history.kept is 'Whether payload and body were kept (queue_config.history): only then can the job be '
+    'requeued';
+comment on index history_id is 'Version 7 ids are nearly in order of time: a small BRIN index is enough for them';
+comment on index history_own_id is 'Other ids are in no order: each has an entry. The index costs nothing if there are '
+    'none';
 
--- Each of the two indexes gets its own ids only. A function of its own settings and a plan of its own, so that whoever asks,
--- and whatever the planner believes, nobody reads all of history for an id.
+-- Each of the two indexes is asked for its own ids only. The function has settings and a plan of its own, so that no
+-- statement reads all of history for an id.
 create or replace function history_of(ids uuid[]) returns setof history
 language plpgsql stable security definer parallel safe rows 1 set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_bitmapscan = on set jit = off
@@ -262,4 +293,5 @@ begin
         return query select h.* from history h where own_id(h.id) and h.id = any(own);
     end if;
 end $$;
-comment on function history_of(uuid[]) is 'The finished jobs of these ids, each found by an index, whatever kind of uuid it is';
+comment on function history_of(uuid[]) is 'The finished jobs of these ids, of version 7 or not; each is found by an '
+    'index';
