@@ -145,6 +145,9 @@ begin
         s.error_at := null;
         delete from schedule x where x.name = schedule_set.name;
         insert into schedule select s.*;
+        if was.name is null then -- runs of a removed schedule of this name
+            delete from cron_run r where r.schedule = schedule_set.name;
+        end if;
         perform act_end(action, 1,
                         jsonb_build_array(jsonb_build_object('id', name, 'state',
                                                              case when was.name is null then 'added' else 'changed' end,
@@ -245,7 +248,8 @@ declare
 begin
     if schedule_begin(action, 'schedule remove', name, null, reason) then
         delete from schedule x where x.name = schedule_remove.name returning * into was;
-        delete from cron_run r where r.schedule = schedule_remove.name;
+        delete from cron_run r -- those of this schedule stay, so that an undo of the removal repeats no run
+        where r.at < now() - interval '7 days' and not exists (select from schedule x where x.name = r.schedule);
         perform act_end(action, 1,
                         jsonb_build_array(case when was.name is not null then jsonb_build_object('id', name, 'state',
                                 'removed')
@@ -254,7 +258,8 @@ begin
     return query select * from act_answer(action, 1);
 end $$;
 comment on function schedule_remove(uuid, text, text) is 'Removes a schedule. Its jobs stay; the audit keeps its '
-    'settings, so undo adds it again';
+    'settings, so undo adds it again: it goes on with the time that was next, and catch_up says what becomes of times '
+    'that have passed';
 
 create or replace function cron_outcome(job uuid, due timestamptz) returns text
 language sql stable set search_path from current set enable_seqscan = off

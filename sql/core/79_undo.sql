@@ -368,29 +368,74 @@ begin
 end $$;
 comment on function undo_on_queue(audit) is 'Undoes what was done to a queue: its pause, or its settings';
 
+create or replace function schedule_goes_on(s schedule, was schedule, of timestamptz) returns timestamptz
+language plpgsql stable set search_path from current as $$
+declare
+    done timestamptz;
+    next timestamptz;
+begin
+    if s.paused_at is not null then
+        return null;
+    end if;
+    -- whole seconds: a run by hand is for no time of the line
+    done := (select max(r.due) from cron_run r
+             where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
+               and r.due = date_trunc('second', r.due));
+    next := case when (s.cron, s.tz) = (was.cron, was.tz) and was.next_run is not null then was.next_run
+                 else cron_next(s.cron, s.tz, of) end;
+    return case when next <= done then cron_next(s.cron, s.tz, done) else next end;
+end $$;
+comment on function schedule_goes_on(schedule, schedule, timestamptz) is 'The next time of a schedule after an undo: the '
+    'time that was next before the undone act (was; of: when the act came), or the first after all that have had their '
+    'run since. So no time runs twice, and catch_up says what becomes of times that passed in between';
+
+create or replace function schedule_undone(a audit, was schedule, present schedule) returns schedule
+language plpgsql stable set search_path from current as $$
+declare
+    s schedule := was;
+begin
+    if a.verb in ('schedule pause', 'schedule resume') then -- what else was changed since stays
+        s := present;
+        s.paused_at := was.paused_at;
+        s.paused_by := was.paused_by;
+        s.pause_reason := was.pause_reason;
+    else
+        s.changed := clock_timestamp();
+    end if;
+    if present.name is not null then -- its runs are not undone
+        s.last_run := present.last_run;
+        s.last_job := present.last_job;
+        s.runs_from := present.runs_from;
+        s.error := present.error;
+        s.error_at := present.error_at;
+    end if;
+    s.next_run := schedule_goes_on(s, was, a.at);
+    return s;
+end $$;
+comment on function schedule_undone(audit, schedule, schedule) is 'A schedule as an undo of the act leaves it: was = '
+    'before the act, present = now (NULL: it was removed)';
+
 create or replace function undo_on_schedule(a audit, out rows jsonb)
 language plpgsql set search_path from current as $$
-#variable_conflict use_column
 declare
-    r record;
-    s schedule;
+    r       record;
+    was     schedule;
+    present schedule;
 begin
     perform from schedule x where x.name = a.params ->> 'schedule' for update;
     perform scheduler_lock(true); -- as schedule_set
     select * into r from undo_schedule(a);
     if r.becomes is not null then
-        delete from schedule x where x.name = r.id;
+        delete from schedule x where x.name = r.id returning * into present;
         if r.was is not null then
-            s := jsonb_populate_record(null::schedule, r.was - 'payload');
-            s.payload := (r.was ->> 'payload')::json;
-            s.changed := now();
-            s.next_run := case when s.paused_at is null then cron_next(s.cron, s.tz, now()) end;
-            insert into schedule select s.*;
+            was := jsonb_populate_record(null::schedule, r.was - 'payload');
+            was.payload := (r.was ->> 'payload')::json;
+            insert into schedule select (schedule_undone(a, was, present)).*;
         end if;
     end if;
     rows := jsonb_build_array(jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why));
 end $$;
-comment on function undo_on_schedule(audit) is 'Undoes what was done to a schedule';
+comment on function undo_on_schedule(audit) is 'Undoes what was done to a schedule, but not its runs';
 
 create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null,
     reason text default null)

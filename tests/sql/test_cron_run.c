@@ -77,6 +77,77 @@ keys_of_schedules_are_theirs(void **state)
 }
 
 static void
+undo(PGconn *c, const char *verb)
+{
+    pg_run(c,
+           "select undo(gen_random_uuid(), 1, (select action from audit where verb = 'schedule %s'"
+           " order by at desc limit 1))",
+           verb);
+}
+
+/* Whatever act on a schedule is undone, before a time or after it, with another scheduler between:
+ * no time runs twice, and catch_up says what becomes of times that nobody was there for. */
+static void
+undo_repeats_and_loses_no_time(void **state)
+{
+    PGconn *c = fresh("cron_undo");
+    static const char remove[] = "select schedule_remove(gen_random_uuid(), 's')",
+                      due[] = "select cron_due('2026-01-01 %s')",
+                      next[] = "select to_char(next_run, 'HH24:MI') from schedule",
+                      other[] = "update scheduler set until = '-infinity' where term > 0;"
+                                " select schedule('%s')";
+
+    (void)state;
+    add(c, "s", "{\"cron\": \"0 * * * *\"}", "2026-01-01 10:00");
+    pg_run(c, due, "10:00");
+    pg_run(c, remove); /* the run before it */
+    pg_run(c, other, "b");
+    undo(c, "remove");
+    expect(c, "11:00", next);
+    pg_run(c, due, "10:30");
+    expect(c, "s 10:00", RUNS);
+    pg_run(c, due, "11:00");
+    pg_run(c, remove); /* a time between it and its undo */
+    pg_run(c, due, "12:00");
+    undo(c, "remove");
+    pg_run(c, due, "12:10");
+    expect(c, "s 10:00,s 11:00,s 12:00", RUNS);
+    pg_run(c, "select schedule_set(gen_random_uuid(), 's', '{\"cron\": \"30 * * * *\"}')");
+    pg_run(c, "update schedule set next_run = '2026-01-01 12:30'");
+    pg_run(c, due, "12:30");
+    pg_run(c, "select schedule_run(gen_random_uuid(), 's')"); /* by hand: for no time of the line */
+    undo(c, "set");
+    expect(c, "13:00", next);
+    pg_run(c, due, "13:00");
+    pg_run(c, "select schedule_pause(gen_random_uuid(), 's')");
+    pg_run(c, due, "14:10");
+    undo(c, "pause");
+    expect(c, "14:00", next);
+    pg_run(c, "update schedule set catch_up = 'none'");
+    pg_run(c, due, "16:10");
+    expect(c, "17:00", next);
+    expect(c, "s 10:00,s 11:00,s 12:00,s 12:30,s 13:00,s 14:00 missed: no scheduler was there, up to"
+              " 2026-01-01 16:00:00",
+           RUNS " where due = date_trunc('second', due)");
+    /* of two lives of one name: the second had the run */
+    pg_run(c, remove);
+    add(c, "s", "{\"cron\": \"0 * * * *\"}", "2026-01-01 17:00");
+    pg_run(c, due, "17:00");
+    pg_run(c, remove);
+    pg_run(c, "select undo(gen_random_uuid(), 1, (select action from audit where verb = 'schedule"
+              " remove' order by at desc offset 1 limit 1))");
+    expect(c, "18:00", next);
+    pg_run(c, other, "c");
+    undo(c, "pause"); /* not as it was any more: left alone */
+    expect(c, "0", "select count(*) from (select from cron_run where pushed group by schedule, due"
+                   " having count(*) > 1) x");
+    expect(c, "0", "select count(*) from (select from queue group by unique_key having count(*) >"
+                   " 1) x");
+    core_check(c);
+    PQfinish(c);
+}
+
+static void
 each_time_is_pushed_once(void **state)
 {
     PGconn *c = fresh("cron_once");
@@ -439,6 +510,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(undo_repeats_and_loses_no_time),
         cmocka_unit_test(each_time_is_pushed_once),
         cmocka_unit_test(keys_of_schedules_are_theirs),
         cmocka_unit_test(two_schedulers_and_a_death_push_once),
