@@ -3,8 +3,8 @@
 # A dollar-quoted body counts as code, a dollar-quoted string inside a body ($q$...$q$) does not.
 BEGIN {
     # Public functions with the signature that callers know. A new function takes a composite type instead.
-    split("job_fault push_special push push_bytes push_text push_rows push_many cut cut_hard read_deltas cron_parse " \
-          "take_new look take_many take_lease complete_and_claim fail requeue_where release cancel_where " \
+    split("job_fault push_special push push_bytes push_text push_rows push_many cron_parse " \
+          "take_many take_lease complete_and_claim fail requeue_where release cancel_where " \
           "discard_where delete_where set_priority_where set_time_where change_preview " wide, name, " ")
     for (i in name) many_parameters[name[i]]
     split(long, name, " ")

@@ -5,42 +5,169 @@
 -- the queue's share if that is more. With whole chunks all queues would get the same. The rule is off if some node
 -- works only some queues: jobs that other nodes leave must not make its leases small.
 
-create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[], out lowest timestamptz,
-    out new_queues text[], out new_priorities int[], out new_seqs bigint[],
+-- The functions up to cut_shares() have no SET, so that they are inlined: they are text that several statements share.
+
+create or replace function deltas_since(seen pg_snapshot, own xid8) returns setof delta
+language sql stable as $$
+    select d.* from delta d where d.xid >= pg_snapshot_xmax(seen)
+    union all -- not OR: with statistics of full tables the planner would read all of delta
+    select d.* from delta d
+    where d.xid = any(array(select pg_snapshot_xip(seen)) || own) and d.xid < pg_snapshot_xmax(seen)
+$$;
+comment on function deltas_since(pg_snapshot, xid8) is 'The deltas that a snapshot did not see; own: the transaction '
+    'that took it. No SET, so that it is inlined';
+
+create or replace function lease_terms(config queue_config)
+returns table (max_tries smallint, history "char", lease_time interval, run_timeout interval)
+language sql immutable parallel safe as $$
+    select nullif(config.max_tries, 5), nullif(left(config.history, 1), 'f')::"char",
+           nullif(config.lease_timeout, interval '60 s'), config.run_timeout
+$$;
+comment on function lease_terms(queue_config) is 'What a lease copies from the settings of its queue; NULL = the '
+    'default. No SET, so that it is inlined';
+
+create or replace function newest_cursor(queue text)
+returns table (seq bigint[], high bigint[], low bigint, chunk int, lowered boolean)
+language sql stable as $$
+    select c.seq, c.high, c.low, c.chunk,
+           c.high <> c.seq and exists (select from unnest(c.seq, c.high) v (cut, most) where v.most > v.cut)
+    from cursor c where c.queue = newest_cursor.queue order by c.n desc limit 1
+$$;
+comment on function newest_cursor(text) is 'How far a queue has been cut. lowered: jobs behind the cursor may stand in '
+    'leases. No SET, so that it is inlined';
+
+create or replace function lanes_of(seq bigint[]) returns table (priority smallint, at bigint)
+language sql immutable parallel safe as $$
+    select (place - 1)::smallint, lanes_of.seq[place] from generate_subscripts(lanes_of.seq, 1) place
+    where lanes_of.seq[place] is not null
+$$;
+comment on function lanes_of(bigint[]) is 'The priorities of a cursor that have had jobs, the most urgent first, and '
+    'how far each has been cut. No SET, so that it is inlined';
+
+create or replace function uncut_lanes(queue text, seq bigint[]) returns table (priority smallint)
+language sql stable as $$
+    select l.priority from lanes_of(uncut_lanes.seq) l
+    cross join lateral (select from queue j where j.queue = uncut_lanes.queue and j.priority = l.priority
+                        and j.state = 'ready' and j.seq > l.at limit 1) j
+$$;
+comment on function uncut_lanes(text, bigint[]) is 'The priorities in which jobs wait beyond the cursor. No SET, so '
+    'that it is inlined';
+
+create or replace function jobs_beyond(queue text, seq bigint[], high bigint[], n int, leased int)
+returns table (priority smallint, seq bigint, own boolean, lease_timeout interval, over boolean)
+language sql stable as $$
+    select l.priority, j.seq, j.own, j.lease_timeout, j.over
+    from lanes_of(jobs_beyond.seq) l
+    cross join lateral (
+        select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout,
+               j.expires_at <= now() as over
+        from queue j
+        where j.queue = jobs_beyond.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.at
+        order by j.seq limit n + case when jobs_beyond.high[l.priority + 1] > l.at then leased else 0 end) j
+    limit n + 10 * leased
+$$;
+comment on function jobs_beyond(text, bigint[], bigint[], int, int) is 'The next n jobs of a queue beyond its '
+    'cursor, the most urgent first. leased: how many jobs in leases may be among them, if the cursor was lowered; '
+    'otherwise 0. own: the job has timeouts of its own; over: its time is over. No SET, so that it is inlined';
+
+create or replace function jobs_between(queue text, priority smallint, low bigint, high bigint, most int)
+returns table (seq bigint, own boolean, lease_timeout interval)
+language sql stable as $$
+    select j.seq, j.lease_timeout is not null or j.run_timeout is not null, j.lease_timeout from queue j
+    where j.queue = jobs_between.queue and j.priority = jobs_between.priority and j.state = 'ready'
+      and j.seq between low and high
+    order by j.seq limit most
+$$;
+comment on function jobs_between(text, smallint, bigint, bigint, int) is 'Up to this many jobs of a queue and priority '
+    'in a range of numbers. No SET, so that it is inlined';
+
+create or replace function advanced(seq bigint[], priorities smallint[], cuts bigint[]) returns setof bigint[]
+language sql immutable parallel safe as $$
+    select case when cardinality(priorities) = 1
+        then seq[:priorities[1]] || greatest(seq[priorities[1] + 1], cuts[1]) || seq[priorities[1] + 2:]
+        else array(select greatest(seq[place], cuts[array_position(priorities, (place - 1)::smallint)])
+                   from generate_series(1, 10) place order by place) end
+$$;
+comment on function advanced(bigint[], smallint[], bigint[]) is 'A cursor that moves up to these numbers in these '
+    'priorities. No SET, so that it is inlined';
+
+create or replace function next_lease() returns setof bigint
+language sql stable as $$ select case when is_called then last_value + 200 else 200 end from lease_seq $$;
+comment on function next_lease() is 'The number of the next lease; the sequence does not move';
+
+create or replace function cut_shares(t tick, only_queues text[])
+returns table (queue text, cut boolean, weight int, free int, low bigint, seq bigint[], high bigint[],
+    lowered boolean, measured int, chunk int, need int, max_tries smallint, history "char", lease_time interval,
+    run_timeout interval)
+language sql stable as $$
+    with standing as materialized (
+        select w.queue, sum(cardinality(w.seqs))::int as free, min(w.lease) as low
+        from work_queue w where w.lease >= t.free and w.lock_key is null group by w.queue
+    ), rule as materialized ( -- slots: of the largest living node; unit: jobs for each unit of weight
+        select z.slots, z.uneven, case when z.uneven then (
+                   select min(least(r.chunk, z.slots)::real / c.weight)
+                   from standing s join queue_config c on c.queue = s.queue
+                   cross join lateral newest_cursor(c.queue) r
+                   where c.chunk is null) end as unit
+        from (select coalesce(t.slots, (select max(n.slots) from node n
+                                        where n.heartbeat > now() - setting_interval('node_dead'))) as slots,
+                     not t.hasty and (select min(c.weight) < max(c.weight) from queue_config c) as uneven) z
+    ), name as materialized (
+        select coalesce(o.queue, s.queue) as queue, o.queue is not null as wanted, coalesce(s.free, 0) as free, s.low
+        from (select distinct unnest(only_queues) as queue) o full join standing s on s.queue = o.queue
+    )
+    select n.queue, r.chunk is not null, c.weight, n.free, n.low, r.seq, r.high, r.lowered, r.chunk, k.chunk,
+           greatest(0, (greatest(k.chunk, f.fair)::int - n.free + k.chunk - 1) / k.chunk * k.chunk),
+           c.max_tries, c.history, c.lease_time, c.run_timeout
+    from name n cross join rule
+    left join lateral (
+        select c.queue, c.weight, c.chunk, l.* from queue_config c cross join lateral lease_terms(c) l
+        where c.queue = n.queue and c.paused_at is null and c.max_running is null and c.rate is null offset 0) c on true
+    left join lateral newest_cursor(case when n.wanted then c.queue end) r on true
+    cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
+    cross join lateral (
+        select coalesce(c.chunk, greatest(1, least(r.chunk, rule.slots, case when rule.uneven then
+                                 greatest(f.fair / 2, rule.unit * c.weight) end))::int) as chunk) k
+$$;
+comment on function cut_shares(tick, text[]) is 'The shares of a cut: of each queue that is wanted or has free leases '
+    'its free jobs and its first free lease. cut: it may be cut now, need jobs in leases of chunk jobs, and where its '
+    'cursor stands. weight NULL: it is paused or has limits. No SET, so that it is inlined';
+
+create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[],
+    out lowest timestamptz, out new_queues text[], out new_priorities int[], out new_seqs bigint[],
     out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    with d as materialized (
-        select queue, priority, min_seq, max_seq, min_after, ready from delta
-        where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null
-        union all
-        select queue, priority, min_seq, max_seq, min_after, ready from delta
-        where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
-          and error_key is null
-    ), g as materialized (
-        select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut, c.seq is not null as known
+    with unread as materialized (
+        select queue, priority, min_seq, max_seq, min_after, ready from deltas_since(t.snapshot, t.xid)
+        where error_key is null
+    ), lane as materialized (
+        select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut,
+               c.seq is not null as known
         from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n,
-                     bool_or(min_seq is not null or ready > 0 or ready is null) as wake from d group by 1, 2) g
-        left join lateral (select seq from cursor c where c.queue = g.queue order by n desc limit 1) c on true
+                     bool_or(min_seq is not null or ready > 0 or ready is null) as wake from unread group by 1, 2) g
+        left join lateral newest_cursor(g.queue) c on true
     ), new as (
-        select array_agg(queue) as q, array_agg(priority::int) as p, array_agg(coalesce(low, 1) - 1) as s
-        from (select * from g where cut is null order by known desc) z
+        select array_agg(queue) as queues, array_agg(priority::int) as priorities,
+               array_agg(coalesce(low, 1) - 1) as seqs
+        from (select * from lane where cut is null order by known desc) z
     ), late as (
-        select array_agg(d.queue) as q, array_agg(d.priority::int) as p, array_agg(d.min_seq) as f,
-               array_agg(least(d.max_seq, g.cut)) as t
-        from g join d using (queue, priority) where g.low <= g.cut and d.min_seq <= g.cut)
-    select pg_current_snapshot(), coalesce((select sum(g.n) from g), 0),
-           (select array_agg(distinct g.queue) from g left join queue_config c on c.queue = g.queue
-            where g.known and (g.wake or c.max_running is not null or c.rate is not null)),
-           (select min(after) from g),
-           new.q, new.p, new.s, late.q, late.p, late.f, late.t
+        select array_agg(u.queue) as queues, array_agg(u.priority::int) as priorities, array_agg(u.min_seq) as lows,
+               array_agg(least(u.max_seq, l.cut)) as highs
+        from lane l join unread u using (queue, priority) where l.low <= l.cut and u.min_seq <= l.cut)
+    select pg_current_snapshot(), coalesce((select sum(l.n) from lane l), 0),
+           (select array_agg(distinct l.queue) from lane l left join queue_config c on c.queue = l.queue
+            where l.known and (l.wake or c.max_running is not null or c.rate is not null)),
+           (select min(after) from lane),
+           new.queues, new.priorities, new.seqs, late.queues, late.priorities, late.lows, late.highs
     from new, late
-    into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from, late_to;
+    into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from,
+         late_to;
 end $$;
-comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late commits, the '
-    'earliest due time. One statement, so that snapshot says exactly what was seen';
+comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late '
+    'commits, the earliest due time. One statement, so that snapshot says exactly what was seen';
 
 create or replace function move_cursor(queues text[], priorities int[], lower bigint[], high bigint[]) returns void
 language sql set search_path from current as $$
@@ -48,24 +175,59 @@ language sql set search_path from current as $$
         select queue, priority + 1 as place, min(low) as low, max(high) as high
         from unnest(queues, priorities, lower, high) v (queue, priority, low, high) group by 1, 2
     ), moved as ( -- one row a queue: nothing may look at all the others for each
-        select queue, array_agg(place) as places, array_agg(low) as lows, array_agg(high) as highs from lane group by queue
+        select queue, array_agg(place) as places, array_agg(low) as lows, array_agg(high) as highs
+        from lane group by queue
     )
     insert into cursor (queue, seq, high, low, chunk)
     select m.queue,
            array(select least(c.seq[i], m.lows[array_position(m.places, i)]) from generate_series(1, 10) i),
-           array(select greatest(c.high[i], c.seq[i], m.highs[array_position(m.places, i)]) from generate_series(1, 10) i),
+           array(select greatest(c.high[i], c.seq[i], m.highs[array_position(m.places, i)])
+                 from generate_series(1, 10) i),
            coalesce(c.low, 0), coalesce(c.chunk, 10)
-    from moved m
-    left join lateral (select * from cursor c where c.queue = m.queue order by n desc limit 1) c on true
+    from moved m left join lateral newest_cursor(m.queue) c on true
 $$;
-comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are found again (those '
-    'in leases are left out), and says up to where jobs may stand in leases. Under the scheduler lock only';
+comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are '
+    'found again (those in leases are left out), and says up to where jobs may stand in leases. Under the scheduler '
+    'lock only';
 
--- The line of free leases is claimed in the order of their numbers. Where it is longer than a tenth of a second of work, the first
--- job of a queue that had nothing to do, and jobs more urgent than what stands free of their own queue, do not wait at its
--- end: each gets a lease of its own with a number before the first (the 50 numbers before it), or before the first free lease of the
--- same queue that is less urgent (the 50 before these). A queue is idle if nothing of it runs either, so one that pushes all the time
--- cannot stay in front. A number may come twice: the version says which one is meant.
+-- Free leases are claimed in the order of their numbers. If more of them wait than a tenth of a second of work, two
+-- kinds of jobs don't wait at the end: the first job of a queue that was idle, and jobs more urgent than what is free
+-- of their own queue. Each gets a lease of its own. Its number is before the first free lease (one of the 50 before
+-- it), or before the first free lease of the same queue that is less urgent (one of the 50 before those). A queue is
+-- idle if nothing of it runs either, so a queue that pushes all the time can't stay in front. Two leases may get the
+-- same number one after the other: their versions differ.
+create or replace function front_jobs(t tick, woken text[])
+returns table (queue text, idle boolean, seq bigint[], high bigint[], low bigint, chunk int, max_tries smallint,
+    history "char", lease_time interval, run_timeout interval, priority smallint, job bigint, before bigint)
+language sql stable as $$
+    with free as materialized (
+        select lease, queue, priority from work_queue where lease >= t.free and lock_key is null
+    ), comer as materialized (
+        select c.queue, r.seq, r.high, r.low, r.chunk, l.max_tries, l.history, l.lease_time, l.run_timeout,
+               not exists (select from free f where f.queue = c.queue)
+               and not exists (select from live l where l.queue = c.queue) as idle
+        from (select distinct unnest(woken) as queue) n join queue_config c on c.queue = n.queue
+        cross join lateral newest_cursor(c.queue) r cross join lateral lease_terms(c) l
+        where c.paused_at is null and c.max_running is null and c.rate is null
+          and not r.lowered -- such a queue is cut_hard()'s
+    )
+    select c.queue, c.idle, c.seq, c.high, c.low, c.chunk, c.max_tries, c.history,
+           coalesce(j.lease_timeout, c.lease_time), c.run_timeout, j.priority, j.job, j.before
+    from comer c cross join lateral (
+        select l.priority, j.seq as job, j.lease_timeout,
+               (select min(f.lease) from free f
+                where (c.idle or f.queue = c.queue and f.priority > l.priority) and f.lease % 200 = 0) as before
+        from lanes_of(c.seq) l
+        cross join lateral (
+            select j.seq, j.lease_timeout from queue j
+            where j.queue = c.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.at
+            order by j.seq limit case when c.idle then 1 else 50 end) j
+        order by l.priority, j.seq limit case when c.idle then 1 else 50 end) j
+    where j.before is not null
+$$;
+comment on function front_jobs(tick, text[]) is 'For cut_front(): the jobs of these queues that don''t wait at the '
+    'end, and the free lease that each comes before. No SET, so that it is inlined';
+
 create or replace function cut_front(inout t tick, woken text[], out jobs int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
@@ -77,52 +239,34 @@ begin
     if t.jobs <= 0.1 * t.rate or t.jobs = 0 or cardinality(woken) > 100 then
         return;
     end if;
-    with free as materialized (
-        select lease, queue, priority from work_queue where lease >= t.free and lock_key is null
-    ), comer as materialized (
-        select c.queue, r.seq, r.high, r.low, r.chunk, nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
-               nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-               not exists (select from free f where f.queue = c.queue) and not exists (select from live l where l.queue = c.queue) as idle
-        from (select distinct unnest(woken) as queue) n join queue_config c on c.queue = n.queue
-        cross join lateral (select * from cursor r where r.queue = c.queue order by r.n desc limit 1) r
-        where c.paused_at is null and c.max_running is null and c.rate is null
-          and not exists (select from unnest(r.seq, r.high) v (a, b) where b > a) -- a lowered cursor is cut_hard's
-    ), job as materialized (
-        select q.*, j.priority, j.job, coalesce(j.lease_timeout, q.lease_timeout) as lease_time, j.before
-        from comer q cross join lateral (
-            select p.priority, j.seq as job, j.lease_timeout,
-                   (select min(f.lease) from free f where (q.idle or f.queue = q.queue and f.priority > p.priority) and f.lease % 200 = 0) as before
-            from (select (i - 1)::smallint as priority, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
-            cross join lateral (
-                select j.seq, j.lease_timeout from queue j
-                where j.queue = q.queue and j.priority = p.priority and j.state = 'ready' and j.seq > p.at
-                order by j.seq limit case when q.idle then 1 else 50 end) j
-            order by p.priority, j.seq limit case when q.idle then 1 else 50 end) j
-        where j.before is not null
-    ), place as materialized ( -- behind those that stand there
-        select j.*, b.low + row_number() over (partition by j.before, j.idle order by j.priority, j.job) as lease, b.high as most
+    with job as materialized (
+        select * from front_jobs(t, woken)
+    ), place as materialized ( -- behind those that have come before
+        select j.*, b.low + row_number() over (partition by j.before, j.idle order by j.priority, j.job) as lease,
+               b.high as most
         from job j
         cross join lateral (select j.before - case when j.idle then 51 else 101 end as start) s
         cross join lateral (
-            select coalesce((select max(w.lease) from work_queue w where w.lease > s.start and w.lease <= s.start + 50), s.start) as low,
+            select coalesce((select max(w.lease) from work_queue w
+                             where w.lease > s.start and w.lease <= s.start + 50), s.start) as low,
                    s.start + 50 as high) b
-    ), ins as (
+    ), made as (
         insert into work_queue (lease, queue, priority, seqs, lease_time, max_tries, history, run_timeout, version)
         select p.lease, p.queue, p.priority, array[p.job], p.lease_time, p.max_tries, p.history, p.run_timeout,
                (pg_current_xact_id()::text::numeric % 2000000000)::int
         from place p where p.lease <= p.most
         returning lease, queue, priority, seqs[1] as job
     ), lane as materialized (
-        select queue, array_agg(priority + 1) as places, array_agg(job) as cuts, min(low) as low
-        from (select queue, priority, max(job) as job, min(lease) as low from ins group by 1, 2) z group by 1
-    ), cur as (
+        select queue, array_agg(priority) as priorities, array_agg(job) as cuts, min(low) as low
+        from (select queue, priority, max(job) as job, min(lease) as low from made group by 1, 2) z group by 1
+    ), moved as (
         insert into cursor (queue, seq, high, low, chunk)
-        select q.queue, array(select greatest(q.seq[i], l.cuts[array_position(l.places, i)]) from generate_series(1, 10) i),
-               array(select greatest(q.high[i], l.cuts[array_position(l.places, i)]) from generate_series(1, 10) i),
-               case when q.idle then l.low else least(q.low, l.low) end, q.chunk
-        from comer q join lane l on l.queue = q.queue
+        select l.queue, s, h, case when q.idle then l.low else least(q.low, l.low) end, q.chunk
+        from lane l join (select distinct on (j.queue) j.* from job j) q on q.queue = l.queue
+        cross join lateral advanced(q.seq, l.priorities, l.cuts) s
+        cross join lateral advanced(q.high, l.priorities, l.cuts) h
     )
-    select count(*), min(ins.lease) from ins into jobs, first;
+    select count(*), min(made.lease) from made into jobs, first;
     if jobs > 0 then
         t.free := least(t.free, first);
         insert into mark (mark, older) -- they are to be among the living
@@ -130,99 +274,74 @@ begin
         from (select * from mark order by n desc limit 1) m where m.mark > first;
     end if;
 end $$;
-comment on function cut_front(tick, text[]) is 'Where much stands free, the first job of a queue that was idle and jobs more urgent than what is free of their '
-    'queue get leases in front. Under the scheduler lock';
+comment on function cut_front(tick, text[]) is 'If many jobs are free, makes leases in front: for the first job of a '
+    'queue that was idle, and for jobs more urgent than what is free of their queue. Under the scheduler lock';
 
-create or replace function cut(t tick, only_queues text[], whole boolean, late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
+create or replace function easy_jobs(queue text, seq bigint[], need int)
+returns table (priority smallint, seqs bigint[], own boolean, before numeric, n int)
+language sql stable as $$
+    select z.priority, z.seqs, z.own, z.before, least(z.n, need - z.before)::int
+    from (
+        select l.priority, j.seqs, j.own, j.n, sum(j.n) over (order by l.priority) - j.n as before
+        from lanes_of(easy_jobs.seq) l
+        cross join lateral (
+            select array_agg(j.seq) as seqs, count(*) as n, bool_or(j.own) as own
+            from (
+                select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own from queue j
+                where j.queue = easy_jobs.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.at
+                order by j.seq limit need) j) j) z
+    where z.n > 0 and z.before < need
+$$;
+comment on function easy_jobs(text, bigint[], int) is 'For cut(): the next jobs of a queue, a row for each priority, '
+    'the most urgent first. before: how many are more urgent; n: how many of seqs fit into need; own: some have '
+    'timeouts of their own. No SET, so that it is inlined';
+
+create or replace function cut(t tick, only_queues text[], whole boolean, late_queues text[], late_priorities int[],
+    late_from bigint[], late_to bigint[],
     out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     hard text[];
     h    record;
 begin
-    with e as materialized (
-        select case when is_called then last_value + 200 else 200 end as next from lease_seq
-    ), lq as materialized (
-        select queue, sum(cardinality(seqs))::int as free, min(lease) as low
-        from work_queue where lease >= t.free and lock_key is null group by queue
-    ), s as materialized (
-        select z.*, case when uneven then (
-            select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
-            cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
-            where lq.free > 0 and c.chunk is null) end as unit
-        from (select coalesce(t.slots, (select max(slots) from node
-                                        where heartbeat > now() - (select value::interval from setting where name = 'node_dead'))) as n,
-                     not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven) z
-    ), q as materialized ( -- queues that may be cut, and how much of each
-        select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need,
-               queue = any(late_queues) or high <> seq and exists (select from unnest(seq, high) v (a, b) where b > a) as hard
-        from (
-            select y.*, greatest(chunk, fair)::int as share
-            from (
-                select c.queue, c.weight, coalesce(lq.free, 0) as free, r.seq, r.high, lq.low, r.chunk as measured,
-                       nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
-                       nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when s.uneven then greatest(f.fair / 2, s.unit * c.weight) end))::int) as chunk, f.fair
-                from s, queue_config c
-                cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
-                cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
-                left join lq on lq.queue = c.queue
-                where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
-                  and c.queue = any(only_queues)) y) z
-    ), a as materialized ( -- the next jobs of each queue and priority, up to need, the most urgent first
-        select queue, priority, seqs, own, before, least(n, need - before)::int as n
-        from (
-            select q.queue, q.need, p.priority, j.*, sum(j.n) over (partition by q.queue order by p.priority) - j.n as before
-            from q
-            cross join lateral (
-                select (i - 1)::smallint as priority, q.seq[i] as at from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
-            cross join lateral (
-                select array_agg(j.seq) as seqs, count(*) as n, bool_or(j.own) as own
-                from (
-                    select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own
-                    from queue j
-                    where j.queue = q.queue and j.priority = p.priority and j.state = 'ready' and j.seq > p.at
-                    order by j.seq limit q.need) j) j
-            where q.need > 0 and not coalesce(q.hard, false)) z
-        where n > 0 and before < need
-    ), o as materialized ( -- jobs with their own timeouts get their own leases
-        select coalesce(array_agg(queue), '{}') as queues from a where own
-    ), ins as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs, 1000), lease_timeout, max_tries, history, run_timeout
-        from (select (a.before + g) / q.chunk + 1 as k, a.queue, a.priority, a.seqs[g + 1:least(g + q.chunk, a.n)] as seqs,
-                     q.lease_timeout, q.max_tries, q.history, q.run_timeout
-              from o, a join q on q.queue = a.queue cross join lateral generate_series(0, a.n - 1, q.chunk) g
-              where a.queue <> all(o.queues)
-              order by k, hashtextextended(a.queue, t.tick), a.priority, g) z
+    with share as materialized (
+        select s.*, s.cut and (s.lowered or s.queue = any(late_queues)) as hard from cut_shares(t, only_queues) s
+    ), chance as materialized (
+        select s.queue, j.* from share s cross join lateral easy_jobs(s.queue, s.seq, s.need) j
+        where s.need > 0 and s.hard is not true
+    ), owner as materialized ( -- jobs with timeouts of their own get leases of their own
+        select coalesce(array_agg(queue), '{}') as queues from chance where own
+    ), made as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history,
+                                run_timeout)
+        select nextval('lease_seq'), z.turn, z.queue, z.priority, z.seqs, scattered(z.seqs, 1000), z.lease_time,
+               z.max_tries, z.history, z.run_timeout
+        from (select (c.before + g) / s.chunk + 1 as turn, c.queue, c.priority,
+                     c.seqs[g + 1:least(g + s.chunk, c.n)] as seqs, s.lease_time, s.max_tries, s.history, s.run_timeout
+              from owner o, chance c join share s on s.queue = c.queue
+              cross join lateral generate_series(0, c.n - 1, s.chunk) g
+              where c.queue <> all(o.queues)
+              order by turn, hashtextextended(c.queue, t.tick), c.priority, g) z
         returning lease, queue, cardinality(seqs) as jobs
-    ), made as materialized (
-        select queue, min(lease) as low, sum(jobs)::int as n from ins group by queue
-    ), lanes as materialized (
-        select queue, array_agg(priority::int) as p, array_agg(seqs[n]) as cut from a group by queue
-    ), cur as (
+    ), got as materialized (
+        select queue, min(lease) as low, sum(jobs)::int as n from made group by queue
+    ), lane as materialized (
+        select queue, array_agg(priority) as priorities, array_agg(seqs[n]) as cuts from chance group by queue
+    ), moved as (
         insert into cursor (queue, seq, high, low, chunk)
-        select queue, seq, seq, low, measured
-        from (select q.queue, q.measured, coalesce(q.low, made.low) as low,
-                     case when cardinality(l.p) = 1 then q.seq[:l.p[1]] || l.cut[1] || q.seq[l.p[1] + 2:]
-                          else array(select coalesce(c.cut, q.seq[i]) from generate_series(1, 10) i
-                                     left join unnest(l.p, l.cut) c (p, cut) on c.p = i - 1 order by i) end as seq
-              from made join q on q.queue = made.queue join lanes l on l.queue = made.queue) z
+        select s.queue, a, a, coalesce(s.low, g.low), s.measured
+        from got g join share s on s.queue = g.queue join lane l on l.queue = g.queue
+        cross join lateral advanced(s.seq, l.priorities, l.cuts) a
     )
-    select coalesce((select sum(n) from made), 0), coalesce((select sum(free) from lq), 0),
-           coalesce(least((select min(low) from lq), (select min(low) from made)), (select next from e)),
-           case when whole then (
-               select sum(c.weight) from queue_config c where c.queue in (select queue from lq union select queue from made)
-               and c.paused_at is null and c.max_running is null and c.rate is null
-               and c.queue not in (select queue from q where hard)) end,
-           (select array_agg(q.queue) from q left join made on made.queue = q.queue
-            where made.n >= q.need or need = 0 and not coalesce(hard, false)
-                  and exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
-                                  select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                                  and j.seq > q.seq[i] limit 1) j)),
-           (select array_agg(queue) from (select queue from q where hard union select unnest(queues) from o) z)
+    select coalesce(sum(g.n), 0), coalesce(sum(s.free), 0),
+           coalesce(least(min(s.low), min(g.low)), (select next_lease())),
+           case when whole then sum(s.weight) filter (where (s.free > 0 or g.n > 0) and s.hard is not true) end,
+           array_agg(s.queue) filter (where s.cut and (g.n >= s.need or s.need = 0 and s.hard is not true
+                                                       and exists (select from uncut_lanes(s.queue, s.seq)))),
+           array_agg(s.queue) filter (where s.hard or s.queue = any(o.queues))
+    from owner o, share s left join got g on g.queue = s.queue
     into jobs, free_before, first, weights, remaining, hard;
     if hard is not null or late_queues is not null then
         h := cut_hard(t, coalesce(hard, '{}'), late_queues, late_priorities, late_from, late_to);
@@ -233,145 +352,150 @@ begin
     end if;
     free_jobs := free_before + jobs;
 end $$;
-comment on function cut(tick, text[], boolean, text[], int[], bigint[], bigint[]) is 'Cuts leases for these queues, but those with limits: each backlogged '
-    'queue is filled up to its share of want, leases of different queues alternate, urgent priorities first, late jobs at once. whole: weights = of all '
-    'queues that wait now; remaining = of these queues, where more may be uncut';
+comment on function cut(tick, text[], boolean, text[], int[], bigint[], bigint[]) is 'Cuts leases for these queues, '
+    'except those with limits. Each queue is filled up to its share of want, leases of different queues alternate, '
+    'urgent priorities come first, late jobs at once. whole: weights = of all queues that wait now; remaining = the '
+    'queues of these that may have more uncut jobs';
 
-create or replace function cut_hard(t tick, only_queues text[], late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[],
-    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+create or replace function advance_cursor(queues text[], priorities smallint[], cuts bigint[], lows bigint[])
+returns void
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
+begin
+    insert into cursor (queue, seq, high, low, chunk)
+    select l.queue, s, h, l.low, r.chunk
+    from (select v.queue, array_agg(v.priority) as priorities, array_agg(v.cut) as cuts, min(v.low) as low
+          from unnest(queues, advance_cursor.priorities, advance_cursor.cuts, lows) v (queue, priority, cut, low)
+          group by v.queue) l
+    cross join lateral newest_cursor(l.queue) r
+    cross join lateral advanced(r.seq, l.priorities, l.cuts) s
+    cross join lateral advanced(r.high, l.priorities, l.cuts) h;
+end $$;
+comment on function advance_cursor(text[], smallint[], bigint[], bigint[]) is 'Moves the cursors of these queues and '
+    'priorities up to what was cut. lows: the first free lease of the queue. Under the scheduler lock only';
+
+create or replace function late_left(late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[])
+returns text[]
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 declare
     behind record;
 begin
-    with e as materialized (
-        select case when is_called then last_value + 200 else 200 end as next from lease_seq
-    ), l as materialized (
-        select lease, queue, lock_key is null as free, seqs from live
-    ), lq as materialized (
-        select queue, coalesce(sum(cardinality(seqs)) filter (where free), 0)::int as free, sum(cardinality(seqs))::int as total,
-               min(lease) filter (where free) as low
-        from l group by queue
-    ), s as (
-        select z.*, case when uneven then (
-            select min(least(r.chunk, z.n)::real / c.weight) from lq join queue_config c on c.queue = lq.queue
-            cross join lateral (select chunk from cursor r where r.queue = c.queue order by n desc limit 1) r
-            where lq.free > 0 and c.chunk is null) end as unit
-        from (select coalesce(t.slots, (select max(slots) from node where heartbeat > now() - setting_interval('node_dead'))) as n,
-                     not t.hasty and (select min(weight) < max(weight) from queue_config) as uneven) z
-    ), q as materialized ( -- queues that may be cut, and how much of each
-        select z.*, greatest(0, (share - free + chunk - 1) / chunk * chunk) as need
+    select array_agg(v.queue) as queues, array_agg(v.priority) as priorities, array_agg(v.low - 1) as lower into behind
+    from unnest(late_queues, late_priorities, late_from, late_to) v (queue, priority, low, high)
+    left join queue_config c on c.queue = v.queue
+    where c.paused_at is not null or c.max_running is not null or c.rate is not null or
+          500 <= (select count(*) from jobs_between(v.queue, v.priority::smallint, v.low, v.high, 500));
+    if behind.queues is not null then
+        perform move_cursor(behind.queues, behind.priorities, behind.lower, null);
+    end if;
+    return behind.queues;
+end $$;
+comment on function late_left(text[], int[], bigint[], bigint[]) is 'For cut_hard(): lowers the cursors of queues '
+    'whose late jobs can''t be cut now, because the queue is paused or has limits, or the jobs are more than a step '
+    'takes. The next step comes for these queues';
+
+create or replace function hard_jobs(queue text, seq bigint[], high bigint[], need int, leased bigint[],
+    late_priorities int[], late_from bigint[], late_to bigint[])
+returns table (priority smallint, seq bigint, own boolean, lease_timeout interval, late boolean, taken boolean,
+    remains boolean, upto bigint)
+language sql stable as $$
+    select c.priority, c.seq, c.own, c.lease_timeout, c.late, c.taken, c.fresh and not c.taken,
+           max(c.seq) filter (where not c.late and c.seq < coalesce(c.left_from, 9223372036854775807))
+               over (partition by c.priority)
+    from (
+        select b.*, min(b.seq) filter (where b.fresh and not b.taken and not b.late)
+                        over (partition by b.priority) as left_from
         from (
-            select y.*, greatest(chunk, fair)::int as share
+            select a.*, a.fresh and (a.late or need >= row_number() over (
+                       partition by a.late, a.fresh order by a.priority, a.seq)) as taken
             from (
-                select c.queue, c.weight, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total,
-                       r.seq, r.high, lq.low, r.chunk as measured,
-                       nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
-                       nullif(c.lease_timeout, interval '60 s') as lease_timeout, c.run_timeout,
-                       coalesce(c.chunk, greatest(1, least(r.chunk, s.n, case when s.uneven then greatest(f.fair / 2, s.unit * c.weight) end))::int) as chunk, f.fair
-                from s, queue_config c
-                cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
-                cross join lateral (select ceil(t.want * c.weight / t.weights) as fair) f
-                left join lq on lq.queue = c.queue
-                where c.paused_at is null and c.max_running is null and c.rate is null -- those are cut_limited's
-                  and c.queue = any(only_queues)) y) z
-    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them; in order, so that one is found by halving
-        select l.queue, array_agg(u.seq order by u.seq) as seqs from l cross join unnest(l.seqs) u (seq)
-        where l.queue = any(late_queues) or
-              l.queue in (select q.queue from q where exists (select from unnest(q.seq, q.high) v (a, b) where b > a))
-        group by l.queue
-    ), a as materialized (
-        select q.queue, c.priority, c.seq, c.own, c.lease_timeout, q.need, q.chunk, false as late
-        from q cross join lateral (
-            select p.p as priority, j.*
-            from (select (i - 1)::smallint as p, q.seq[i] as at, q.high[i] > q.seq[i] as low
-                  from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
-            cross join lateral (
-                select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
-                from queue j
-                where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
-                order by j.seq limit q.need + case when p.low then q.total else 0 end) j
-            limit case when exists (select from unnest(q.seq, q.high) v (a, b) where b > a) then q.need + 10 * q.total
-                       else q.need end) c
-        where q.need > 0
-        union all
-        select distinct q.queue, v.p::smallint, j.seq, j.own, j.lease_timeout, q.need, q.chunk, true
-        from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t) join q on q.queue = v.q
-        cross join lateral (
-            select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout
-            from queue j
-            where j.queue = q.queue and j.priority = v.p and j.state = 'ready'
-              and j.seq between v.f and least(v.t, q.seq[v.p + 1]) -- a take-over may have lowered the cursor: what is beyond it stands above
-            order by j.seq limit 500) j
-    ), b as ( -- fresh = in no lease; late ones come on top, the others in order as far as the share goes
-        select z.*, row_number() over (partition by z.queue, z.late, z.fresh order by z.priority, z.seq) as rank
-        from (select a.*, x.seqs[width_bucket(a.seq, x.seqs)] is distinct from a.seq as fresh from a left join x on x.queue = a.queue) z
-    ), c as materialized (
-        select b.*, b.fresh and (b.late or b.rank <= b.need) as taken from b
-    ), g as (
-        select c.*, case when c.own then c.seq
-                         else -1 - (row_number() over (partition by c.queue, c.priority, c.own order by c.seq) - 1) / c.chunk end as part
-        from c where c.taken
-    ), ch as (
-        select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout,
-               row_number() over (partition by queue order by bool_or(late) desc, priority, min(seq)) as k
-        from g group by queue, priority, part
-    ), ins as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), k, queue, priority, seqs, scattered(seqs, 10), lease_time, max_tries, history, run_timeout
-        from (select ch.k, ch.queue, ch.priority, ch.seqs, coalesce(ch.lease_timeout, q.lease_timeout) as lease_time,
-                     q.max_tries, q.history, q.run_timeout
-              from ch join q on q.queue = ch.queue
-              order by ch.k, hashtextextended(ch.queue, t.tick)) z
+                select j.priority, j.seq, j.own, j.lease_timeout, j.late,
+                       leased[width_bucket(j.seq, leased)] is distinct from j.seq as fresh
+                from (
+                    select j.priority, j.seq, j.own, j.lease_timeout, false as late
+                    from jobs_beyond(hard_jobs.queue, hard_jobs.seq, high, need,
+                                     case when high is null then 0 else coalesce(cardinality(leased), 0) end) j
+                    where need > 0
+                    union all -- a take-over may have lowered the cursor: the jobs beyond it are among those above
+                    select distinct v.priority::smallint, j.seq, j.own, j.lease_timeout, true
+                    from unnest(late_priorities, late_from, late_to) v (priority, low, high)
+                    cross join lateral jobs_between(hard_jobs.queue, v.priority::smallint, v.low,
+                                                    least(v.high, hard_jobs.seq[v.priority + 1]), 500) j) j) a) b) c
+$$;
+comment on function hard_jobs(text, bigint[], bigint[], int, bigint[], int[], bigint[], bigint[]) is 'For cut_hard(): '
+    'the jobs of a queue that a cut looks at. leased: those in leases, in order; high: NULL unless the cursor was '
+    'lowered. taken: it is cut now: late ones at once, on top of the share (need), the others in order as far as the '
+    'share goes; remains: it could have been cut; upto: up to where its priority is cut now, which is before the first '
+    'job that remains. No SET, so that it is inlined';
+
+create or replace function late_ranges(late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[])
+returns table (queue text, priorities int[], lows bigint[], highs bigint[])
+language sql immutable parallel safe as $$
+    select v.queue, array_agg(v.priority), array_agg(v.low), array_agg(v.high)
+    from unnest(late_queues, late_priorities, late_from, late_to) v (queue, priority, low, high) group by v.queue
+$$;
+comment on function late_ranges(text[], int[], bigint[], bigint[]) is 'Where the late jobs are, a row for each queue: '
+    'nothing may look at the ranges of all queues for each. No SET, so that it is inlined';
+
+create or replace function cut_hard(t tick, only_queues text[], late_queues text[], late_priorities int[],
+    late_from bigint[], late_to bigint[],
+    out jobs int, out free_jobs int, out free_before int, out first bigint, out weights numeric, out remaining text[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    with share as materialized (
+        select * from cut_shares(t, only_queues) where cut
+    ), leased as materialized ( -- jobs in leases, of queues in which a scan may meet them
+        select l.queue, array_agg(u.seq order by u.seq) as seqs from live l cross join unnest(l.seqs) u (seq)
+        where l.queue = any(late_queues) or l.queue in (select s.queue from share s where s.lowered) group by l.queue
+    ), late as materialized (
+        select * from late_ranges(late_queues, late_priorities, late_from, late_to)
+    ), job as materialized (
+        select s.queue, s.chunk, j.*
+        from share s left join leased l on l.queue = s.queue left join late b on b.queue = s.queue
+        cross join lateral hard_jobs(s.queue, s.seq, case when s.lowered then s.high end, s.need, l.seqs,
+                                     b.priorities, b.lows, b.highs) j
+    ), chunk as ( -- jobs with timeouts of their own get leases of their own
+        select z.queue, z.priority, array_agg(z.seq order by z.seq) as seqs, max(z.lease_timeout) as lease_timeout,
+               row_number() over (partition by z.queue order by bool_or(z.late) desc, z.priority, min(z.seq)) as turn
+        from (select j.*, case when j.own then j.seq else -1 - (row_number() over (
+                         partition by j.queue, j.priority, j.own order by j.seq) - 1) / j.chunk end as part
+              from job j where j.taken) z
+        group by z.queue, z.priority, z.part
+    ), made as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history,
+                                run_timeout)
+        select nextval('lease_seq'), z.* from (
+            select c.turn, c.queue, c.priority, c.seqs, scattered(c.seqs, 10),
+                   coalesce(c.lease_timeout, s.lease_time), s.max_tries, s.history, s.run_timeout
+            from chunk c join share s on s.queue = c.queue order by c.turn, hashtextextended(c.queue, t.tick)) z
         returning lease, queue, cardinality(seqs) as jobs
-    ), lane as ( -- up to before the first fresh job that was not taken
-        select queue, priority, max(seq) filter (where seq < coalesce(left_from, 9223372036854775807)) as cut
-        from (select queue, priority, seq, min(seq) filter (where fresh and not taken) over (partition by queue, priority) as left_from
-              from c where not late) z
-        group by 1, 2
-    ), lanes as materialized ( -- these three a row a queue: with a thousand queues nothing may look at all of them for each
-        select queue, array_agg(priority) as priorities, array_agg(cut) as cuts from lane group by queue
-    ), made as materialized (
-        select queue, min(lease) as low from ins group by queue
     ), got as materialized (
-        select queue, count(*) filter (where taken and not late) as n from c group by queue
-    ), cur as (
-        insert into cursor (queue, seq, high, low, chunk)
-        select q.queue,
-               array(select greatest(q.seq[i], l.cut) from generate_series(1, 10) i
-                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
-               array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
-                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
-               coalesce(q.low, made.low, (select next from e)), q.measured
-        from q join lanes on lanes.queue = q.queue left join made on made.queue = q.queue
+        select queue, min(lease) as low, sum(jobs) as jobs from made group by queue
+    ), seen as materialized (
+        select queue, count(*) filter (where taken and not late) as n, bool_or(remains) as remains
+        from job group by queue
+    ), lane as (
+        select j.queue, j.priority, max(j.upto) as upto, min(coalesce(s.low, g.low, l)) as low
+        from job j join share s on s.queue = j.queue left join got g on g.queue = j.queue cross join next_lease() l
+        where not j.late group by 1, 2
+    ), moved as materialized (
+        select advance_cursor(array_agg(queue), array_agg(priority), array_agg(upto), array_agg(low)) from lane
     )
-    select coalesce((select sum(ins.jobs) from ins), 0), coalesce((select sum(lq.free) from lq), 0),
-           coalesce(least((select min(lq.low) from lq), (select min(lease) from ins)),
-                    (select next from e)),
-           coalesce((select sum(weight) from q where free > 0 or queue in (select queue from c)), 0),
-           array(select queue from c where fresh and not taken
-                 union
-                 select q.queue from q left join got on got.queue = q.queue where case when need > 0
-                     then coalesce(got.n, 0) >= need
-                     else exists (select from generate_subscripts(q.seq, 1) i cross join lateral (
-                         select from queue j where j.queue = q.queue and j.priority = (i - 1)::smallint and j.state = 'ready'
-                         and j.seq > q.seq[i] limit 1) j) end)
+    select coalesce(sum(g.jobs), 0), coalesce(sum(s.free), 0),
+           coalesce(least(min(s.low), min(g.low)), (select next_lease())),
+           coalesce(sum(s.weight) filter (where s.free > 0 or n.queue is not null), 0),
+           coalesce(array_agg(s.queue) filter (where n.remains or case when s.need > 0 then n.n >= s.need
+                    else exists (select from uncut_lanes(s.queue, s.seq)) end), '{}')
+    from (select count(*) from moved) m, share s
+    left join got g on g.queue = s.queue left join seen n on n.queue = s.queue
     into jobs, free_before, first, weights, remaining;
     free_jobs := free_before + jobs;
     if late_queues is not null then
-        select array_agg(q) as q, array_agg(p) as p, array_agg(f - 1) as f into behind
-        from unnest(late_queues, late_priorities, late_from, late_to) v (q, p, f, t)
-        left join queue_config c on c.queue = v.q
-        where c.paused_at is not null or c.max_running is not null or c.rate is not null or
-              500 <= (select count(*) from (select from queue j where j.queue = q and j.priority = p::smallint
-                      and j.state = 'ready' and j.seq between f and t limit 500) z)
-        having count(*) > 0;
-        if found then
-            perform move_cursor(behind.q, behind.p, behind.f, null);
-            remaining := remaining || behind.q; -- the next step comes for them
-        end if;
+        remaining := remaining || late_left(late_queues, late_priorities, late_from, late_to);
     end if;
 end $$;
-comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues where something is unusual: late jobs, '
-    'a lowered cursor, jobs with timeouts of their own. Late jobs come at once, on top of the share';
+comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues where something is '
+    'unusual: late jobs, a lowered cursor, jobs with timeouts of their own. All figures are of these queues';
