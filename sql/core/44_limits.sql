@@ -1,23 +1,25 @@
--- Limits: rate limits (token buckets) and concurrency limits per queue, concurrency keys, and jobs whose time is over.
--- All of it runs under the scheduler lock, inside schedule(); the fast lane (41_cut) never meets such a queue.
+-- Limits: rate limits (token buckets) and concurrency limits of queues, concurrency keys, and jobs whose time is over.
+-- All of it runs under the scheduler lock, inside schedule(). cut() and cut_hard() leave out queues with limits.
 --
--- A token bucket, exact over any number of workers: in a window of w seconds at most burst + rate * w jobs start. A
--- start is the claim. A bucket is charged at the START of a job, and what has been cut but not started is reserved:
--- level(t) is at most burst, grows by rate, falls by 1 at each start; a job is cut only while level - (jobs cut and not started) >= 1.
--- So workers never find more free jobs than the bucket holds. The jobs that were cut are kept in bucket.seqs. At the
--- next look each of them is still free, or claimed (its lease says when), or gone; for one that is gone the deltas of
--- its queue say by when it must have started. If a start is taken for later than it was, that costs a little speed,
--- but never exceeds the limit. Each look that changed something appends one row and deletes the row before by its
--- number.
+-- A token bucket, exact over any number of workers: in a window of w seconds at most burst + rate * w jobs start. A job
+-- starts when it is claimed. level(t) is at most burst, grows by rate, and falls by 1 when a job STARTS. Jobs that are
+-- cut but not started have their tokens reserved: a job is cut only while level - (jobs cut and not started) >= 1. So
+-- workers never find more free jobs than the bucket holds. The jobs that were cut are kept in bucket.seqs. At the next
+-- look each of them is still free, or claimed (its lease says when), or gone. If it is gone, the deltas of its queue
+-- say by when it must have started. If a start is taken for later than it was, that costs a little speed, but never
+-- exceeds the limit. Each look that changed something appends one row and deletes the row before by its number.
 --
 -- Concurrency keys: a job with a key waits in state blocked. unblock() makes it ready if its key has room. If a more
 -- urgent job of the same key waits, a ready job that has not been claimed is blocked again in its favour.
 
-create index if not exists queue_config_limited on queue_config (queue) where rate is not null or max_running is not null;
-create index if not exists queue_config_weight on queue_config (weight); -- do they differ? Each cut asks for the least and the most
+create index if not exists queue_config_limited on queue_config (queue)
+    where rate is not null or max_running is not null;
+-- A cut asks whether the weights differ: for the least and for the most.
+create index if not exists queue_config_weight on queue_config (weight);
 
 alter table tick add column if not exists limited_at timestamptz;
-comment on column tick.limited_at is 'When the next token is there for a job that waits: queues with limits are looked at again';
+comment on column tick.limited_at is 'When the next token comes for a job that waits. Then queues with limits are '
+    'looked at again';
 
 create table if not exists bucket (
     n     bigint generated always as identity,
@@ -27,7 +29,8 @@ create table if not exists bucket (
     seqs  bigint[] not null
 );
 create unique index if not exists bucket_queue on bucket (queue, n desc);
-alter table bucket set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+alter table bucket set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_cost_delay = 0);
 comment on table bucket is 'Token buckets of queues with a rate; the newest row of a queue counts';
 comment on column bucket.level is 'Tokens at that time; each start takes one';
 comment on column bucket.seqs is 'Jobs that were cut and had not started: tokens are kept for them';
@@ -38,8 +41,8 @@ begin
         create type key_place as (queue text collate "C", key text collate "C", n int, low bigint[], ids uuid[]);
     end if;
 end $$;
-comment on type key_place is 'Where a concurrency key goes on: how many jobs it got, behind which number the waiting ones of '
-    'each priority stand, which of its jobs are ready';
+comment on type key_place is 'Where a concurrency key goes on: how many jobs it got, behind which number the waiting '
+    'ones of each priority stand, which of its jobs are ready';
 create table if not exists lane (
     n         bigint generated always as identity primary key,
     queue     text collate "C" not null,
@@ -56,27 +59,34 @@ create table if not exists lane (
     mid_seq   bigint not null default 0,
     hot_all   timestamptz not null default '-infinity'
 );
-alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_cost_delay = 0);
 comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
-comment on column lane.laps is 'How often it has still to pass the last key: 0 = nothing has changed since all were looked at';
-comment on column lane.due is 'Blocked jobs are not looked for before: looking takes a tenth of the time, or pauses 200 ms between';
-comment on column lane.expire_at is 'Jobs whose time is over are not looked for before';
-comment on column lane.expired_to is 'Those whose time was over before are gone, those of this very time up to the number expired_seq: dead as long as somebody '
-    'holds a snapshot, and not looked at';
-comment on column lane.expire_all is 'When to look at all again: some came to be seen later, as a transaction took long, or were pushed when their time was over';
-comment on column lane.hot is 'The keys that got the most jobs, in order: what they got is dead as long as somebody holds a '
-    'snapshot, and not looked at';
+comment on column lane.laps is 'How often unblock() has still to pass the last key: 0 = nothing has changed since all '
+    'were looked at';
+comment on column lane.due is 'Blocked jobs are not looked for before this time: looking takes a tenth of the time, or '
+    'pauses 200 ms between';
+comment on column lane.expire_at is 'Jobs whose time is over are not looked for before this time';
+comment on column lane.expired_to is 'All jobs whose time was over before this are expired; of those whose time was '
+    'exactly this, the ones up to number expired_seq. Their rows are dead, and kept while somebody holds a snapshot: '
+    'the next look starts behind them';
+comment on column lane.expire_all is 'When the next look starts at the first job again: a transaction may have '
+    'committed late, or a job been pushed with its time already over';
+comment on column lane.hot is 'The keys that got the most jobs, in order. The rows that they got are dead, and kept '
+    'while somebody holds a snapshot: looks start behind them';
 comment on column lane.hot_at is 'When old_seq and mid_seq were moved on: each ten seconds';
-comment on column lane.old_seq is 'A job_seq of at least ten seconds ago: what has a higher number is looked for in any case';
+comment on column lane.old_seq is 'A job_seq of at least ten seconds ago: jobs with a higher number are looked for in '
+    'any case';
 comment on column lane.mid_seq is 'The job_seq of hot_at, the next old_seq';
 comment on column lane.hot_all is 'When to look at all jobs of these keys again, for transactions that took longer';
-insert into lane (queue, key, laps, due, expire_at) select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
+insert into lane (queue, key, laps, due, expire_at)
+select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
 create or replace function bucket_levels(t tick, queues text[])
 returns table (queue text, n bigint, at timestamptz, level float8, rate float8, seqs bigint[], changed boolean)
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_mergejoin = off set jit = off as $$
-    with clock as materialized ( -- not now(): who waited for the scheduler lock would put the time of the last look back
+    with clock as materialized ( -- not now(): after a wait for the scheduler lock it may be before the last look
         select clock_timestamp() as time
     ), last as materialized (
         select c.queue, c.rate::float8 as rate, k.burst, b.n, clock.time, least(b.at, clock.time) as at,
@@ -94,13 +104,13 @@ language sql stable set search_path from current set enable_seqscan = off set en
     ), answer as materialized ( -- the answers that ended the others: they cannot have started later
         select d.queue, max(case when d.runs is null then d.at
                                  else d.at - (select min(r) - 1 from unnest(d.runs) r) * interval '1 ms' end) as at
-        from delta d
+        from deltas_since(t.snapshot, t.xid) d
         where d.queue in (select r.queue from reserved r where not r.free and r.started is null)
           and d.error_key is null
-          and (d.xid >= pg_snapshot_xmax(t.snapshot) or d.xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid))
         group by d.queue
     ), started as (
-        select r.queue, r.rate, extract(epoch from greatest(coalesce(r.started, a.at, r.time), r.at) - r.at)::float8 as x
+        select r.queue, r.rate,
+               extract(epoch from greatest(coalesce(r.started, a.at, r.time), r.at) - r.at)::float8 as x
         from reserved r left join answer a on a.queue = r.queue where not r.free
     ), charged as ( -- when, in seconds after the last look, the bucket would be full again
         select z.queue, count(*) as n, max(z.x + z.rank / z.rate) as full_at
@@ -120,116 +130,130 @@ comment on function bucket_levels(tick, text[]) is 'The token buckets of these q
 
 create or replace function bucket_settle(queue text) returns void
 language sql set search_path from current as $$
-    with b as materialized (
-        select b.* from (select * from tick order by tick desc limit 1) t, bucket_levels(t, array[$1]) b
-    ), d as (
-        delete from bucket x where x.queue = $1 and x.n = any(array(select b.n from b)))
-    insert into bucket (queue, at, level, seqs) select queue, at, level, seqs from b
+    with now as materialized (
+        select b.* from (select * from tick order by tick desc limit 1) t,
+        bucket_levels(t, array[bucket_settle.queue]) b
+    ), old as (
+        delete from bucket b where b.queue = bucket_settle.queue and b.n = any(array(select now.n from now)))
+    insert into bucket (queue, at, level, seqs) select queue, at, level, seqs from now
 $$;
 comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
 
 create or replace function bucket_forget(queue text, seqs bigint[]) returns void
 language sql set search_path from current as $$
-    with b as materialized (
-        select * from bucket b where b.queue = $1 order by n desc limit 1
-    ), d as (
-        delete from bucket x where x.queue = $1 and x.n = any(array(select b.n from b where b.seqs && $2)))
+    with last as materialized (
+        select * from bucket b where b.queue = bucket_forget.queue order by n desc limit 1
+    ), old as (
+        delete from bucket b where b.queue = bucket_forget.queue
+        and b.n = any(array(select l.n from last l where l.seqs && bucket_forget.seqs)))
     insert into bucket (queue, at, level, seqs)
-    select b.queue, b.at, b.level, array(select unnest(b.seqs) except select unnest($2)) from b where b.seqs && $2
+    select l.queue, l.at, l.level, array(select unnest(l.seqs) except select unnest(bucket_forget.seqs))
+    from last l where l.seqs && bucket_forget.seqs
 $$;
-comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and will not start: their tokens are free again';
+comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and will not start: their tokens are free '
+    'again';
+
+create or replace function limit_shares(t tick, queues text[])
+returns table (queue text, free int, low bigint, seq bigint[], high bigint[], need int, room int, slots int,
+    max_tries smallint, history "char", lease_time interval, run_timeout interval,
+    bucket bigint, at timestamptz, level float8, rate float8, reserved bigint[], changed boolean)
+language sql stable as $$
+    with standing as materialized (
+        select w.queue, coalesce(sum(cardinality(w.seqs)) filter (where w.lock_key is null), 0)::int as free,
+               sum(cardinality(w.seqs))::int as jobs, min(w.lease) filter (where w.lock_key is null) as low
+        from live w where w.queue in (select unnest(queues)) group by w.queue
+    ), level as materialized (
+        select * from bucket_levels(t, queues)
+    )
+    select z.queue, z.free, z.low, z.seq, z.high, greatest(0, least(z.room, z.share - z.free)), z.room, z.slots,
+           z.max_tries, z.history, z.lease_time, z.run_timeout, z.n, z.at, z.level, z.rate, z.seqs, z.changed
+    from (
+        select c.queue, coalesce(s.free, 0) as free, s.low, r.seq, case when r.lowered then r.high end as high, l.*,
+               b.n, b.at, b.level, b.rate, b.seqs, b.changed, c.max_running - coalesce(s.jobs, 0) as slots,
+               greatest(1, ceil(t.want * c.weight / t.weights))::int as share,
+               greatest(0, least(c.max_running - coalesce(s.jobs, 0),
+                                 floor(b.level)::int - greatest(coalesce(s.free, 0), cardinality(b.seqs)))) as room
+        from queue_config c cross join lateral lease_terms(c) l cross join lateral newest_cursor(c.queue) r
+        left join standing s on s.queue = c.queue
+        left join level b on b.queue = c.queue
+        where (c.rate is not null or c.max_running is not null) and c.paused_at is null and c.queue = any(queues)) z
+$$;
+comment on function limit_shares(tick, text[]) is 'For cut_limited(): of each of these queues the free jobs and the '
+    'first free lease, the cursor (high: NULL unless it was lowered), room = how many jobs the limits allow (slots of '
+    'them by max_running), need = how many to cut, and the bucket as it is now. No SET, so that it is inlined';
+
+create or replace function limited_jobs(queue text, seq bigint[], high bigint[], need int, leased bigint[])
+returns table (priority smallint, seq bigint, lease_timeout interval, rank bigint, taken boolean, more boolean,
+    upto bigint)
+language sql stable as $$
+    select c.priority, c.seq, c.lease_timeout, c.rank, c.taken, c.fresh and not c.taken or c.over is true,
+           max(c.seq) filter (where c.seq < coalesce(c.left_from, 9223372036854775807)) over (partition by c.priority)
+    from (
+        select b.*, min(b.seq) filter (where b.fresh and not b.taken) over (partition by b.priority) as left_from
+        from (
+            select a.*, a.fresh and a.rank <= need as taken
+            from (
+                select j.*, v.fresh, row_number() over (partition by v.fresh order by j.priority, j.seq) as rank
+                from jobs_beyond(limited_jobs.queue, limited_jobs.seq, high, need + 1,
+                                 coalesce(cardinality(leased), 0)) j
+                cross join lateral (
+                    select leased[width_bucket(j.seq, leased)] is distinct from j.seq and j.over is not true as fresh) v
+            ) a) b) c
+$$;
+comment on function limited_jobs(text, bigint[], bigint[], int, bigint[]) is 'For cut_limited(): the next jobs of a '
+    'queue, one more than is needed. leased: those in leases, in order. taken: it is cut now; more: it is left, or its '
+    'time is over; upto: up to where its priority is cut now. No SET, so that it is inlined';
 
 create or replace function cut_limited(t tick, queues text[], out jobs int, out free_jobs int, out free_before int,
     out first bigint, out more boolean, out wait_ms int, out remaining text[])
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
-    set plan_cache_mode = force_generic_plan as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    with l as materialized (
-        select w.lease, w.queue, w.lock_key is null as free, w.seqs from live w
-        where w.queue in (select unnest(queues))
-    ), lq as materialized (
-        select queue, coalesce(sum(cardinality(seqs)) filter (where free), 0)::int as free, sum(cardinality(seqs))::int as total,
-               min(lease) filter (where free) as low
-        from l group by queue
-    ), b as materialized (
-        select * from bucket_levels(t, queues)
-    ), q as materialized ( -- room: what the limits allow; share: what fairness does
-        select z.*, greatest(0, least(room, share - free)) as need
-        from (
-            select c.queue, c.weight, c.rate is not null as rated, coalesce(lq.free, 0) as free, coalesce(lq.total, 0) as total, lq.low,
-                   r.seq, r.high, r.chunk as measured, nullif(c.max_tries, 5) as max_tries,
-                   nullif(left(c.history, 1), 'f')::"char" as history, nullif(c.lease_timeout, interval '60 s') as lease_timeout,
-                   c.run_timeout, greatest(1, ceil(t.want * c.weight / t.weights))::int as share,
-                   exists (select from unnest(r.seq, r.high) v (a, b) where b > a) as low_lane,
-                   c.max_running - coalesce(lq.total, 0) as slots,
-                   greatest(0, least(c.max_running - coalesce(lq.total, 0),
-                                     floor(b.level)::int - greatest(coalesce(lq.free, 0), cardinality(b.seqs)))) as room
-            from queue_config c
-            cross join lateral (select * from cursor r where r.queue = c.queue order by n desc limit 1) r
-            left join lq on lq.queue = c.queue
-            left join b on b.queue = c.queue
-            where (c.rate is not null or c.max_running is not null) and c.paused_at is null
-              and c.queue = any(queues)) z
-    ), x as materialized ( -- jobs that stand in leases, where a scan may meet them
-        select l.queue, unnest(l.seqs) as seq from l where l.queue in (select q.queue from q where q.low_lane)
-    ), a as materialized ( -- one job more than is needed: is something left?
-        select q.queue, c.priority, c.seq, c.lease_timeout, c.over, q.need
-        from q cross join lateral (
-            select p.p as priority, j.*
-            from (select (i - 1)::smallint as p, q.seq[i] as at, q.high[i] > q.seq[i] as low
-                  from generate_subscripts(q.seq, 1) i where q.seq[i] is not null) p
-            cross join lateral (
-                select j.seq, j.lease_timeout, j.expires_at <= now() as over from queue j
-                where j.queue = q.queue and j.priority = p.p and j.state = 'ready' and j.seq > p.at
-                order by j.seq limit q.need + 1 + case when p.low then q.total else 0 end) j
-            limit case when q.low_lane then q.need + 1 + 10 * q.total else q.need + 1 end) c
-    ), c as materialized ( -- fresh: in no lease, and its time is not over
-        select z.*, z.fresh and z.rank <= z.need as taken
-        from (select a.*, v.fresh, row_number() over (partition by a.queue, v.fresh order by a.priority, a.seq) as rank
-              from a left join x on x.queue = a.queue and x.seq = a.seq
-              cross join lateral (select x.seq is null and a.over is not true as fresh) v) z
-    ), ins as (
+    with share as materialized (
+        select * from limit_shares(t, queues)
+    ), leased as materialized ( -- jobs in leases, of queues in which a scan may meet them
+        select l.queue, array_agg(u.seq order by u.seq) as seqs from live l cross join unnest(l.seqs) u (seq)
+        where l.queue in (select s.queue from share s where s.high is not null) group by l.queue
+    ), job as materialized (
+        select s.queue, j.*
+        from share s left join leased l on l.queue = s.queue
+        cross join lateral limited_jobs(s.queue, s.seq, s.high, s.need, l.seqs) j
+    ), made as (
         insert into work_queue (lease, batch_order, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), rank, queue, priority, array[seq], lease_time, max_tries, history, run_timeout
-        from (select c.rank, c.queue, c.priority, c.seq, coalesce(c.lease_timeout, q.lease_timeout) as lease_time,
-                     q.max_tries, q.history, q.run_timeout
-              from c join q on q.queue = c.queue where c.taken
-              order by c.rank, hashtextextended(c.queue, t.tick)) z
+        select nextval('lease_seq'), z.* from (
+            select j.rank, j.queue, j.priority, array[j.seq], coalesce(j.lease_timeout, s.lease_time), s.max_tries,
+                   s.history, s.run_timeout
+            from job j join share s on s.queue = j.queue where j.taken
+            order by j.rank, hashtextextended(j.queue, t.tick)) z
         returning lease, queue, seqs[1] as seq
-    ), lane as ( -- up to before the first fresh job that was not taken
-        select queue, priority, max(seq) filter (where seq < coalesce(left_from, 9223372036854775807)) as cut
-        from (select queue, priority, seq, min(seq) filter (where fresh and not taken) over (partition by queue, priority) as left_from
-              from c) z
-        group by 1, 2
-    ), lanes as materialized (
-        select queue, array_agg(priority) as priorities, array_agg(cut) as cuts from lane where cut is not null group by queue
     ), got as materialized (
-        select queue, count(*) filter (where taken)::int as n, bool_or(fresh and not taken or over is true) as more from c group by queue
-    ), cur as (
-        insert into cursor (queue, seq, high, low, chunk)
-        select q.queue,
-               array(select greatest(q.seq[i], l.cut) from generate_series(1, 10) i
-                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
-               array(select greatest(q.high[i], l.cut) from generate_series(1, 10) i
-                     left join unnest(lanes.priorities, lanes.cuts) l (priority, cut) on l.priority = i - 1 order by i),
-               coalesce(q.low, (select min(ins.lease) from ins where ins.queue = q.queue),
-                        (select case when is_called then last_value + 200 else 200 end from lease_seq)), q.measured
-        from q join lanes on lanes.queue = q.queue
+        select queue, min(lease) as low, array_agg(seq) as seqs from made group by queue
+    ), seen as materialized (
+        select queue, count(*) filter (where taken)::int as n, bool_or(more) as more from job group by queue
+    ), lane as (
+        select j.queue, j.priority, max(j.upto) as upto, min(coalesce(s.low, g.low, l)) as low
+        from job j join share s on s.queue = j.queue left join got g on g.queue = j.queue cross join next_lease() l
+        where j.upto is not null group by 1, 2
+    ), moved as materialized (
+        select advance_cursor(array_agg(queue), array_agg(priority), array_agg(upto), array_agg(low)) from lane
+    ), charged as materialized ( -- buckets that have changed
+        select s.*, g.seqs from share s left join got g on g.queue = s.queue
+        where s.at is not null and (s.changed or g.queue is not null)
     ), old as (
-        delete from bucket x using b where x.queue = b.queue and x.n = b.n and (b.changed or b.queue in (select queue from ins))
+        delete from bucket b using charged c where b.queue = c.queue and b.n = c.bucket
     ), new as (
         insert into bucket (queue, at, level, seqs)
-        select b.queue, b.at, b.level, b.seqs || array(select ins.seq from ins where ins.queue = b.queue)
-        from b where b.changed or b.queue in (select queue from ins)
+        select c.queue, c.at, c.level, c.reserved || coalesce(c.seqs, '{}') from charged c
     )
-    select coalesce(sum(got.n), 0), coalesce(sum(q.free), 0), least(min(q.low), (select min(lease) from ins)),
-           coalesce(bool_or(got.more and q.room > got.n), false),
-           min(least(60000, 1000 * (greatest(q.free, cardinality(b.seqs)) + got.n + 1 - b.level) / b.rate
-                           - 1000 * extract(epoch from clock_timestamp() - b.at)))
-               filter (where got.more and q.room = got.n and q.slots is distinct from got.n),
-           coalesce(array_agg(q.queue) filter (where got.more), '{}')
-    from q left join got on got.queue = q.queue left join b on b.queue = q.queue
+    select coalesce(sum(n.n), 0), coalesce(sum(s.free), 0), least(min(s.low), min(g.low)),
+           coalesce(bool_or(n.more and s.room > n.n), false),
+           min(least(60000, 1000 * (greatest(s.free, cardinality(s.reserved)) + n.n + 1 - s.level) / s.rate
+                           - 1000 * extract(epoch from clock_timestamp() - s.at)))
+               filter (where n.more and s.room = n.n and s.slots is distinct from n.n),
+           coalesce(array_agg(s.queue) filter (where n.more), '{}')
+    from (select count(*) from moved) m, share s
+    left join seen n on n.queue = s.queue left join got g on g.queue = s.queue
     into jobs, free_before, first, more, wait_ms, remaining;
     free_jobs := free_before + jobs;
     wait_ms := case when wait_ms is not null then greatest(1, wait_ms + 1) end;
@@ -274,8 +298,8 @@ begin
         new.limited_at := clock_timestamp();
     end if;
 end $$;
-comment on function limits_left(tick, record, text[], boolean) is 'For step_limits(): which queues have to be looked at '
-    'again, and when. k: what cut_limited() said of these queues; passed: the last of all names was reached';
+comment on function limits_left(tick, record, text[], boolean) is 'For step_limits(): which queues have to be looked '
+    'at again, and when. k: what cut_limited() said of these queues; passed: the last of all names was reached';
 
 create or replace function step_limits(t tick, inout new tick, woken text[], whole boolean,
     out cut int, out more boolean, out wrote boolean)
@@ -343,7 +367,8 @@ $$;
 comment on function key_ready(text, text, uuid[], int) is 'The ready jobs of a key, running ones too: those of these '
     'ids, or (NULL) up to most by the index. No SET, so that it is inlined';
 
--- (select 'ready'): a value that is not known when it is planned, so that only queue_keyed can serve, which is of all states.
+-- (select 'ready'): a value that is not known when it is planned, so that only queue_keyed can serve, which is of all
+-- states.
 create or replace function key_blocked(queue text, key text, low bigint[], most int)
 returns table (priority smallint, seq bigint)
 language sql stable as $$
@@ -384,7 +409,8 @@ language sql stable as $$
      order by q.concurrency_key limit 1)
     union all
     (select q.queue, q.concurrency_key from queue q
-     where q.state = 'blocked' and q.concurrency_key is not null and q.queue > key_between.queue and q.queue < upto_queue
+     where q.state = 'blocked' and q.concurrency_key is not null and q.queue > key_between.queue
+       and q.queue < upto_queue
      order by q.queue, q.concurrency_key limit 1)
     union all
     (select q.queue, q.concurrency_key from queue q
@@ -410,13 +436,14 @@ language sql stable set search_path from current set enable_seqscan = off set en
         cross join lateral (
             select coalesce(f.queue, (next.h).queue) as queue, coalesce(f.key, (next.h).key) as key
             from (select) z left join lateral (
-                select k.queue, k.key from key_between(place.queue, place.key, (next.h).queue, (next.h).key) k limit 1) f on true) x
+                select k.queue, k.key
+                from key_between(place.queue, place.key, (next.h).queue, (next.h).key) k limit 1) f on true) x
         where place.i < waiting_keys.n and x.queue is not null
     )
     select place.queue, place.key from place where place.i > 0
 $$;
-comment on function waiting_keys(text, text, int, key_place[]) is 'Up to n keys with blocked jobs, after this queue and '
-    'key: one look at the index each, however many jobs wait. Those of hot, which are in order, without a look';
+comment on function waiting_keys(text, text, int, key_place[]) is 'Up to n keys with blocked jobs, after this queue '
+    'and key: one look at the index each, however many jobs wait. Those of hot, which are in order, without a look';
 
 create or replace function less_urgent(queues text[], keys text[], hot key_place[], out ids uuid[], out seqs bigint[])
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -440,8 +467,27 @@ $$;
 comment on function less_urgent(text[], text[], key_place[]) is 'The ready jobs of keys without room that are less '
     'urgent than a blocked one, running ones too: up to 100 a key';
 
+create or replace function take_out(leases bigint[], seqs bigint[]) returns void
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+    gone bigint[] := array(select s from unnest(seqs) s order by s); -- so that one is found by halving
+begin
+    with rest as materialized (
+        select w.lease, w.seqs as old, array(select s from unnest(w.seqs) s
+                                             where gone[width_bucket(s, gone)] is distinct from s order by s) as seqs
+        from work_queue w where w.lease = any(take_out.leases)
+    ), emptied as (
+        delete from work_queue w using rest r where w.lease = r.lease and r.seqs = '{}'
+    )
+    update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs not in ('{}', r.old);
+end $$;
+comment on function take_out(bigint[], bigint[]) is 'Takes these jobs out of these leases, which the caller has '
+    'locked; an empty lease is deleted';
+
 create or replace function block_again(queues text[], keys text[], hot key_place[]) returns int
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     found record := less_urgent(queues, keys, hot);
@@ -455,7 +501,8 @@ begin
         select w.lease, w.seqs from work_queue w
         where w.lock_key is null and w.lease = any(array(
             select l.lease from live l
-            where l.lock_key is null and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0)))
+            where l.lock_key is null
+              and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0)))
         order by w.lease + 0 for update skip locked
     ), ours as materialized (
         select f.lease, s as seq from free f cross join unnest(f.seqs) s where seqs[width_bucket(s, seqs)] = s
@@ -464,39 +511,40 @@ begin
     ), job as materialized (
         select q.id, q.queue, q.concurrency_key as key, q.priority, q.seq, o.lease
         from queue q left join ours o on o.seq = q.seq
-        where q.id = any(found.ids) and q.state = 'ready' and (o.seq is not null or q.seq not in (select c.seq from cut c))
+        where q.id = any(found.ids) and q.state = 'ready'
+          and (o.seq is not null or q.seq not in (select c.seq from cut c))
         for update of q skip locked
     ), low as ( -- the least urgent goes for the most urgent, the next for the next
-        select j.*, row_number() over (partition by j.queue, j.key order by j.priority desc, j.seq desc) as rank from job j
+        select j.*, row_number() over (partition by j.queue, j.key order by j.priority desc, j.seq desc) as rank
+        from job j
     ), high as (
-        select k.queue, k.key, b.priority, row_number() over (partition by k.queue, k.key order by b.priority, b.seq) as rank
+        select k.queue, k.key, b.priority,
+               row_number() over (partition by k.queue, k.key order by b.priority, b.seq) as rank
         from (select distinct j.queue, j.key from job j) k
         left join unnest(hot) h on h.queue = k.queue and h.key = k.key
         cross join lateral key_blocked(k.queue, k.key, h.low, 100) b
     ), swap as materialized (
         select l.* from low l join high h using (queue, key, rank) where l.priority > h.priority order by rank limit 500
-    ), rest as materialized (
-        select f.lease, array(select s from unnest(f.seqs) s where s not in (select x.seq from swap x) order by s) as seqs
-        from free f where f.lease in (select x.lease from swap x)
-    ), emptied as (
-        delete from work_queue w using rest r where w.lease = r.lease and r.seqs = '{}'
-    ), shortened as (
-        update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs <> '{}'
     ), blocked as (
         update queue q set state = 'blocked', changed = now() from swap x
         where q.id = any(found.ids) and q.id = x.id returning q.queue, q.priority
     ), counted as (
-        insert into delta (queue, priority, ready, blocked) select queue, priority, -count(*), count(*) from blocked group by 1, 2
+        insert into delta (queue, priority, ready, blocked)
+        select queue, priority, -count(*), count(*) from blocked group by 1, 2
     )
-    select count(*)::int as n, array_agg(distinct x.queue) as queues, array_agg(x.seq) filter (where x.lease is not null) as cut
+    select count(*)::int as n, array_agg(distinct x.queue) as queues,
+           array_agg(x.seq) filter (where x.lease is not null) as cut,
+           array_agg(x.lease) filter (where x.lease is not null) as leases
     into done from swap x;
     if done.cut is not null then
+        perform take_out(done.leases, done.cut);
         perform bucket_forget(q, done.cut) from unnest(done.queues) q;
     end if;
     return done.n;
 end $$;
-comment on function block_again(text[], text[], key_place[]) is 'Ready jobs of these keys that nobody has claimed wait again where a more urgent one is blocked, as many as there '
-    'are of these: unblock_keys() then takes the urgent ones. Up to 500 a call, under the scheduler lock; how many';
+comment on function block_again(text[], text[], key_place[]) is 'Ready jobs of these keys that nobody has claimed wait '
+    'again where a more urgent one is blocked, as many as there are of these: unblock_keys() then takes the urgent '
+    'ones. Up to 500 a call, under the scheduler lock; how many';
 
 create or replace function unblock_keys(queues text[], keys text[], hot key_place[],
     out n int, out woken text[], out places key_place[])
@@ -568,7 +616,8 @@ language sql stable set search_path from current as $$
         order by 3 desc, 1, 2 limit 20) p
 $$;
 comment on function remember_keys(key_place[], key_place[]) is 'The 20 keys that got the most jobs, of those that are '
-    'remembered and those that just got some: one that comes new takes the place of the last, and goes on from its number';
+    'remembered and those that just got some: one that comes new takes the place of the last, and goes on from its '
+    'number';
 
 create or replace function look_back(hot key_place[]) returns key_place[]
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -609,8 +658,9 @@ begin
         place.hot := look_back(place.hot);
         place.hot_all := began + least(1000 * (clock_timestamp() - began), interval '1 min');
     end if;
-    hot := array(select (h.queue, h.key, h.n, array(select least(l, place.old_seq) from unnest(h.low) with ordinality u (l, i)
-                                                    order by i), h.ids)::key_place
+    hot := array(select (h.queue, h.key, h.n, array(select least(l, place.old_seq)
+                                                    from unnest(h.low) with ordinality u (l, i) order by i),
+                         h.ids)::key_place
                  from unnest(place.hot) with ordinality h (queue, key, n, low, ids, o) order by o);
     select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into k
     from waiting_keys(place.queue, place.key, most, hot) w;
@@ -637,44 +687,96 @@ begin
         place.laps := 2;
     end if;
 end $$;
-comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 jobs, '
-    'from where the last step ended';
+comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 '
+    'jobs, from where the last step ended';
 
 create or replace function next_expired(since timestamptz, since_seq bigint) returns boolean
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 begin
-    return exists (select from queue q where (q.expires_at, q.seq) > ($1, $2) and q.expires_at <= now() and q.state <> 'failed'
-                   order by q.expires_at, q.seq limit 1);
+    return exists (select from queue q where (q.expires_at, q.seq) > (since, since_seq) and q.expires_at <= now()
+                   and q.state <> 'failed' order by q.expires_at, q.seq limit 1);
 end $$;
-comment on function next_expired(timestamptz, bigint) is 'Whether a job after this time and number has expired, running ones too';
+comment on function next_expired(timestamptz, bigint) is 'Whether a job after this time and number has expired, '
+    'running ones too';
 
-create or replace function expire(since timestamptz, since_seq bigint, most int, out n int, out queues text[], out upto timestamptz, out upto_seq bigint)
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
-    set enable_indexscan = on set enable_indexonlyscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
+create or replace function overdue(since timestamptz, since_seq bigint, most int)
+returns table (id uuid, expires_at timestamptz, seq bigint, runs boolean)
+language sql stable as $$
+    with held as materialized (
+        select unnest(w.seqs) as seq from live w where w.lock_key is not null
+    ), over as materialized (
+        select q.id, q.expires_at, q.seq, q.state = 'ready' and q.seq in (select h.seq from held h) as runs
+        from queue q
+        where (q.expires_at, q.seq) > (since, since_seq) and q.expires_at <= now() and q.state <> 'failed'
+        order by q.expires_at, q.seq limit most + (select count(*) from held)
+    )
+    select z.id, z.expires_at, z.seq, z.runs
+    from (select o.*, count(*) filter (where not o.runs) over (order by o.expires_at, o.seq) as rank from over o) z
+    where z.rank <= most
+$$;
+comment on function overdue(timestamptz, bigint, int) is 'For expire(): the jobs after this time and number whose time '
+    'is over, up to most that wait, and those that run between them. No SET, so that it is inlined';
+
+create or replace function expire_jobs(ids uuid[], leases bigint[], out gone uuid[], out queues text[],
+    out was_cut bigint[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    with over as materialized (
+        select q.id, q.seq, q.state from queue q
+        where q.id = any(expire_jobs.ids) and q.expires_at <= now() and q.state::text <> 'failed'
+        order by q.id for update skip locked
+    ), leased as materialized (
+        select l.lease, unnest(l.seqs) as seq from live l
+    ), waiting as materialized (
+        select o.id, o.seq, l.lease from over o left join leased l on l.seq = o.seq and o.state = 'ready'
+        where l.lease is null or l.lease = any(expire_jobs.leases)
+    ), job as (
+        delete from queue q using waiting w where q.id = any(expire_jobs.ids) and q.id = w.id returning q.*, w.lease
+    ), finished as (
+        insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body,
+                             payload_type, error, unique_key, origin_id, last_action, kept, run_after, lease_timeout,
+                             run_timeout, concurrency_key)
+        select j.id, created, now(), 'cancelled', priority, tries, j.max_tries, j.queue, kind,
+               case when keep then payload end, case when keep then body end, payload_type, 'expired', unique_key,
+               origin_id, last_action, keep, run_after, j.lease_timeout, j.run_timeout, j.concurrency_key
+        from job j left join queue_config c on c.queue = j.queue
+        cross join lateral (select coalesce(c.history, 'full') = 'full' as keep) k
+        where c.history is distinct from 'none'
+    ), counted as (
+        insert into delta (queue, priority, ready, scheduled, retry, blocked, cancelled)
+        select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
+               -count(*) filter (where state = 'retry'), -count(*) filter (where state = 'blocked'), count(*)
+        from job group by 1, 2)
+    select array_agg(id), array_agg(distinct queue), array_agg(seq) filter (where lease is not null)
+    into gone, queues, was_cut from job;
+    perform take_out(expire_jobs.leases, was_cut);
+end $$;
+comment on function expire_jobs(uuid[], bigint[]) is 'For expire(): moves those of these jobs that still wait to '
+    'history, also out of these leases, which are free and locked; a job that somebody has locked stays. gone: which; '
+    'was_cut: the numbers of those that were in leases';
+
+create or replace function expire(since timestamptz, since_seq bigint, most int, out n int, out queues text[],
+    out upto timestamptz, out upto_seq bigint)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_mergejoin = off set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on
+    set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     seen   record;
-    first  record; -- of those that stay
-    ids    uuid[];
-    leases bigint[]; -- free ones, locked: whom a claim is just taking is not waited for
-    g      record;
+    stays  record; -- the first that stays
+    leases bigint[]; -- free ones, locked: a lease that a claim is just taking is not waited for
+    done   record;
 begin
-    with r as materialized (
-        select unnest(w.seqs) as seq from live w where w.lock_key is not null
-    ), e as materialized (
-        select q.id, q.expires_at, q.seq, q.state = 'ready' and q.seq in (select r.seq from r) as runs from queue q
-        where (q.expires_at, q.seq) > ($1, $2) and q.expires_at <= now() and q.state <> 'failed'
-        order by q.expires_at, q.seq limit most + (select count(*) from r)
-    ), z as (
-        select e.*, count(*) filter (where not e.runs) over (order by e.expires_at, e.seq) as rank from e
-    )
-    select array_agg(z.id order by z.expires_at, z.seq) as ids, array_agg(z.expires_at order by z.expires_at, z.seq) as times,
-           array_agg(z.seq order by z.expires_at, z.seq) as seqs, array_agg(z.id order by z.expires_at, z.seq) filter (where not z.runs) as waits
-    into seen from z where z.rank <= most;
-    ids := seen.waits;
     n := 0; upto := now(); upto_seq := 9223372036854775807;
-    if ids is null then
+    select array_agg(o.id order by o.expires_at, o.seq) as ids, array_agg(o.seq order by o.expires_at, o.seq) as seqs,
+           array_agg(o.expires_at order by o.expires_at, o.seq) as times,
+           array_agg(o.id order by o.expires_at, o.seq) filter (where not o.runs) as waits
+    into seen from overdue(since, since_seq, most) o;
+    if seen.waits is null then
         upto := coalesce(seen.times[1], upto);
         upto_seq := coalesce(seen.seqs[1] - 1, upto_seq);
         return;
@@ -683,58 +785,27 @@ begin
         select w.lease from work_queue w
         where w.lock_key is null and w.lease = any(array(
             select f.lease from (select l.lease, unnest(l.seqs) as seq from live l where l.lock_key is null) f
-            join queue q on q.seq = f.seq and q.id = any(ids)))
+            join queue q on q.seq = f.seq and q.id = any(seen.waits)))
         order by w.lease + 0 for update skip locked) z;
-    with o as materialized (
-        select q.id, q.seq, q.state from queue q where q.id = any(ids) and q.expires_at <= now() and q.state::text <> 'failed'
-        order by q.id for update skip locked
-    ), f as materialized (
-        select l.lease, unnest(l.seqs) as seq from live l
-    ), v as materialized (
-        select o.id, o.seq, f.lease from o left join f on f.seq = o.seq and o.state = 'ready'
-        where f.lease is null or f.lease = any(leases)
-    ), w as materialized (
-        select w.lease, array(select s from unnest(w.seqs) s where s not in (select v.seq from v where v.lease = w.lease) order by s) as seqs
-        from work_queue w where w.lease = any(array(select v.lease from v))
-    ), wd as (
-        delete from work_queue x using w where x.lease = w.lease and w.seqs = '{}'
-    ), wu as (
-        update work_queue x set seqs = w.seqs from w where x.lease = w.lease and w.seqs <> '{}'
-    ), gone as (
-        delete from queue q using v where q.id = any(ids) and q.id = v.id returning q.*, v.lease
-    ), h as (
-        insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body, payload_type, error,
-                             unique_key, origin_id, last_action, kept, run_after, lease_timeout, run_timeout, concurrency_key)
-        select x.id, created, now(), 'cancelled', priority, tries, x.max_tries, x.queue, kind, case when keep then payload end,
-               case when keep then body end, payload_type, 'expired', unique_key, origin_id, last_action, keep, run_after,
-               x.lease_timeout, x.run_timeout, x.concurrency_key
-        from gone x left join queue_config c on c.queue = x.queue
-        cross join lateral (select coalesce(c.history, 'full') = 'full' as keep) k
-        where c.history is distinct from 'none'
-    ), d as (
-        insert into delta (queue, priority, ready, scheduled, retry, blocked, cancelled)
-        select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
-               -count(*) filter (where state = 'retry'), -count(*) filter (where state = 'blocked'), count(*)
-        from gone group by 1, 2)
-    select count(*)::int as n, array_agg(distinct queue) as queues, array_agg(seq) filter (where lease is not null) as cut, array_agg(id) as ids
-    into g from gone;
-    n := g.n;
-    select v.at, v.seq - 1 as seq into first from unnest(seen.ids, seen.times, seen.seqs) v (id, at, seq)
-    where v.id <> all(coalesce(g.ids, '{}')) order by v.at, v.seq limit 1;
-    if first.at is not null then
-        upto := first.at;
-        upto_seq := first.seq;
-    elsif cardinality(ids) = most then
+    select * into done from expire_jobs(seen.waits, leases);
+    n := coalesce(cardinality(done.gone), 0);
+    queues := done.queues;
+    select v.at, v.seq - 1 as seq into stays from unnest(seen.ids, seen.times, seen.seqs) v (id, at, seq)
+    where v.id <> all(coalesce(done.gone, '{}')) order by v.at, v.seq limit 1;
+    if stays.at is not null then
+        upto := stays.at;
+        upto_seq := stays.seq;
+    elsif cardinality(seen.waits) = most then
         upto := seen.times[cardinality(seen.times)];
         upto_seq := seen.seqs[cardinality(seen.seqs)];
     end if;
-    queues := g.queues;
-    if g.cut is not null then
-        perform bucket_forget(q, g.cut) from unnest(queues) q;
+    if done.was_cut is not null then
+        perform bucket_forget(q, done.was_cut) from unnest(queues) q;
     end if;
 end $$;
-comment on function expire(timestamptz, bigint, int) is 'Jobs whose time is over (expires_at) go to history as cancelled, with the error "expired": '
-    'those after this time and number that wait, also in free leases, up to most; what runs is left alone, what failed stays. upto, upto_seq: none is left before';
+comment on function expire(timestamptz, bigint, int) is 'Jobs whose time is over (expires_at) go to history as '
+    'cancelled, with the error "expired": up to most of those after this time and number that wait, also in free '
+    'leases. A running job is left alone, a failed one stays. upto, upto_seq: no such job is left before';
 
 create or replace function tend_expired(inout place lane, began timestamptz, out n int, out queues text[])
 language plpgsql set search_path from current as $$
@@ -765,10 +836,12 @@ begin
         place.laps := 2; -- an expired job frees its key
     end if;
 end $$;
-comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires what is over, each second from where the last look ended and, for '
-    'a thousandth of the time, at least once a minute, from the first job on: a job may be pushed with its time already over';
+comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires what is over, each second from '
+    'where the last look ended and, for a thousandth of the time, at least once a minute, from the first job on: a job '
+    'may be pushed with its time already over';
 
-create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[], out wait_ms int)
+create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[],
+    out wait_ms int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
@@ -792,7 +865,8 @@ begin
     end if;
     began := clock_timestamp();
     if place.laps > 0 and place.due <= began then
-        if place.hot <> '{}' or exists (select from queue q where q.state = 'blocked' and q.concurrency_key is not null) then
+        if place.hot <> '{}'
+           or exists (select from queue q where q.state = 'blocked' and q.concurrency_key is not null) then
             select * into u from unblock(place);
             place := u.place;
             unblocked := u.n;
@@ -815,4 +889,5 @@ begin
     wait_ms := 1 + 1000 * extract(epoch from least(case when place.laps > 0 then greatest(place.due, began) end,
         case when expired >= 1000 then place.expire_at end, now() + interval '1 min') - clock_timestamp());
 end $$;
-comment on function tend_limits(boolean) is 'Unblocks and expires, for schedule(): news = something has changed since the last call. Where there is nothing to do it writes nothing';
+comment on function tend_limits(boolean) is 'Unblocks and expires, for schedule(): news = something has changed since '
+    'the last call. Where there is nothing to do it writes nothing';

@@ -195,24 +195,16 @@ begin
         from (select l.lease, l.lock_key is not null as runs, s as seq from live l, unnest(l.seqs) s
               where seqs[width_bucket(s, seqs)] = s offset 0) w
         join (select * from queue q where q.id = any(ids) offset 0) q on q.seq = w.seq and q.state = 'ready'
-    ), shortened as materialized ( -- what stays in the free leases
-        select w.lease, array(select s from unnest(w.seqs) s
-                              where s not in (select o.seq from leased_jobs o where o.lease = w.lease)
-                              order by s) as seqs
-        from work_queue w where w.lease = any(array(select o.lease from leased_jobs o where o.ours and not o.runs))
-    ), leases_gone as (
-        delete from work_queue x using shortened w where x.lease = w.lease and w.seqs = '{}'
-    ), leases_cut as (
-        update work_queue x set seqs = w.seqs from shortened w where x.lease = w.lease and w.seqs <> '{}'
     )
     select coalesce(array_agg(o.id) filter (where o.ours and o.runs), '{}'),
            coalesce(array_agg(o.id) filter (where not o.ours), '{}'),
-           jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'seq', o.seq)) filter (where o.ours
-                   and not o.runs)
+           jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority, 'seq', o.seq, 'lease', o.lease))
+               filter (where o.ours and not o.runs)
     into runs, busy, free from leased_jobs o;
     if free is null then
         return;
     end if;
+    perform take_out(array_agg(f.lease), array_agg(f.seq)) from jsonb_to_recordset(free) f (lease bigint, seq bigint);
     -- whatever the caller makes of them: one that it leaves as it was is cut again
     perform move_cursor(array_agg(f.queue), array_agg(f.priority), array_agg(f.seq - 1), null)
     from jsonb_to_recordset(free) f (queue text, priority int, seq bigint);
