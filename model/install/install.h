@@ -6,6 +6,7 @@
 
 #include "model/base/err.h"
 #include "model/base/loop.h"
+#include "model/base/mem.h"
 #include "model/db/db.h"
 
 struct sql_text;
@@ -36,6 +37,13 @@ struct install_options {
  * transaction: the old tables are renamed aside, and every job and lease is moved. */
 bool install_run(struct db *db, struct loop *l, const struct install_options *o,
                  void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* The same as one text of SQL, for a tool that applies migrations; it must run in one transaction,
+ * and says so where it does not. from: 0 = into a new schema; else the version that is installed
+ * (ERR_USAGE: this program can't start from it). Of the options it takes schema and roles. The next
+ * install_run finds all in place, and notes from what it was made. */
+bool install_print(const struct install_options *o, int from, struct buf *out, struct err *e)
     __attribute__((warn_unused_result));
 
 #endif

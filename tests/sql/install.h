@@ -25,5 +25,11 @@ int install_teardown(void **state);
 /* Runs the installation on dsn; roles that o leaves NULL are queues_viewer and its kin. said and
  * err are those of this run. */
 bool install_try(struct fixture *f, const char *dsn, struct install_options o);
+/* The text of install_print, run by psql with these words ("-1"); gives its exit code. What psql
+ * said is in f->said. */
+int install_by_psql(struct fixture *f, const char *words, struct install_options o, int from);
+/* What the schema holds, as pg_dump -s shows it, without what is not of the schema; the caller
+ * frees. */
+char *install_dump(const struct fixture *f, const char *schema);
 
 #endif

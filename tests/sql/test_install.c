@@ -132,6 +132,111 @@ without_the_right_to_make_roles(void **state)
     pg_run(f->conn, "drop owned by plain; drop role plain");
 }
 
+/* The schema of that name from a printed text, and one from an installation, hold the same; and
+ * `install` has nothing to do after the text. */
+static void
+check_printed(struct fixture *f, struct install_options o)
+{
+    if (install_by_psql(f, "-1vON_ERROR_STOP=1", o, 0) != 0)
+        fail_msg("%s: %s", o.schema, f->said.data);
+    char *printed = install_dump(f, o.schema);
+    assert_true(strlen(printed) > 100000);
+    must_install(f, o);
+    must_say(f, "version 2 is there, nothing to change (");
+    char *same = install_dump(f, o.schema);
+    assert_string_equal(printed, same);
+
+    PGconn *maker = f->conn;
+    pg_run(maker, "drop schema %s cascade", PQescapeIdentifier(maker, o.schema, strlen(o.schema)));
+    must_install(f, o);
+    must_say(f, "version 2 installed (");
+    char *installed = install_dump(f, o.schema);
+    assert_string_equal(printed, installed);
+    free(printed);
+    free(same);
+    free(installed);
+}
+
+static void
+the_printed_text_installs_the_same(void **state)
+{
+    struct fixture *f = *state;
+
+    check_printed(f, (struct install_options){.schema = "queues"});
+    check_printed(f, (struct install_options){.schema = "My \"Queue\"\\'; drop table x; --",
+                                              .viewer = "a \"viewer\"",
+                                              .worker = "w\\'); select 1/0; --",
+                                              .operator_ = "O'Op\nname"});
+    pg_run(f->conn, "alter database %s set standard_conforming_strings = off", PQdb(f->conn));
+    assert_int_equal(
+        install_by_psql(f, "-1vON_ERROR_STOP=1",
+                        (struct install_options){.schema = "It's\\", .worker = "w\\'; select 1/0"},
+                        0),
+        0);
+    assert_string_equal(pg_value(f->conn, "select version from \"It's\\\".meta"), "2");
+}
+
+/* Functions in the way of an unqualified name would be run by whoever installs. */
+static void
+the_printed_text_calls_nothing_of_others(void **state)
+{
+    struct fixture *f = *state;
+
+    static const char *const functions[] = {"set_config(text, text, boolean) returns text",
+                                            "current_setting(text) returns text",
+                                            "current_setting(text, boolean) returns text",
+                                            "hashtext(text) returns int",
+                                            "quote_ident(text) returns text",
+                                            "format(text, variadic text[]) returns text",
+                                            "equal(text, text) returns boolean",
+                                            "equal(name, text) returns boolean"};
+    static const char *const words[] = {"-1vON_ERROR_STOP=1", "-q"};
+    const struct install_options o = {.schema = "q"};
+
+    pg_run(f->conn, "create schema trap; create sequence trap.sprung");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        pg_run(f->conn,
+               "create function trap.%s language plpgsql as $$ begin raise warning 'trap'; "
+               "perform nextval('trap.sprung'); return null; end $$",
+               functions[i]);
+    pg_run(f->conn, "create operator trap.= (leftarg = text, rightarg = text, function = "
+                    "trap.equal); create operator trap.= (leftarg = name, rightarg = text, "
+                    "function = trap.equal); create domain trap.text as pg_catalog.text");
+    pg_run(f->conn, "alter database %s set search_path = trap, pg_catalog", PQdb(f->conn));
+    for (int from = 0; from <= 2; from += 2)
+        for (int i = 0; i < 2; i++) {
+            int code = install_by_psql(f, words[!i], o, from);
+            if (strstr(f->said.data, "trap") || (i && code != 0))
+                fail_msg("%s: %s", words[!i], f->said.data);
+        }
+    assert_string_equal(pg_value(f->conn, "select is_called from trap.sprung"), "f");
+}
+
+/* Without a transaction, into a schema that is not empty, or from another version: nothing. */
+static void
+the_printed_text_refuses(void **state)
+{
+    static const char all[] = "select count(*) from pg_namespace where nspname in ('q', 'queues')";
+    const struct install_options o = {.schema = "q"};
+    struct fixture *f = *state;
+    struct buf out = {0};
+
+    install_by_psql(f, "-q", o, 0); /* goes on after an error */
+    must_say(f, "run this file in one transaction");
+    assert_string_equal(pg_value(f->conn, all), "0");
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2), 3);
+    assert_string_equal(pg_value(f->conn, all), "0");
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 0), 0);
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 0), 3);
+    must_say(f, "schema q holds tables already");
+    pg_run(f->conn, "update q.meta set version = 1");
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2), 3);
+    must_say(f, "version 1 is installed, this file is for version 2");
+    assert_false(install_print(&o, 1, &out, &f->err));
+    assert_string_equal(f->err.text, "versions 2 to 2 can be brought up to date, not 1");
+    assert_null(out.data);
+}
+
 int
 main(void)
 {
@@ -140,6 +245,9 @@ main(void)
         T(dry_then_real_then_again),
         T(refuses),
         T(without_the_right_to_make_roles),
+        T(the_printed_text_installs_the_same),
+        T(the_printed_text_calls_nothing_of_others),
+        T(the_printed_text_refuses),
     };
 
     log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);

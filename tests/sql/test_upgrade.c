@@ -327,6 +327,33 @@ a_signal_ends_it_at_the_server(void **state)
     pg_run(f->conn, "drop event trigger waits");
 }
 
+/* The same migrations as one text for psql. */
+static void
+the_printed_text_upgrades_the_same(void **state)
+{
+    struct fixture *f = *state, *other = install_open("upgrade_printed");
+    struct install_options o = newer;
+
+    must_install(other, fresh, "version 2 installed");
+    must_install(other, newer, "version 4 made from version 2");
+    o.schema = "q";
+    PGconn *reader = hold_all(f, "access share", "");
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2), 3);
+    assert_non_null(strstr(f->said.data, "lock timeout"));
+    PQfinish(reader);
+    if (install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2) != 0)
+        fail_msg("%s", f->said.data);
+    assert_string_equal(pg_value(f->conn, "select version from meta"), "4");
+    char *printed = install_dump(f, "q"), *installed = install_dump(other, "q");
+    assert_string_equal(printed, installed);
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2), 3);
+    assert_non_null(strstr(f->said.data, "version 4 is installed, this file is for version 2"));
+    free(printed);
+    free(installed);
+    void *second = other;
+    install_teardown(&second);
+}
+
 int
 main(void)
 {
@@ -340,6 +367,7 @@ main(void)
         T(migrations_from_the_base_on_a_busy_queue),
         T(it_is_tried_again),
         T(a_signal_ends_it_at_the_server),
+        T(the_printed_text_upgrades_the_same),
     };
 
     log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);

@@ -85,7 +85,8 @@ refuse(const struct cli *c, const char *why)
 struct install_words {
     const char *viewer, *worker, *operator_;
     const char *adopt_from, *adopt_zone, *adopt_states;
-    bool dry_run, adopt;
+    int from; /* migrate --print */
+    bool dry_run, adopt, print;
 };
 
 /* Checks whose code would run when these objects of the schema are used. what: for the sentence. */
@@ -126,6 +127,21 @@ may_define(struct cli *c, struct err *e)
 }
 
 static int
+print_install(struct cli *c, const struct install_options *o, int from)
+{
+    struct buf out = {0};
+    struct err e = {0};
+
+    if (o->adopt || o->dry_run)
+        return cli_usage(c, "--print goes without --%s", o->adopt ? "adopt" : "dry-run");
+    bool ok = install_print(o, from, &out, &e);
+    if (ok)
+        fwrite(out.data, 1, out.len, stdout);
+    buf_free(&out);
+    return ok ? cli_flush(c) : cli_usage(c, "%s", e.text);
+}
+
+static int
 install(struct cli *c, const struct install_words *w, bool migrate)
 {
     struct err e = {0};
@@ -142,6 +158,8 @@ install(struct cli *c, const struct install_words *w, bool migrate)
 
     if (!w->adopt && (w->adopt_from || w->adopt_zone || w->adopt_states))
         return cli_usage(c, "--adopt-from, --adopt-zone and --adopt-states go with --adopt");
+    if (w->print || w->from)
+        return print_install(c, &o, w->from);
     end_by_the_loop(c);
     if (!may_define(c, &e) || !may_adopt(c, w->adopt_from, &e) ||
         !install_run(cli_db(c, true), c->loop, &o, print_line, NULL, &e)) {
@@ -175,12 +193,16 @@ migrate_verb(struct cli *c, const void *options)
     {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0}
 static const struct cli_option install_table[] = {
     COMMON,
+    {"print", 0, NULL, CLI_FLAG, F(print), "print the SQL instead: for a tool that applies changes of schemas", 0, 0},
     {"adopt", 0, NULL, CLI_FLAG, F(adopt), "take over a queue of two plain tables (queue, work_queue)", 0, 0},
     {"adopt-from", 0, "S", CLI_TEXT, F(adopt_from), "schema of these tables (default: that of --schema)", 0, 0},
     {"adopt-zone", 0, "ZONE", CLI_TEXT, F(adopt_zone), "time zone of their times (default: TimeZone of the database)", 0, 0},
     {"adopt-states", 0, "LIST", CLI_TEXT, F(adopt_states), "their other states: RUNNING=ready,DEAD=failed", 0, 0},
     {0}};
-static const struct cli_option migrate_table[] = {COMMON, {0}};
+static const struct cli_option migrate_table[] = {
+    COMMON,
+    {"print", 0, "FROM", CLI_INT, F(from), "print the SQL instead: from this version (meta.version)", 1, INT_MAX},
+    {0}};
 #undef COMMON
 #undef F
 /* clang-format on */

@@ -1,0 +1,150 @@
+/* The installation as one text, for people who apply every change of a schema by a tool of theirs.
+ * The same scripts as install_run sends, in the same order; only the words before them are written
+ * here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/sql.h"
+#include "model/install/install_parts.h"
+
+/* Begins both texts. Outside of a transaction the local settings are lost at once, and the scripts
+ * would install a schema with another name, by whatever search_path: the session is made read-only
+ * then. */
+static const char begin[] =
+    "set local search_path = pg_catalog, pg_temp;\n"
+    "set local client_encoding = 'UTF8';\n"
+    "set local lock_timeout = '200ms'; -- if somebody holds a lock for longer, run this again\n";
+static const char guard[] =
+    "select pg_catalog.set_config('default_transaction_read_only', 'on', false),\n"
+    "       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)\n"
+    "where coalesce(pg_catalog.current_setting('queuetop.schema', true), '') "
+    "operator(pg_catalog.=) "
+    "'';\n"
+    "\n"
+    "do $$\n"
+    "declare\n"
+    "    name pg_catalog.text := coalesce(pg_catalog.current_setting('queuetop.schema', true), "
+    "'');\n"
+    "begin\n"
+    "    if name operator(pg_catalog.=) '' then\n"
+    "        raise 'run this file in one transaction (psql -1 -v ON_ERROR_STOP=1 -f FILE)';\n"
+    "    end if;\n"
+    "    if pg_catalog.current_setting('server_version_num')::int < 130000 then\n"
+    "        raise 'the queue needs PostgreSQL 13 or newer';\n"
+    "    end if;\n"
+    "    perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('queuetop install'),\n"
+    "                                             pg_catalog.hashtext(name));\n";
+static const char fresh[] =
+    "    if exists (select from pg_catalog.pg_class c\n"
+    "               join pg_catalog.pg_namespace n on n.oid = c.relnamespace\n"
+    "               where n.nspname = name and c.relkind in ('r', 'p', 'v')) then\n"
+    "        raise 'schema % holds tables already', pg_catalog.quote_ident(name);\n"
+    "    end if;\n"
+    "end $$;\n";
+
+/* An E'' string reads the same whatever standard_conforming_strings is. */
+static void
+add_setting(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "select pg_catalog.set_config('queuetop.%s', E'", name);
+    for (const char *s = value; *s; s++) {
+        if (*s == '\'' || *s == '\\')
+            buf_add(out, s, 1);
+        buf_add(out, s, 1);
+    }
+    buf_str(out, "', true);\n");
+}
+
+static void
+add_script(struct buf *out, const char *name, const char *text)
+{
+    size_t len = strlen(text);
+
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        len--;
+    if (len == 0)
+        return;
+    buf_printf(out, "\n-- %s\n", name);
+    buf_add(out, text, len);
+    buf_str(out, text[len - 1] == ';' ? "\n" : "\n;\n"); /* the last line may end in a comment */
+}
+
+static void
+add_made(struct buf *out, const char *name, char *text)
+{
+    add_script(out, name, text);
+    free(text);
+}
+
+static void
+add_begin(struct buf *out, const struct install_options *o, int from)
+{
+    const char *const settings[][2] = {
+        {"schema",   o->schema   },
+        {"viewer",   o->viewer   },
+        {"worker",   o->worker   },
+        {"operator", o->operator_}
+    };
+
+    buf_printf(out, "-- The queue of queuetop " QUEUETOP_VERSION ", version %d", install_newest(o));
+    if (from)
+        buf_printf(out, ", from version %d", from);
+    buf_printf(out,
+               ". Run this file in ONE transaction:\n-- psql -1 -v ON_ERROR_STOP=1 -f FILE\n%s",
+               begin);
+    if (from)
+        buf_str(out, "set local check_function_bodies = off; -- their tables are changed later\n");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        add_setting(out, settings[i][0], settings[i][1]);
+    buf_str(out, guard);
+    if (!from)
+        buf_str(out, fresh);
+    else
+        buf_printf(
+            out,
+            "    perform pg_catalog.set_config('search_path', pg_catalog.format('%%I, pg_temp', "
+            "name), true);\n"
+            "    if (select version from meta) <> %d then\n"
+            "        raise 'version %% is installed, this file is for version %d', (select version "
+            "from meta);\n"
+            "    end if;\n"
+            "end $$;\n",
+            from, from);
+}
+
+static void
+add_migrations(struct buf *out, const struct install_options *o, int from, bool tables)
+{
+    int n;
+    const struct sql_text *m = install_migrations(o, &n);
+
+    for (int i = from - BASE_VERSION; i < n; i++)
+        add_made(out, m[i].name, install_part(&m[i], tables));
+}
+
+static void
+add_upgrade(struct buf *out, const struct install_options *o, int from)
+{
+    add_migrations(out, o, from, false);
+    for (int i = 0; i < sql_core_n; i++)
+        add_made(out, sql_core[i].name, install_without_tables(sql_core[i].text));
+    add_migrations(out, o, from, true);
+    if (from < install_newest(o))
+        buf_printf(out, "\nupdate meta set version = %d;\n", install_newest(o));
+}
+
+bool
+install_print(const struct install_options *o, int from, struct buf *out, struct err *e)
+{
+    if (from && (from < BASE_VERSION || from > install_newest(o)))
+        return fail(e, ERR_USAGE, "versions %d to %d can be brought up to date, not %d",
+                    BASE_VERSION, install_newest(o), from);
+    add_begin(out, o, from);
+    if (from)
+        add_upgrade(out, o, from);
+    else
+        for (int i = 0; i < sql_core_n; i++)
+            add_script(out, sql_core[i].name, sql_core[i].text);
+    return true;
+}
