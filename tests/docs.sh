@@ -80,8 +80,12 @@ verb_parts() {
         awk 'NR == 1 { next } NF == 0 { exit } { print }' "$tmp/help" | text
         option_table "$v"
         [ -s "$tmp/options" ] || echo
-        awk '/leaves? out comes from/ { on = 1; getline; next } on' "$tmp/help" | text >"$tmp/rest"
+        awk '/leaves? out comes from/ { on = 1; getline; next } /^examples:$/ { exit } on' "$tmp/help" |
+            sed -e '$ { /^$/d }' | text >"$tmp/rest"
         [ ! -s "$tmp/rest" ] || { cat "$tmp/rest"; echo; }
+        printf 'Examples:\n\n'
+        awk '/^examples:$/ { on = 1; next } on && NF == 0 { exit } on { sub(/^  /, "    "); print }' "$tmp/help"
+        echo
     done
 }
 # the table of `queuetop help words`, whose columns stand two blanks apart or more

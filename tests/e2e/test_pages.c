@@ -182,6 +182,43 @@ filters_are_words_of_verbs(void **state)
     free(text);
 }
 
+/* The examples of verbs that only look, and those that only say what they would do, as a shell runs
+ * them, in a database "app". Most of what they name is not there. */
+static void
+examples_run(void **state)
+{
+    static const char script[] =
+        "for verb in queues jobs nodes leases failures audit job queue help cron adapter install "
+        "migrate uninstall purge-audit purge delete; do\n"
+        "    queuetop $verb --help | sed -n '/^examples:$/,/^$/s/^  //p' | grep -E \"^queuetop "
+        "(queues|jobs|nodes|leases|failures|audit|job|help)\\\\b|next|adapter list|queue mails$|"
+        "--print|--dry-run\" | while read -r line; do\n"
+        "        sh -c \"$line\" >out 2>err </dev/null || [ $? = 1 ] || { echo \"$line\"; cat err; "
+        "}\n"
+        "        echo >>ran\n"
+        "    done\n"
+        "done >failed\n"
+        "[ ! -s failed ] && [ $(wc -l <ran) -ge 20 ] || { cat failed ran >&2; exit 1; }\n"
+        "rm -f -- *";
+    char command[sizeof script + 9000];
+    const char *argv[] = {"bash", "-euc", command, NULL};
+    PGconn *conn = pg_connect(pg_newdb("app"));
+    const char *install[] = {getenv("QUEUETOP"), "install", pg_dsn("app"), NULL};
+
+    (void)state;
+    assert_int_equal(run(install), 0);
+    pg_run(conn, "select queues.push('mails', id => '0198c5e7-0000-7000-8000-000000000001')");
+    PQfinish(conn);
+    setenv("PGHOST", pg_host(), 1);
+    setenv("PGDATABASE", "app", 1);
+    setenv("PGUSER", "postgres", 1);
+    snprintf(command, sizeof command,
+             "mkdir \"$TMPDIR/run\"; cd \"$TMPDIR/run\"; trap 'rmdir \"$TMPDIR/run\"' EXIT\n"
+             "PATH=${QUEUETOP%%/*}:$PATH\n%s",
+             script);
+    assert_int_equal(run(argv), 0);
+}
+
 /* With UPDATE=1 (make docs) the pages are written anew instead. */
 static void
 generated_parts_are_the_programs(void **state)
@@ -313,6 +350,7 @@ main(void)
         cmocka_unit_test(their_sql_runs),
         cmocka_unit_test(filters_are_words_of_verbs),
         cmocka_unit_test(generated_parts_are_the_programs),
+        cmocka_unit_test(examples_run),
         cmocka_unit_test(pictures_and_links_lead_somewhere),
         cmocka_unit_test(readme_is_short),
         cmocka_unit_test(man_shows_each_page),

@@ -26,16 +26,36 @@ struct line { /* one command line, decoded */
     char *text, *argv[WORDS + 1];
 };
 
-/* Words are parted by blanks. */
+/* The next word, as a shell would make it of text without $ and \; NULL = there is none. */
+static char *
+next_word(char **at)
+{
+    char *from = *at + strspn(*at, " "), *to = from, quote = 0;
+
+    if (!*from)
+        return NULL;
+    char *word = from;
+    for (; *from && (quote || *from != ' '); from++)
+        if (quote ? *from == quote : *from == '\'' || *from == '"')
+            quote = quote ? 0 : *from;
+        else
+            *to++ = *from;
+    *at = from + (*from != 0);
+    *to = 0;
+    return word;
+}
+
+/* As a shell would call it; a redirection is no word. */
 static void
 decode(struct line *l, const char *text)
 {
     int argc = 0;
 
     *l = (struct line){.c = {.mem = arena_new()}, .text = xasprintf("queuetop %s", text)};
-    for (char *at = l->text, *save = NULL; (at = strtok_r(at, " ", &save)); at = NULL) {
+    for (char *at = l->text, *word; (word = next_word(&at)) && *word != '>';) {
         assert_true(argc < WORDS);
-        l->argv[argc++] = at;
+        if (*word != '<')
+            l->argv[argc++] = word;
     }
     l->ok = cli_parse(&l->c, argc, l->argv, &l->options, &l->help, &l->e);
 }
@@ -245,6 +265,34 @@ every_verb_is_whole(void **state)
         }
 }
 
+static void
+check_example(const struct cli_verb *v, const char *example)
+{
+    struct line l;
+
+    assert_non_null(example);
+    decode(&l, example);
+    if (!l.ok)
+        fail_msg("%s: %s", example, l.e.text);
+    assert_string_equal(l.c.verb->name, v->name);
+    done(&l);
+}
+
+/* A verb that users see shows two different command lines that are right. */
+static void
+every_verb_has_two_examples(void **state)
+{
+    (void)state;
+    for (const struct cli_verb *const *table = cli_verbs; *table; table++)
+        for (const struct cli_verb *v = *table; v->name; v++) {
+            if (!*v->name || !v->help)
+                continue;
+            check_example(v, v->examples[0]);
+            check_example(v, v->examples[1]);
+            assert_string_not_equal(v->examples[0], v->examples[1]);
+        }
+}
+
 /* --- what the queue's C interface makes of values --- */
 
 static void
@@ -337,6 +385,7 @@ main(void)
         cmocka_unit_test(a_place_is_put_together),
         cmocka_unit_test(help_is_answered),
         cmocka_unit_test(every_verb_is_whole),
+        cmocka_unit_test(every_verb_has_two_examples),
         cmocka_unit_test(ids_are_version_7),
         cmocka_unit_test(bad_jobs_are_not_sent),
         cmocka_unit_test(arrays_have_the_form_of_the_wire),

@@ -64,7 +64,8 @@ struct cli_verb {
     size_t size;                      /* of the struct that the options fill */
     const void *defaults;             /* a struct of that size; NULL = zeros */
     int (*run)(struct cli *c, const void *options); /* -> exit code */
-    const char *more;                               /* last paragraph of its --help; NULL = none */
+    const char *more;                               /* a paragraph of its --help; NULL = none */
+    const char *examples[2];                        /* each without "queuetop" before it */
     int arg;                                        /* of run: which act it is */
     int wrong_words;                                /* exit code for them; 0 = CLI_USAGE */
     bool many_sources;                              /* takes several databases */

@@ -200,8 +200,9 @@ static const struct cli_option pause_options[] = {
     ACT_OPTIONS, {0}};
 static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 
-#define VERB(id, place, verb, function, option_rows, word, sentence)                                \
-    [place] = {.name = (verb), .words = (word), .help = (sentence), .min_words = sizeof(word) > 1,  \
+#define VERB(id, place, verb, function, option_rows, word, sentence, example, another)              \
+    [place] = {.name = (verb), .words = (word), .help = (sentence), .examples = {(example), (another)},   \
+               .min_words = sizeof(word) > 1,                                                       \
                .max_words = sizeof(word) > 1, .options = (option_rows), .size = sizeof(struct act_words), \
                .defaults = &act_defaults, .run = (function), .arg = ACT_##id},
 #define NONE

@@ -437,7 +437,7 @@ const struct cli_verb verbs_adapter[] = {
     {.name = "adapter", .words = "list | sections | show NAME | check NAME",
      .help = "The queue systems that are known: list them, show the file of one, try one on a database",
      .min_words = 1, .max_words = 2, .options = adapter_options, .size = sizeof(struct adapter_words),
-     .run = run_adapter,
+     .run = run_adapter, .examples = {"adapter list", "adapter check ./jobs.sql -d app"},
      .more = "NAME is one of the list, or a FILE of your own (with a slash or .sql). check runs every section\n"
              "of it on the database with sample values, those that change something too, and rolls all back.\n"
              "It exits with 0, 1 (its tables are not there), 2 (the file is wrong), 4 or 5 (a section is wrong)."},

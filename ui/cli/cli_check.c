@@ -539,6 +539,8 @@ static const struct cli_option options[] = {
 const struct cli_verb verbs_check[] = {
     {
      .name = "check",
+     .examples = {"check -d app -c oldest=10m -c oldest@mails=2m -w backlog=5000",
+                     "check -d app --config /etc/queuetop/check --json"},
      .words = "",
      .help = "Judge the queues for a monitoring system: one line, exit code 0 to 3",
      .options = options,
@@ -547,8 +549,6 @@ const struct cli_verb verbs_check[] = {
      .wrong_words = PLUGIN_UNKNOWN,
      .more =
             "exit: 0 OK, 1 WARNING, 2 CRITICAL (also: no server), 3 UNKNOWN (also: wrong words).\n"
-            "--list names the checks. Times are written as 90s, 5m, 2h, other limits as numbers.\n"
-            "examples: queuetop check -d app -c oldest=10m -c oldest@mails=2m -w backlog=5000\n"
-            "queuetop check -d app --config /etc/queuetop/check --json", },
-    {0},
+            "--list names the checks. Times are written as 90s, 5m, 2h, other limits as numbers.", },
+    {0    },
 };

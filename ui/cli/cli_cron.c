@@ -371,6 +371,7 @@ static const struct cli_option cron_options[] = {
 const struct cli_verb verbs_cron[] = {
     {.name = "cron", .words = "add|list|show|next|pause|resume|run|remove [NAME] ['LINE']",
      .help = "Schedules: jobs that are pushed by the clock", .min_words = 1, .max_words = 7,
+     .examples = {"cron add nightly '0 3 * * *' -q reports --tz Europe/Berlin", "cron next '*/10 8-18 * * 1-5' --count 20"},
      .options = cron_options, .size = sizeof(struct cron_words), .defaults = &cron_defaults, .run = run_cron,
      .more = "A line is: minute hour day-of-month month day-of-week (numbers, names, *, 1-5, 1,5, */10),\n"
              "or @hourly, @daily, @weekly, @monthly, @yearly, or @every 90s. `add` adds NAME or changes what is\n"

@@ -214,7 +214,8 @@ static const struct cli_option edit_options[] = {
     ACT_OPTIONS, {0}};
 
 const struct cli_verb verbs_edit[] = {
-    {.name = "edit", .words = "ID", .help = "Give a job another payload and make it ready again",
+    {.name = "edit", .examples = {"edit 0198c5e7", "edit 0198c5e7 --payload '{\"to\": 8}' --yes"},
+     .words = "ID", .help = "Give a job another payload and make it ready again",
      .min_words = 1, .max_words = 1, .options = edit_options, .size = sizeof(struct edit_words),
      .defaults = &edit_defaults, .run = run_edit,
      .more = "Only while the job is as it was read: one that runs or has moved on is left alone. undo brings the old\npayload back."},

@@ -103,6 +103,16 @@ print_verbs(void)
                 printf("  %-10s %s\n", v->name, v->help);
 }
 
+static void
+print_examples(const struct cli_verb *v)
+{
+    if (!v || !v->examples[0])
+        return;
+    printf("\nexamples:\n");
+    for (int i = 0; i < 2; i++)
+        printf("  queuetop %s\n", v->examples[i]);
+}
+
 void
 cli_help(const struct cli *c)
 {
@@ -127,6 +137,7 @@ cli_help(const struct cli *c)
         printf("Several of them, or -d several times, put their databases side by side.\n");
     if (v && v->more)
         printf("\n%s\n", v->more);
+    print_examples(v);
     if (program)
         printf("\nexit: 0 done, 1 nothing matched, 2 usage, 3 refused, 4 no server, 5 the server "
                "said no,\n6 stopped in part\n");

@@ -425,18 +425,24 @@ static const struct cli_option audit_table[] = {
     "and SIGTERM cancel at the server, too."
 
 const struct cli_verb verbs_install[] = {
-    {.name = "install", .words = "",
+    {.name = "install", .examples = {"install -d app", "install -d app --schema jobs --print > V7__queue.sql"},
+     .words = "",
      .help = "Install the queue into a schema, or bring it up to date; changes nothing twice",
      .options = install_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
      .run = install_verb, .more = LOCKS},
-    {.name = "migrate", .words = "", .help = "Bring an installed queue up to date",
+    {.name = "migrate", .examples = {"migrate -d app --dry-run", "migrate -d app --print 2 > V8__queue.sql"},
+     .words = "", .help = "Bring an installed queue up to date",
      .options = migrate_table, .size = sizeof(struct install_words), .defaults = &install_defaults,
      .run = migrate_verb, .more = LOCKS},
-    {.name = "uninstall", .words = "", .help = "Drop the queue's schema with everything in it; asks for its name",
+    {.name = "uninstall", .examples = {"uninstall -d app --dry-run", "uninstall -d app --yes-drop-schema queues"},
+     .words = "", .help = "Drop the queue's schema with everything in it; asks for its name",
      .options = uninstall_table, .size = sizeof(struct uninstall_words), .defaults = &uninstall_defaults,
      .run = uninstall_verb, .more = "It locks every table of the schema for itself. If somebody else holds one it tries again for 5 s, then\n"
              "says who that is (process id, user, statement) and ends with exit code 3; nothing is dropped then."},
-    {.name = "purge-audit", .words = "", .help = "Forget old actions of the audit; the purge stands in it",
+    {.name = "purge-audit",
+     .examples = {"purge-audit -d app --older-than 90d --dry-run",
+                  "purge-audit -d app --older-than 365d --yes --reason 'kept for a year'"},
+     .words = "", .help = "Forget old actions of the audit; the purge stands in it",
      .options = audit_table, .size = sizeof(struct audit_words), .run = purge_audit_verb},
     {0}};
 /* clang-format on */

@@ -264,7 +264,8 @@ static const struct cli_option job_options[] = {
     {"json", 0, NULL, CLI_FLAG, offsetof(struct job_words, json), "as one JSON object", 0, 0}, {0}};
 
 const struct cli_verb verbs_job[] = {
-    {.name = "job", .words = "ID", .help = "Show one job: payload, state, attempts with their errors",
+    {.name = "job", .examples = {"job 0198c5e7", "job 0198c5e7 --json"},
+     .words = "ID", .help = "Show one job: payload, state, attempts with their errors",
      .min_words = 1, .max_words = 1, .options = job_options, .size = sizeof(struct job_words),
      .run = run_job},
     {0},

@@ -274,17 +274,23 @@ static const struct cli_option job_options[] = {
     {"error", 'e', "TEXT", CLI_TEXT, F(error), "the group of this error; ~TEXT: a part of it", 0, 0},
     FORMS, {0}};
 
-#define VERB(n, w, h, most, o, r)                                                                  \
-    {.name = (n), .words = (w), .help = (h), .max_words = (most), .options = (o),                            \
+#define VERB(n, w, h, most, o, r, ...)                                                             \
+    {.name = (n), .words = (w), .help = (h), .max_words = (most), .options = (o), .examples = {__VA_ARGS__}, \
      .size = sizeof(struct list_words), .defaults = &list_defaults, .run = (r)}
 const struct cli_verb verbs_list[] = {
-    VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues),
+    VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues,
+         "queues -d app", "queues -q mails --json"),
     VERB("jobs", "[FILTER]", "List jobs: by options, or in words as after / in the console", -1,
-         job_options, list_jobs),
-    VERB("nodes", "", "List worker processes: heartbeats and what they hold", 0, node_options, run_nodes),
-    VERB("leases", "", "List leases: who holds what until when", 0, lease_options, run_leases),
-    VERB("failures", "", "List failed jobs by error", 0, queue_options, run_failures),
-    VERB("audit", "", "List what was changed by whom", 0, plain_options, run_audit),
+         job_options, list_jobs,
+         "jobs state:failed queue:mails error:timeout", "jobs -q mails -s failed --csv >failed.csv"),
+    VERB("nodes", "", "List worker processes: heartbeats and what they hold", 0, node_options, run_nodes,
+         "nodes -d app", "nodes --node web-3 --json"),
+    VERB("leases", "", "List leases: who holds what until when", 0, lease_options, run_leases,
+         "leases --node web-3", "leases -q mails --csv"),
+    VERB("failures", "", "List failed jobs by error", 0, queue_options, run_failures,
+         "failures -q mails", "failures --json --limit 10"),
+    VERB("audit", "", "List what was changed by whom", 0, plain_options, run_audit,
+         "audit --limit 20", "audit --csv --limit 0 >audit.csv"),
     {0},
 };
 /* clang-format on */

@@ -267,6 +267,8 @@ run_metrics(struct cli *c, const void *opts)
 const struct cli_verb verbs_metrics[] = {
     {
      .name = "metrics",
+     .examples = {"metrics -d app --listen 9187",
+                     "metrics -d app -d shop --plain --file /var/lib/node_exporter/queuetop.prom"},
      .words = "",
      .help = "Figures for Prometheus: to standard output, into a file or by HTTP",
      .options = options,
@@ -274,9 +276,7 @@ const struct cli_verb verbs_metrics[] = {
      .defaults = &defaults,
      .run = run_metrics,
      .many_sources = true,
-     .more =
-            "Every queue system that is found is a source, with a label of that name.\n"
-            "examples: queuetop metrics -d app --listen 9187\n"
-            "queuetop metrics -d app -d shop --plain --file /var/lib/node_exporter/queuetop.prom", },
-    {0},
+     .more = "Every queue system that is found is a source, with a label of that name.",
+     },
+    {0      },
 };

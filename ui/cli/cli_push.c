@@ -474,6 +474,8 @@ static const struct push_options push_defaults = {.priority = -1};
 const struct cli_verb verbs_push[] = {
     {
      .name = "push",
+     .examples = {"push mails -k welcome --payload '{\"to\": 7}'",
+                     "push mails - --lines --priority 7 <jobs.ndjson"},
      .words = "QUEUE [-]",
      .help = "Push a job and print its id; - reads the payload from standard input",
      .min_words = 1,

@@ -151,7 +151,8 @@ static const struct cli_option queue_options[] = {
     ACT_OPTIONS, {0}};
 
 const struct cli_verb verbs_queue[] = {
-    {.name = "queue", .words = "QUEUE", .help = "What is set for a queue: show it, or set limits, weight, tries, history",
+    {.name = "queue", .examples = {"queue mails", "queue mails --rate 50/s --limit 9 --yes"},
+     .words = "QUEUE", .help = "What is set for a queue: show it, or set limits, weight, tries, history",
      .min_words = 1, .max_words = 1, .options = queue_options, .size = sizeof(struct queue_words), .defaults = &queue_defaults,
      .run = run_queue,
      .more = "Without options it shows what is set. The value `default` takes a setting back."},

@@ -124,6 +124,7 @@ run_recorder(struct cli *c, const void *opts)
 const struct cli_verb verbs_record[] = {
     {
      .name = "record",
+     .examples = {"record -d app night.tape --for 8h", "record -d app night.tape --interval 5s"},
      .words = "FILE",
      .help =
             "keep what the console would show in FILE, without a screen; --replay FILE shows it", .min_words = 1,
@@ -136,5 +137,5 @@ const struct cli_verb verbs_record[] = {
             "FILE is made with mode 0600, or gone on with. It holds names, counts, errors and "
             "what\n"
             "of jobs was asked for: payloads of jobs that a console opened (queuetop --record).", },
-    {0},
+    {0 },
 };

@@ -112,6 +112,7 @@ const struct cli_verb verbs_words[] = {
      .words = "[VERB | words]",
      .help = "About a verb; words: what other queue systems call each thing",
      .max_words = 1,
+     .examples = {"help push", "help words"},
      .run = run_help},
     {0},
 };

@@ -174,6 +174,7 @@ static const struct work_words work_defaults = {
 const struct cli_verb verbs_work[] = {
     {
      .name = "schedule",
+     .examples = {"schedule -d app", "schedule -d app --log /var/log/queuetop.log"},
      .words = "",
      .help = "Run the scheduler; of several, one is active and the others stand by",
      .options = schedule_table,
@@ -182,6 +183,8 @@ const struct cli_verb verbs_work[] = {
      },
     {
      .name = "work",
+     .examples = {"work -d app -q mails -- ./send-mail",
+                     "work -d app -q mails,reports --jobs 4 -- python3 job.py"},
      .words = "-- COMMAND ARG...",
      .help = "Run COMMAND once a job: payload on its standard input, exit 0 completes the job",
      .min_words = 1,
@@ -198,5 +201,5 @@ const struct cli_verb verbs_work[] = {
                 "itself (SIGKILL) takes\nits commands and their children along; a process that "
                 "calls setsid escapes that.", .after_dashes = true,
      },
-    {0                                         },
+    {0},
 };
