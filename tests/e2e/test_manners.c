@@ -327,6 +327,107 @@ no_jump(void **state)
     con_quit(&vt);
 }
 
+/* --- alert_program ---------------------------------------------------------------------------- */
+
+static void
+write_program(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static char heard_text[100000];
+
+static int
+count_in(const char *path, const char *text)
+{
+    char *all = heard_text;
+    FILE *f = fopen(path, "re");
+    int n = 0;
+
+    if (!f)
+        return 0;
+    all[fread(all, 1, sizeof heard_text - 1, f)] = 0;
+    assert_int_equal(fclose(f), 0);
+    for (const char *at = all; (at = strstr(at, text)); at += strlen(text))
+        n++;
+    return n;
+}
+
+/* Waits until the program has heard the text n times. */
+static void
+wait_for_text(struct vt *vt, const char *path, const char *text, int n)
+{
+    for (int i = 0; count_in(path, text) < n; i++) {
+        assert_false(vt_came(vt, "what never comes", 100));
+        if (i > VT_WAIT_MS / 100)
+            fail_msg("not %d times %s in\n%s", n, text, heard_text);
+    }
+}
+
+static void
+alerts_are_sent(void **state)
+{
+    char hook[300], heard[300], text[800];
+    struct vt vt;
+
+    (void)state;
+    snprintf(hook, sizeof hook, "%s/hook", home);
+    snprintf(heard, sizeof heard, "%s/heard", home);
+    snprintf(text, sizeof text, "#!/bin/sh\ncat >>%s\n", heard);
+    write_program(hook, text);
+    snprintf(text, sizeof text, "alert_program = %s\nalert_after = 100ms\n", hook);
+    write_config(text);
+    start(&vt, NULL);
+    vt_want(&vt, "all is well");
+    con_failed("fax \"1\"; touch x", 12, "no paper"); /* no shell reads it */
+    vt_want_row(&vt, 0, "1 WARN");
+    wait_for_text(&vt, heard, "{\"event\": \"appeared\", \"level\": \"warn\", \"for_ms\": ", 1);
+    wait_for_text(&vt, heard, "\"screen\": \"failed\", \"row\": \"fax \\\"1\\\"; touch x\"", 1);
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue");
+    wait_for_text(&vt, heard, "{\"event\": \"gone\", \"level\": \"warn\"", 1);
+    con_failed("fax", 12, "no paper");
+    wait_for_text(&vt, heard, "\"event\": \"appeared\"", 2);
+    con_quit(&vt);
+    assert_int_equal(unlink(hook), 0);
+    assert_int_equal(unlink(heard), 0);
+}
+
+/* What goes wrong with the program is said once, and stops nothing. */
+static void
+a_bad_alert_program(void **state)
+{
+    char hook[300], ran[320], text[800];
+    struct vt vt;
+
+    (void)state;
+    snprintf(hook, sizeof hook, "%s/hook", home);
+    snprintf(ran, sizeof ran, "%s/ran", home);
+    snprintf(text, sizeof text, "#!/bin/sh\necho . >>%s; echo out of credit >&2; exit 7\n", ran);
+    write_program(hook, text);
+    snprintf(text, sizeof text, "alert_program = %s\nalert_after = 100ms\n", hook);
+    write_config(text);
+    con_failed("fax", 12, "no paper");
+    start(&vt, NULL);
+    vt_want(&vt, "exit code 7: out of credit");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue");
+    wait_for_text(&vt, ran, ".", 2);
+    vt_keys(&vt, "8");
+    vt_want(&vt, "out of credit");
+    assert_true(count_in(ran, ".") >= 2);
+    con_quit(&vt);
+    write_config("alert_program = hook\n");
+    start(&vt, NULL);
+    vt_want(&vt, "the path must begin with /");
+    con_quit(&vt);
+    assert_int_equal(unlink(hook), 0);
+    assert_int_equal(unlink(ran), 0);
+}
+
 int
 main(void)
 {
@@ -340,6 +441,8 @@ main(void)
         cmocka_unit_test_setup_teardown(line_mode, setup, teardown),
         cmocka_unit_test_setup_teardown(slow_line, setup, teardown),
         cmocka_unit_test_setup_teardown(no_jump, setup, teardown),
+        cmocka_unit_test_setup_teardown(alerts_are_sent, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_bad_alert_program, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -345,6 +345,8 @@ app_before_wait(void *ctx)
     }
     if (a->options.tv_ms)
         tv_turn(a);
+    if (a->hook)
+        alert_hook_turn(a->hook);
     take_ticks(a, now);
     if (a->clock.stale && !a->clock.unsent && !a->lent.away && now >= frame_due(a))
         draw_frame(a, now);
@@ -380,6 +382,8 @@ app_new(struct loop *l, struct term *t, struct sources *ss, const struct app_opt
     if (sources_n(ss) > 1 && !o->tv_ms)
         app_push(a, "overview", NULL);
     replay_keys_begin(a);
+    if (o->alert_program)
+        a->hook = alert_hook_new(a, o->alert_program, o->alert_after_ms);
     app_sync(a);
     return a;
 }
@@ -392,6 +396,7 @@ app_free(struct app *a)
     if (a->clock.timer)
         loop_cancel(a->loop, a->clock.timer);
     editor_free(a->lent.editor);
+    alert_hook_free(a->hook);
     lookup_free(a->form.lookup);
     app_drop_views(a);
     if (a->running.action)

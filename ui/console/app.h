@@ -9,6 +9,7 @@
 #include "model/action/action.h"
 #include "model/base/loop.h"
 #include "model/source/sources.h"
+#include "ui/console/alert_hook.h"
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/trail.h"
@@ -63,6 +64,8 @@ struct app_options {
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
     const char *at;            /* --at: the time of a recording to begin with, or NULL */
+    const char *alert_program; /* alert_hook.h; NULL = none */
+    int64_t alert_after_ms;
 };
 
 /* --- the parts of the console's state, each changed only by the file that its comment names --------- */
@@ -182,10 +185,11 @@ struct app {
     struct form_lookup form;
     struct lent lent;
     struct replayed replayed;
-    struct trail trail;   /* trail.c */
-    struct alerts alerts; /* alerts.c */
-    struct tv tv;         /* tv.c; only with options.tv_ms */
-    enum span span;       /* of the charts: ui/screen/charts.c */
+    struct trail trail;      /* trail.c */
+    struct alerts alerts;    /* alerts.c */
+    struct alert_hook *hook; /* alert_hook.c; NULL = no program is run */
+    struct tv tv;            /* tv.c; only with options.tv_ms */
+    enum span span;          /* of the charts: ui/screen/charts.c */
 };
 
 struct app *app_new(struct loop *l, struct term *t, struct sources *ss,

@@ -22,10 +22,12 @@ struct console_options {
     int64_t interval_ms;
     const char *color, *theme, *record, *replay, *at;
     const char *trust_owner; /* of the file; read anew for each place, by cli_trust_new */
+    const char *alert_program;
+    int64_t alert_after_ms;
     bool ascii, clipboard, production, read_only, utc, mouse, plain, tv, demo, help_keys;
 };
 
-enum { INTERVAL_MS = 1000, TV_REFRESHES = 20, SECTION_NAMES = 64 };
+enum { INTERVAL_MS = 1000, ALERT_AFTER_MS = 10000, TV_REFRESHES = 20, SECTION_NAMES = 64 };
 
 #define O(f) offsetof(struct console_options, f)
 
@@ -64,6 +66,8 @@ static const struct setting file_keys[] = {
     {"production", SET_SAFETY, O(production), NULL},
     {"read-only", SET_SAFETY, O(read_only), NULL},
     {"trust_owner", SET_TEXT, O(trust_owner), NULL},
+    {"alert_program", SET_TEXT, O(alert_program), NULL},
+    {"alert_after", SET_TIME, O(alert_after_ms), NULL},
     {0},
 };
 /* clang-format on */
@@ -100,7 +104,7 @@ settle_options(const struct cli *c, struct settings *s, const struct console_opt
                struct console_options *out)
 {
     const char *names[SECTION_NAMES + 1];
-    struct console_options file = {.interval_ms = INTERVAL_MS};
+    struct console_options file = {.interval_ms = INTERVAL_MS, .alert_after_ms = ALERT_AFTER_MS};
 
     names_of(c, names);
     settings_read(s, file_keys, names, &file);
@@ -114,6 +118,9 @@ settle_options(const struct cli *c, struct settings *s, const struct console_opt
     out->clipboard |= file.clipboard;
     out->mouse |= file.mouse;
     out->production |= file.production;
+    out->alert_program = said->demo || said->replay ? NULL : file.alert_program; /* nothing to be
+                                                                                  told of there */
+    out->alert_after_ms = file.alert_after_ms;
     out->read_only = c->read_only || file.read_only || said->tv;
 }
 
@@ -155,6 +162,8 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
                              .utc = o->utc,
                              .tv_ms = o->tv ? TV_REFRESHES * o->interval_ms : 0,
                              .at = o->at,
+                             .alert_program = o->alert_program,
+                             .alert_after_ms = o->alert_after_ms,
                              .settings = o->tv ? NULL : kept};
     struct app *a = app_new(c->loop, t, ss, &ao);
     struct err e = {.kind = ERR_NONE};
