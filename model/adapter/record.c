@@ -307,6 +307,10 @@ static const struct field life_fields[] = {
     {"scheduler",       F_STR,  I(scheduler),       true },
     {"overdue",         F_I64,  I(overdue),         false},
     {"overdue_ms",      F_I64,  I(overdue_ms),      true },
+    {"counting",        F_I64,  I(counting),        true },
+    {"counting_ms",     F_I64,  I(counting_ms),     true },
+    {"unserved",        F_I64,  I(unserved),        true },
+    {"max_queues",      F_I64,  I(max_queues),      true },
 };
 RECORD(life, life_fields, life_row);
 

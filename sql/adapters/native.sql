@@ -97,8 +97,9 @@ with worker as (
 )
 select worker.n + greatest(0, slot.n - (coalesce(scheduler.alive, false))::int) as workers,
        coalesce(scheduler.alive, false) as scheduler_alive, scheduler.holder as scheduler, late.n as overdue,
-       {ms(late.since)} as overdue_ms
-from worker cross join slot cross join late left join scheduler on true
+       {ms(late.since)} as overdue_ms, short.counting, {ms(short.counting_since)} as counting_ms, short.unserved,
+       short.max_queues
+from worker cross join slot cross join late cross join {schema}.shortfalls() short left join scheduler on true
 
 -- name: steps
 -- params: queue at by

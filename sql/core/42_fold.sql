@@ -245,15 +245,19 @@ declare
     lo   bigint[];
     hi   bigint[];
     gone bigint;
+    begun timestamptz := clock_timestamp();
 begin
     select * into last from fold where keep and fold < made order by fold desc limit 1;
     perform sweep_deltas((select f from fold f where keep and fold < last.fold order by fold desc limit 1), last);
     delete from counter where fold > last.fold and fold < made;
     delete from fold where fold > last.fold and fold < made;
     lo := last.swept;
-    for gone in delete from fold where keep and (at < now() - interval '10 min' or at > now() + interval '1 min')
-                and fold >= coalesce(lo[5], 0) and fold < last.fold returning fold loop
+    for gone in select f.fold from fold f
+                where f.keep and (f.at < now() - interval '10 min' or f.at > now() + interval '1 min')
+                  and f.fold >= coalesce(lo[5], 0) and f.fold < last.fold order by f.fold limit 100 loop
         delete from counter where fold = gone;
+        delete from fold where fold = gone;
+        exit when clock_timestamp() > begun + interval '200 ms'; -- after a restore all of them are old
     end loop;
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
                 extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint,
@@ -276,50 +280,84 @@ end $$;
 comment on function sweep(bigint) is 'Deletes what no reader needs any more: summed deltas, folds between the kept '
     'ones, old ticks, marks, cursors and newcomers';
 
+-- A schema that was restored into another cluster: transaction ids mean nothing there, so deltas, folds and ticks of the
+-- old cluster can't be compared with those to come. recount() makes a fresh start at once, in a time that follows queues
+-- and deltas, not jobs: the sums of the old fold and its deltas, by the old cluster's ids. That they equal the jobs is
+-- then proven for one queue after the other (check_counts), each in one snapshot, without a lock that anybody waits for.
+-- Row '' of table checked says since when; a queue that was checked earlier is still to be counted, and readers are told
+-- (shortfalls()). All of it is kept in tables: a call that is cancelled, or another scheduler, goes on with the rest.
+create or replace function recount_sums(last fold, kept fold) returns bigint
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    made bigint;
+begin
+    with gone as materialized ( -- all that this snapshot sees is summed up below, whatever its xid was
+        delete from delta returning *
+    ), unseen as ( -- by a fold; `at` tells what came here since, with lower ids
+        select g.* from gone g where g.error_key is null
+        and (not pg_visible_in_snapshot(g.xid, last.snapshot) or g.xid = last.xid or g.at > last.at)
+    ), head as (
+        insert into fold (at, snapshot, xid, keep, rolled, swept)
+        values (clock_timestamp(), pg_current_snapshot(), pg_current_xact_id(), true, true, kept.swept) returning fold
+    ), terms as (
+        select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost,
+               run_ms, blocked
+        from counter where fold = last.fold and error_key is null
+        union all
+        select queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost,
+               run_ms, blocked
+        from unseen
+    ), counters as (
+        insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried,
+                             cancelled, lost, run_ms, blocked)
+        select h.fold, queue, priority, coalesce(sum(ready), 0), coalesce(sum(scheduled), 0), coalesce(sum(retry), 0),
+               coalesce(sum(failed), 0), coalesce(sum(pushed), 0), coalesce(sum(completed), 0), coalesce(sum(fails), 0),
+               coalesce(sum(retried), 0), coalesce(sum(cancelled), 0), coalesce(sum(lost), 0), coalesce(sum(run_ms), 0),
+               coalesce(sum(blocked), 0)
+        from terms t, head h group by 1, 2, 3
+    ), failures as (
+        select queue, error_key, failed, first_at, last_at from counter where fold = kept.fold and error_key is not null
+        union all
+        select queue, error_key, failed, case when failed > 0 then at end, case when failed > 0 then at end from gone
+        where error_key is not null
+          and (not pg_visible_in_snapshot(xid, kept.snapshot) or xid = kept.xid or at > kept.at)
+    ), groups as (
+        insert into counter (fold, queue, priority, error_key, failed, first_at, last_at)
+        select h.fold, queue, 0, error_key, sum(failed), min(first_at), max(last_at)
+        from failures f, head h group by 1, 2, 4 having sum(failed) <> 0)
+    select fold into made from head;
+    return made;
+end $$;
+comment on function recount_sums(fold, fold) is 'For recount(): the counters of the last fold, the groups of errors of '
+    'the last kept one, and the deltas that these had not seen, as a fold of this cluster';
+
 create or replace function recount() returns void
 language plpgsql set search_path from current as $$
 declare
-    last bigint;
+    last fold;
+    kept fold;
     made bigint;
 begin
-    select fold into last from fold order by fold desc limit 1;
-    with o as ( -- all that this snapshot sees is counted below, whatever its xid was
-        delete from delta
-    ), h as (
-        insert into fold (snapshot, xid, keep) values (pg_current_snapshot(), pg_current_xact_id(), true) returning fold
-    ), d as (
-        select queue, priority, ready, scheduled, retry, failed, blocked from queue q
-        cross join lateral (select (q.state = 'ready')::int as ready, (q.state = 'scheduled')::int as scheduled,
-                                   (q.state = 'retry')::int as retry, (q.state = 'failed')::int as failed,
-                                   (q.state = 'blocked')::int as blocked) s
-    )
-    insert into counter (fold, queue, priority, ready, scheduled, retry, failed, pushed, completed, fails, retried, cancelled, lost, run_ms, blocked)
-    select h.fold, queue, priority, coalesce(sum(ready), 0), coalesce(sum(scheduled), 0), coalesce(sum(retry), 0), coalesce(sum(failed), 0),
-           coalesce(sum(pushed), 0), coalesce(sum(completed), 0), coalesce(sum(fails), 0), coalesce(sum(retried), 0),
-           coalesce(sum(cancelled), 0), coalesce(sum(lost), 0), coalesce(sum(run_ms), 0), coalesce(sum(blocked), 0)
-    from (select queue, priority, ready, scheduled, retry, failed, blocked, 0 as pushed, 0 as completed, 0 as fails, 0 as retried,
-                 0 as cancelled, 0 as lost, 0 as run_ms from d
-          union all
-          select queue, priority, 0, 0, 0, 0, 0, pushed, completed, fails, retried, cancelled, lost, run_ms
-          from counter where fold = last and error_key is null) z, h
-    group by 1, 2, 3;
-    select fold into made from fold order by fold desc limit 1;
-    insert into counter (fold, queue, priority, error_key, failed, first_at, last_at)
-    select made, queue, 0, error_key, count(*), min(changed), max(changed) from queue
-    where state = 'failed' and error_key is not null group by queue, error_key;
-    delete from counter where fold < made;
-    delete from fold where fold < made;
-    insert into queue_config (queue) select distinct queue from queue on conflict do nothing;
-    insert into cursor (queue, seq, high)
-    select c.queue, array(select case when q.priority is not null then 0 end from generate_series(0, 9) p
-                          left join (select distinct priority from queue q where q.queue = c.queue) q on q.priority = p order by p),
-           array(select max(s) from generate_series(0, 9) p left join (select unnest(seqs) as s, priority from work_queue w
-                 where w.queue = c.queue) w on w.priority = p group by p order by p)
-    from (select distinct queue from queue) c;
+    select * into last from fold order by fold desc limit 1;
+    select * into kept from fold where keep order by fold desc limit 1;
+    made := recount_sums(last, kept);
+    insert into queue_config (queue)
+    select distinct c.queue from counter c
+    where c.fold = made and not exists (select from queue_config q where q.queue = c.queue)
+    limit greatest(0, setting_int('max_queues') - (select count(*) from queue_config))
+    on conflict do nothing;
     insert into mark (mark, older) values (0, '{}');
-    insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at)
-    select snapshot, 20, 1, 0, 0, true, '-infinity', now(), '-infinity' from fold where fold = made;
+    insert into tick (snapshot, want, weights, free, jobs, more, after, mark_at, day_at, joining, known)
+    select f.snapshot, 20, 1, 0, 0, true, '-infinity', now(), '-infinity', t.joining, t.known
+    from fold f, (select * from tick order by tick desc limit 1) t where f.fold = made;
     update meta set system_identifier = (select system_identifier from pg_control_system());
-    raise log 'queuetop: counters and cursors of schema % were made anew', current_schema();
+    insert into checked (queue, at) values ('', clock_timestamp()) on conflict (queue) do update set at = excluded.at;
+    raise log 'queuetop: counters of schema % are counted anew: this is another cluster', current_schema();
+    while coalesce(check_counts(20000), 0) = 10 and clock_timestamp() < now() + interval '300 ms' loop
+        null; -- where there is little, that is all of it
+    end loop;
 end $$;
-comment on function recount() is 'Makes counters and cursors anew from the jobs themselves: in another cluster transaction ids mean nothing';
+comment on function recount() is 'Begins to make the counters anew, in another cluster: sums and a first tick at once, '
+    'then a count of every queue, in portions (check_counts). The scheduler looks at each queue from its first job on '
+    '(settle)';

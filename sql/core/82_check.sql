@@ -11,7 +11,8 @@ create table if not exists checked (
     jobs    bigint not null default 0,
     repairs bigint not null default 0
 );
-comment on table checked is 'When the counters of each queue were last compared with its jobs';
+comment on table checked is 'When the counters of each queue were last compared with its jobs. Row '' is there while '
+    'all of them are counted anew: those that were compared before its time are still to come';
 comment on column checked.ms is 'How long that took';
 comment on column checked.repairs is 'How often they differed';
 
@@ -131,6 +132,7 @@ language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     begun  timestamptz := clock_timestamp();
+    anew   timestamptz := counted_anew();
     groups jsonb;
     c      record;
 begin
@@ -153,18 +155,124 @@ begin
         select null::bigint as jobs, null::jsonb as diffs into c;
     end;
     update checked
-    set at = clock_timestamp(), ms = 1000 * extract(epoch from clock_timestamp() - begun),
+    set at = case when c.jobs is null and anew is not null then anew - interval '1 us' else clock_timestamp() end,
+        ms = 1000 * extract(epoch from clock_timestamp() - begun),
         jobs = coalesce(c.jobs, jobs), repairs = repairs + (c.diffs is not null)::int
     where queue = check_queue.queue;
-    if c.diffs is null then
-        return 0;
+    if c.diffs is not null and anew is null then
+        perform check_audit(check_queue.queue, c.diffs);
     end if;
-    perform check_audit(check_queue.queue, c.diffs);
-    return jsonb_array_length(c.diffs);
+    return case when c.jobs is null then -1 else coalesce(jsonb_array_length(c.diffs), 0) end;
 end $$;
 comment on function check_queue(
     text) is 'Compares the counters of one queue with its jobs and repairs, logs and audits what differs; how many '
-             'counts were wrong';
+             'counts were wrong, -1 = it was cancelled';
+
+create or replace function few_jobs(queue text, most bigint) returns boolean
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set plan_cache_mode = force_generic_plan as $$
+begin
+    return (select count(*) from (
+        (select from queue q where q.queue = few_jobs.queue and q.state = 'ready' limit most)
+        union all
+        (select from queue q where q.queue = few_jobs.queue and q.state <> 'ready' limit most)) z) < most;
+end $$;
+comment on function few_jobs(text, bigint) is 'Whether a queue has fewer jobs than that, by reading no more than twice as '
+    'many';
+
+create or replace function check_unheard() returns int
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    n int;
+begin
+    insert into checked (queue, at)
+    with recursive ready_queues (queue) as (
+        (select q.queue from queue q where q.state = 'ready' order by q.queue limit 1)
+        union all
+        select (select q.queue from queue q where q.state = 'ready' and q.queue > r.queue order by q.queue limit 1)
+        from ready_queues r where r.queue is not null
+    ), other_queues (queue) as (
+        (select q.queue from queue q where q.state <> 'ready' order by q.queue limit 1)
+        union all
+        select (select q.queue from queue q where q.state <> 'ready' and q.queue > r.queue order by q.queue limit 1)
+        from other_queues r where r.queue is not null
+    )
+    select n.queue, '-infinity' from (select * from ready_queues union select * from other_queues) n
+    where n.queue is not null and not exists (select from checked c where c.queue = n.queue)
+    on conflict do nothing;
+    get diagnostics n = row_count;
+    return n;
+end $$;
+comment on function check_unheard() is 'Notes queues that the counters have never heard of: they are checked first. How '
+    'many there are';
+
+create or replace function counted_anew() returns timestamptz
+language sql stable set search_path from current as $$ select at from checked where queue = '' $$;
+comment on function counted_anew() is 'Since when all counters are counted anew, see recount(); NULL = they are not';
+
+create or replace function check_names(anew timestamptz, most bigint) returns setof text
+language sql stable set search_path from current as $$
+    with names as (
+        select queue from queue_config union select queue from checked where queue <> ''
+    ), sums as (
+        select queue, sum(ready + scheduled + retry + failed + blocked) as jobs from counter
+        where most is not null and error_key is null and fold = (select fold from fold order by fold desc limit 1)
+        group by 1
+    )
+    select n.queue from names n left join checked c on c.queue = n.queue left join sums s on s.queue = n.queue
+    where (most is null or coalesce(greatest(c.jobs, s.jobs), 0) < most)
+      and (anew is null or coalesce(c.at < anew, true))
+    order by c.at nulls first, n.queue
+$$;
+comment on function check_names(timestamptz, bigint) is 'The queues to check, those first that were checked longest ago: '
+    'where all are counted anew (anew), those that were not yet; most: only queues of fewer jobs';
+
+create or replace function check_time(anew timestamptz, most bigint) returns interval
+language sql immutable as $$
+    select case when anew is null then interval '20 ms' when most is null then interval '500 ms'
+                else interval '200 ms' end
+$$;
+comment on function check_time(timestamptz, bigint) is 'For how long a call checks queues: longer where all are counted '
+    'anew, but not in a step';
+
+create or replace function check_some(anew timestamptz, most bigint, out checked int, out cancelled boolean)
+language plpgsql set search_path from current as $$
+declare
+    upto timestamptz := clock_timestamp() + check_time(anew, most);
+    name text;
+begin
+    checked := 0; cancelled := false;
+    for name in select * from check_names(anew, most) loop
+        continue when anew is not null and most is not null and not few_jobs(name, most); -- the counters may be wrong
+        checked := checked + 1;
+        cancelled := check_queue(name) < 0 or cancelled;
+        exit when clock_timestamp() > upto;
+    end loop;
+end $$;
+comment on function check_some(timestamptz, bigint) is 'Checks queues for check_time(), or one that takes longer. '
+    'cancelled: one took too long for the caller';
+
+create or replace function check_anew(anew timestamptz, most bigint) returns int
+language plpgsql set search_path from current as $$
+declare
+    part record;
+begin
+    select * into part from check_some(anew, most);
+    if part.checked > 0 then
+        return case when part.cancelled then 60000 else 10 end;
+    elsif exists (select from check_names(anew, null)) then -- of many jobs: not in a step
+        return 60000;
+    elsif check_unheard() > 0 then
+        return 10;
+    end if;
+    delete from checked where queue = '';
+    raise log 'queuetop: counters of schema % were counted anew', current_schema();
+    return 1000;
+end $$;
+comment on function check_anew(timestamptz, bigint) is 'A portion of what recount() has begun. Returns the milliseconds '
+    'after which there is more to do';
 
 create or replace function check_counts(most bigint default null) returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -172,9 +280,12 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 #variable_conflict use_column
 declare
     begun timestamptz := clock_timestamp();
+    anew  timestamptz := counted_anew();
     due   timestamptz;
-    name  text;
 begin
+    if anew is not null then
+        return check_anew(anew, most);
+    end if;
     select max(at + greatest(interval '1 min', ms * interval '1 s')) into due from checked;
     if most is not null then -- within the scheduler's step: only if nobody else does it, and if few rows are dead
         due := coalesce(due, (select installed_at from meta)) + interval '5 min';
@@ -185,28 +296,10 @@ begin
     if due > begun then
         return least(60000, 1 + 1000 * extract(epoch from due - begun));
     end if;
-    if most is null then -- queues that the counters have never heard of
-        insert into checked (queue, at)
-        with recursive ready_queues (queue) as (
-            (select q.queue from queue q where q.state = 'ready' order by q.queue limit 1)
-            union all
-            select (select q.queue from queue q where q.state = 'ready' and q.queue > r.queue order by q.queue limit 1)
-            from ready_queues r where r.queue is not null)
-        select queue, '-infinity' from ready_queues
-        where queue is not null and queue not in (select queue from checked)
-        on conflict do nothing;
+    if most is null then
+        perform check_unheard();
     end if;
-    for name in
-        select queue from (select queue from queue_config union select queue from checked) q
-        left join checked c using (queue)
-        left join (select queue, sum(ready + scheduled + retry + failed + blocked) as n from counter
-                   where fold = (select fold from fold order by fold desc limit 1) and error_key is null
-                   group by 1) n using (queue)
-        where most is null or coalesce(greatest(c.jobs, n.n), 0) < most
-        order by c.at nulls first, queue loop
-        perform check_queue(name);
-        exit when clock_timestamp() > begun + interval '20 ms';
-    end loop;
+    perform check_some(null, most);
     delete from checked c
     where at < now() - interval '1 day' and not exists (select from queue_config q where q.queue = c.queue);
     return 60000;
@@ -215,6 +308,29 @@ comment on function check_counts(bigint) is 'Checks the queues that were checked
     'that takes longer. most: a call by the scheduler''s step, which checks only queues of fewer jobs than that, and '
     'only if nobody calls keep_books(). Returns the milliseconds after which it has something to do again';
 
+create or replace function shortfalls(out counting bigint, out counting_since timestamptz, out unserved bigint,
+    out max_queues bigint)
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+begin
+    counting_since := counted_anew();
+    counting := case when counting_since is null then 0
+                     else (select count(*) from check_names(counting_since, null)) end;
+    max_queues := setting_int('max_queues');
+    unserved := 0;
+    if not exists (select from queue_config offset greatest(0, shortfalls.max_queues - 1)) then
+        return; -- there is room
+    end if;
+    select count(*) into unserved from (
+        select c.queue from counter c
+        where c.fold = (select f.fold from fold f order by f.fold desc limit 1) and c.error_key is null
+          and c.ready + c.scheduled + c.retry + c.failed + c.blocked > 0
+          and not exists (select from queue_config q where q.queue = c.queue)
+        group by c.queue) z;
+end $$;
+comment on function shortfalls() is 'What an operator should know of the whole installation: how many queues are still to '
+    'be counted anew after a restore, and since when; how many have jobs that wait because there are max_queues already';
+
 create or replace function keep_books() returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
@@ -222,6 +338,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     f    fold;
     lost text;
+    wait int;
 begin
     if moved() then -- the scheduler counts anew first
         return 1000;
@@ -241,7 +358,8 @@ begin
         perform roll_minutes(f.fold);
         return 10;
     end if;
-    return least(10000, greatest(1000, check_counts()));
+    wait := check_counts();
+    return case when wait <= 10 then wait else least(10000, greatest(1000, wait)) end;
 end $$;
 comment on function keep_books() is 'What the active scheduler does beside its steps, on a connection of its own and '
     'without the scheduler''s lock: rolls up minutes, checks counters, gives queues that lost their row in '

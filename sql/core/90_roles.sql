@@ -22,7 +22,7 @@ declare
         'failure_groups,requeue_preview,queue_pace,failed_within_hour,'
         'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
-        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview}';
+        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls}';
     role     text;
     f        record;
 begin

@@ -229,6 +229,76 @@ another_cluster(void **state)
     PQfinish(c);
 }
 
+/* Keeps the books until nothing is left of that portion; how many calls had something to do. */
+static int
+keep_books(PGconn *c)
+{
+    int n = 0;
+
+    while (pg_int(c, "select keep_books()") <= 10 && n < 100)
+        n++;
+    return n;
+}
+
+#define COUNTING "select counting from shortfalls()"
+
+/* In another cluster queue after queue is counted anew, beside a scheduler that goes on, and readers
+ * are told. What one call has counted is kept, whatever becomes of the next: it is undone, it is
+ * cancelled as a queue takes too long, another scheduler takes over. Others push and work
+ * meanwhile. */
+static void
+counted_anew_in_portions(void **state)
+{
+    PGconn *c = core_new("portions"), *d = core_join("portions");
+
+    (void)state;
+    pg_run(c, "select t.push('q' || i, 'a,b,c') from generate_series(1, 9) i");
+    core_settle(c);
+    fold(c);
+    pg_run(c, "set session_replication_role = replica; delete from queue where queue in ('q2', 'q5')"
+              " and payload ->> 'name' = 'b'; insert into queue (queue, state, error, error_key)"
+              " values ('silent', 'failed', 'e', 'e'); reset session_replication_role");
+    pg_run(c, "create or replace function few_jobs(queue text, most bigint) returns boolean language"
+              " sql as 'select false';" /* nothing is counted by a step, one queue by a call */
+              " create or replace function check_time(anew timestamptz, most bigint) returns"
+              " interval language sql as $$ select interval '0' $$");
+    expect(c, "0", COUNTING);
+    moved(c);
+    pg_run(c, "select schedule('another')");
+    expect(c, "f", "select moved()");
+    expect(c, "9", COUNTING);
+    pg_run(c, "begin; select keep_books(); rollback");
+    expect(c, "9", COUNTING);
+    expect(c, "10", "select keep_books()");
+    expect(c, "8", COUNTING);
+    pg_run(c, "update scheduler set until = '-infinity' where term > 0; select schedule('third')");
+    expect(c, "8", COUNTING);
+    pg_run(d, "begin; select t.push('q5', 'x'), t.push('new', 'y')");
+    pg_run(c, "select t.claim('n', 4); select t.done('n')");
+    pg_run(c, "create table t.well as select pg_get_functiondef('count_jobs'::regproc) as text;"
+              " do $$ begin execute (select replace(text, 'with sums', 'if count_jobs.queue = '"
+              " || quote_literal('q5') || ' then raise query_canceled; end if; with sums')"
+              " from t.well); end $$");
+    assert_int_equal(keep_books(c), 3); /* up to q5, for which the next try comes later */
+    expect(c, "5", COUNTING);
+    assert_int_equal(keep_books(c), 4); /* and last */
+    expect(c, "1", COUNTING);
+    pg_run(d, "commit");
+    pg_run(c, "do $$ begin execute (select text from t.well); end $$");
+    core_settle(c);
+    assert_true(keep_books(c) >= 2);
+    expect(c, "0", COUNTING);
+    expect(c, "1", "select failed from overview() where queue = 'silent'");
+    expect(c, "0 0", "select (select count(*) from audit) || ' ' || count(*) from checked"
+                     " where queue = ''");
+    core_check(c);
+    core_settle(c);
+    fold(c);
+    core_check(c);
+    PQfinish(c);
+    PQfinish(d);
+}
+
 /* A copy of the cluster says that it is the same one, and its transactions have lower numbers. */
 static void
 a_copy_of_the_cluster(void **state)
@@ -530,6 +600,7 @@ main(void)
         cmocka_unit_test(books_stay_small),
         cmocka_unit_test(another_cluster),
         cmocka_unit_test(a_copy_of_the_cluster),
+        cmocka_unit_test(counted_anew_in_portions),
         cmocka_unit_test(changes_by_hand_are_repaired),
         cmocka_unit_test(checks_are_rare),
         cmocka_unit_test(right_counters_are_left_alone),

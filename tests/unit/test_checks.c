@@ -245,6 +245,35 @@ nobody_lives(void **state)
 }
 
 static void
+books_of_the_whole(void **state)
+{
+    struct life_row life = {.workers = 1, .scheduler_alive = 1, .unserved = FIELD_NULL};
+
+    (void)state;
+    look.life = &life;
+    judged(CHECK_UNSERVED);
+    assert_false(seen.seen[CHECK_UNSERVED].known); /* another system */
+    life.unserved = 0;
+    assert_int_equal(judged(CHECK_UNSERVED), VERDICT_WELL);
+    assert_int_equal(seen.seen[CHECK_UNCOUNTED].verdict, VERDICT_WELL);
+    life.unserved = 3;
+    life.max_queues = 100000;
+    life.counting = 1;
+    life.counting_ms = look.now_ms - 60000;
+    assert_int_equal(judged(CHECK_UNSERVED), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_UNSERVED].text,
+                        "3 queues above max_queues (100,000) are not served: raise it in table"
+                        " setting, or remove queues");
+    assert_int_equal(seen.seen[CHECK_UNCOUNTED].verdict, VERDICT_WARN);
+    assert_string_equal(seen.seen[CHECK_UNCOUNTED].text,
+                        "counters are counted anew after a restore, for 1m 00s: those of 1 queue"
+                        " may be wrong");
+    life.scheduler_alive = 0;
+    judged(CHECK_UNCOUNTED);
+    assert_non_null(strstr(seen.seen[CHECK_UNCOUNTED].text, ": start queuetop schedule"));
+}
+
+static void
 never_empty(void **state)
 {
     (void)state;
@@ -297,7 +326,7 @@ main(void)
                                        CASE(work_has_just_begun),
                                        CASE(a_queue_stands_still),
                                        CASE(leases_and_nodes),
-                                       CASE(nobody_lives),
+                                       CASE(nobody_lives), CASE(books_of_the_whole),
                                        CASE(never_empty),
                                        CASE(the_database)};
 

@@ -60,6 +60,29 @@ look_at_life(struct look *l)
                                      .act = "look"});
 }
 
+static void
+look_at_shortfalls(struct look *l)
+{
+    const struct life_row *life = store_life(l->s);
+    struct shortfalls s = {"", ""};
+    struct alert a = {.screen = ON_QUEUES, .row = "", .is_words = true, .key = "", .act = "look"};
+
+    if (life)
+        s = life_shortfalls(life, l->now, l->mem);
+    if (*s.unserved) {
+        a.verdict = VERDICT_BAD;
+        a.where = "max_queues";
+        a.what = s.unserved;
+        add_alert(l, &a);
+    }
+    if (*s.counting) {
+        a.verdict = VERDICT_WARN;
+        a.where = "counters";
+        a.what = s.counting;
+        add_alert(l, &a);
+    }
+}
+
 static const char *
 say_node(struct look *l, const struct node_row *n)
 {
@@ -275,6 +298,7 @@ attention(const struct store *s, const struct attention_of *of, struct arena *me
 
     *out = (struct attention){.n = 0};
     look_at_life(&l);
+    look_at_shortfalls(&l);
     look_at_nodes(&l);
     for (int i = 0; i < n; i++)
         look_at_queue(&l, &q[i]);

@@ -10,6 +10,7 @@
 
 #include "model/base/clock.h"
 #include "model/store/health.h"
+#include "ui/facts/life.h"
 #include "ui/term/fmt.h"
 
 enum {
@@ -36,6 +37,9 @@ const struct check_kind check_kinds[CHECKS] = {
     [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NONE, 0},
     [CHECK_OVERDUE] = {"overdue", "lateness of the schedule that is late longest", true, false,
                        SCHEDULE_LATE_MS / 1000.0, OLD_MS / 1000.0},
+    [CHECK_UNSERVED] = {"unserved", "queues above max_queues, whose jobs wait", false, false, NONE, 0},
+    [CHECK_UNCOUNTED] = {"uncounted", "queues whose counters are still to be counted anew, after a restore", false,
+                         false, 0, NONE},
     [CHECK_TRANSACTION] = {"transaction", "age of the oldest transaction", true, false,
                            HEALTH_LONG_MS / 1000.0, RECENT_MS / 1000.0},
     [CHECK_XIDS] = {"xids", "age of the oldest transaction id of the database", false, false, NONE, NONE},
@@ -398,6 +402,20 @@ judge_leases(struct judge *j)
 }
 
 static void
+judge_shortfalls(struct judge *j)
+{
+    const struct life_row *life = j->look->life;
+
+    if (!life || life->unserved == FIELD_NULL)
+        return;
+    struct shortfalls s = life_shortfalls(life, j->look->now_ms, j->mem);
+    put(j, CHECK_UNSERVED, NULL, (double)life->unserved,
+        *s.unserved ? s.unserved : "all queues are served");
+    put(j, CHECK_UNCOUNTED, NULL, (double)life->counting,
+        *s.counting ? s.counting : "counters are exact");
+}
+
+static void
 judge_life(struct judge *j)
 {
     const struct check_look *look = j->look;
@@ -478,6 +496,7 @@ checks_judge(const struct check_look *look, const struct check_limits *limits, s
         judge_queue(&j, &look->lines[i]);
     judge_stalls(&j);
     judge_life(&j);
+    judge_shortfalls(&j);
     judge_nodes(&j);
     judge_leases(&j);
     judge_transactions(&j);

@@ -83,6 +83,28 @@ life_troubles(const struct life_look *l, struct arena *mem, struct trouble out[T
     return n;
 }
 
+struct shortfalls
+life_shortfalls(const struct life_row *row, int64_t now_ms, struct arena *mem)
+{
+    struct shortfalls s = {"", ""};
+
+    if (row->unserved > 0)
+        s.unserved =
+            arena_printf(mem,
+                         "%s above max_queues (%s) %s not served: raise it in table setting, or"
+                         " remove queues",
+                         fmt_plural(row->unserved, "queue").s, fmt_count(row->max_queues).s,
+                         row->unserved == 1 ? "is" : "are");
+    if (row->counting > 0)
+        s.counting = arena_printf(mem,
+                                  "counters are counted anew after a restore, for %s: those of %s"
+                                  " may be wrong%s",
+                                  fmt_age(now_ms - row->counting_ms).s,
+                                  fmt_plural(row->counting, "queue").s,
+                                  row->scheduler_alive == 0 ? ": start queuetop schedule" : "");
+    return s;
+}
+
 int
 life_of_store(const struct store *s, int64_t now_ms, struct arena *mem,
               struct trouble out[TROUBLES_MAX])

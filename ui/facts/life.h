@@ -30,7 +30,14 @@ enum { TROUBLES_MAX = 2 };
 /* The texts live in mem; returns how many. */
 int life_troubles(const struct life_look *l, struct arena *mem, struct trouble out[TROUBLES_MAX]);
 
-/* The same by what the store knows. Schedules of which a run is overdue count without a word of
+/* What is wrong with the books of the whole system, whoever works: names above the limit of queues,
+ * counters that are not proven yet. The first is bad, the second a warning. "" = all is well. */
+struct shortfalls {
+    const char *unserved, *counting;
+};
+struct shortfalls life_shortfalls(const struct life_row *row, int64_t now_ms, struct arena *mem);
+
+/* The same as life_troubles() by what the store knows. Schedules of which a run is overdue count without a word of
  * the queues. */
 int life_of_store(const struct store *s, int64_t now_ms, struct arena *mem,
                   struct trouble out[TROUBLES_MAX]);
