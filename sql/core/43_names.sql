@@ -35,6 +35,106 @@ end $$;
 comment on function make_known(text[], int[], bigint[], bigint) is 'New queues and priorities: their rows and cursors, '
     'which start before the first job seen. Names beyond room stay unknown, and their jobs wait';
 
+-- A flood: more deltas than a step should read, of a hundred thousand new names, or of an hour without a step. They are
+-- not read at all. The step says instead that everything may have changed: each known queue is looked at from its first
+-- job on (settle), names that nobody knows are looked for in the order of names, and what is due from the first on. All
+-- of that goes in portions. Row (name, -1) of newcomer says up to which name the search has come.
+create or replace function most_deltas() returns int
+language sql immutable as $$ select 20000 $$;
+comment on function most_deltas() is 'How many deltas a step reads';
+
+create or replace function read_news(t tick, out snapshot pg_snapshot, out n bigint, out woken text[],
+    out lowest timestamptz, out new_queues text[], out new_priorities int[], out new_seqs bigint[],
+    out late_queues text[], out late_priorities int[], out late_from bigint[], out late_to bigint[], out flood boolean)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+begin
+    if exists (select from delta d where d.xid >= pg_snapshot_xmax(t.snapshot) and d.error_key is null
+               offset most_deltas()) then
+        snapshot := pg_current_snapshot(); -- what comes after it is read by the next step
+        n := most_deltas();
+        lowest := '-infinity';
+        flood := true;
+    else
+        select *, false from read_deltas(t) into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs,
+            late_queues, late_priorities, late_from, late_to, flood;
+    end if;
+end $$;
+comment on function read_news(tick) is 'read_deltas(); flood: there are too many to be read by one step';
+
+create or replace function next_names(after text, looks int, out queues text[], out priorities int[], out seqs bigint[],
+    out upto text)
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    with recursive names (queue, i) as (
+        select next_names.after, 0
+        union all
+        select (select least(
+                   (select q.queue from queue q where q.state = 'ready' and q.queue > names.queue
+                    order by q.queue limit 1),
+                   (select q.queue from queue q where q.state <> 'ready' and q.queue > names.queue
+                    order by q.queue limit 1))), names.i + 1
+        from names where names.queue is not null and names.i < next_names.looks
+    ), unknown as materialized (
+        select n.queue from names n where n.i > 0 and n.queue is not null
+        and not exists (select from queue_config c where c.queue = n.queue)
+    ), lanes as (
+        select u.queue, l.priority, j.seq
+        from unknown u cross join generate_series(0, 9) l (priority)
+        cross join lateral (select q.seq - 1 as seq from queue q where q.queue = u.queue and q.state = 'ready'
+                            and q.priority = l.priority::smallint order by q.seq limit 1) j
+        union all
+        select u.queue, j.priority, 0 from unknown u
+        cross join lateral (select q.priority from queue q where q.queue = u.queue and q.state <> 'ready' limit 1) j
+    )
+    select array_agg(l.queue), array_agg(l.priority), array_agg(l.seq),
+           (select n.queue from names n where n.i = next_names.looks)
+    into queues, priorities, seqs, upto from lanes l;
+end $$;
+comment on function next_names(text, int) is 'Which of the next names after this one, in the order of names, nobody knows: '
+    'so many looks; their priorities, and the number before the first job of each. upto = where it ended, NULL = at the '
+    'last name';
+
+create or replace function step_flood(inout new tick)
+language plpgsql set search_path from current as $$
+begin
+    new.settled := '';
+    new.joining := true;
+    new.more := true;
+    insert into newcomer (queue, priority, seq) values ('', -1, 0);
+end $$;
+comment on function step_flood(tick) is 'For schedule(): everything may have changed';
+
+create or replace function take_newcomers(inout new tick, most int, out queues text[], out priorities int[],
+    out seqs bigint[])
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+    next record;
+    more record;
+begin
+    select array_agg(z.queue) filter (where z.priority >= 0) as q,
+           array_agg(z.priority::int) filter (where z.priority >= 0) as p,
+           array_agg(z.seq) filter (where z.priority >= 0) as s,
+           min(z.queue) filter (where z.priority < 0) as search, max(z.n) as n
+    into next
+    from (select * from newcomer where n > new.known and new.joining order by n limit greatest(0, most)) z;
+    queues := next.q; priorities := next.p; seqs := next.s;
+    new.known := coalesce(next.n, new.known);
+    if next.search is not null then
+        select * into more from next_names(next.search, most);
+        queues := queues || more.queues; priorities := priorities || more.priorities; seqs := seqs || more.seqs;
+        if more.upto is not null then
+            insert into newcomer (queue, priority, seq) values (more.upto, -1, 0);
+        end if;
+    end if;
+    new.joining := new.joining and exists (select from newcomer where n > new.known);
+end $$;
+comment on function take_newcomers(tick, int) is 'For register(): the next of the names that were put off, and of those '
+    'that are searched for';
+
 create or replace function register(inout new tick, queues text[], priorities int[], seqs bigint[], out known text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -52,14 +152,11 @@ begin
         from unnest(queues[most + 1:], priorities[most + 1:], seqs[most + 1:]) v (queue, priority, seq);
         new.joining := true;
     end if;
-    select array_agg(z.queue) as q, array_agg(z.priority::int) as p, array_agg(z.seq) as s, max(z.n) as n into next
-    from (select * from newcomer where n > new.known and new.joining order by n
-          limit greatest(0, most - coalesce(cardinality(queues), 0))) z;
-    new.known := coalesce(next.n, new.known);
-    new.joining := new.joining and exists (select from newcomer where n > new.known);
+    select * into next from take_newcomers(new, most - coalesce(cardinality(queues), 0));
+    new := next.new;
     new.names := coalesce(new.names, (select count(*) from queue_config));
-    select * into done from make_known(queues[:most] || next.q, priorities[:most] || next.p, seqs[:most] || next.s,
-                                       setting_int('max_queues') - new.names);
+    select * into done from make_known(queues[:most] || next.queues, priorities[:most] || next.priorities,
+                                       seqs[:most] || next.seqs, setting_int('max_queues') - new.names);
     new.names := new.names + done.made;
     if cardinality(done.known) > 50 then -- so many at once wait their turn, or others would wait behind them
         new := pass_all(new);
@@ -134,12 +231,14 @@ begin
         left join lateral (select c.seq from cursor c where c.queue = n.queue order by c.n desc limit 1) c on true
         where exists (select from queue j where j.queue = n.queue and j.state = 'ready')
     ), lane as materialized (
-        select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at
+        select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at, case when b.seq[i] is null then (
+                   select max(w.seqs[cardinality(w.seqs)]) from work_queue w
+                   where w.queue || '' = b.queue and w.priority = i - 1) end as high -- leases without a cursor
         from begun b cross join generate_series(1, 10) i
         cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint
                             and j.state = 'ready' order by j.seq limit 1) j
     ), lower as (
-        select move_cursor(array_agg(l.queue), array_agg(l.priority), array_agg(l.seq), null) from lane l
+        select move_cursor(array_agg(l.queue), array_agg(l.priority), array_agg(l.seq), array_agg(l.high)) from lane l
         where l.at is null or l.seq < l.at having count(*) > 0
     )
     select array(select b.queue from begun b) from (select count(*) from lower) z into busy;

@@ -460,7 +460,10 @@ begin
     held := p.held;
     t := p.t;
     new := step_days(t);
-    select * into d from read_deltas(t);
+    select * into d from read_news(t);
+    if d.flood then
+        new := step_flood(new);
+    end if;
     select * into news from step_news(new, d, held = 'taken');
     promoted := news.promoted;
     select * into p from step_leases(news.new, d.n > 0);

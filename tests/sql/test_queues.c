@@ -341,14 +341,54 @@ the_number_is_bounded(void **state)
     pg_run(c, "select t.many('q000001', 'more', 10)");
     pg_run(c, "call t.work_off()");
     expect(c, "15", "select count(*) from history");
+    core_ten_seconds(c);
+    pg_run(c, "select schedule('test')");
+    expect(c, "3 of 5", "select unserved || ' of ' || max_queues from shortfalls()");
     pg_run(c, "update setting set value = '7' where name = 'max_queues'");
     core_ten_seconds(c);
     pg_run(c, "select schedule('test'); select keep_books()");
+    expect(c, "1 of 7", "select unserved || ' of ' || max_queues from shortfalls()");
     pg_run(c, "call t.work_off()");
     expect(c, "7 17",
            "select concat_ws(' ', (select count(*) from queue_config), (select count(*) "
            "from history))");
     core_check(c);
+    PQfinish(c);
+}
+
+/* More deltas than a step should read: it reads none of them, and everything is found in portions:
+ * new names, with priorities of their own and without a ready job, a late job, jobs that are due. */
+static void
+a_flood_comes_in_portions(void **state)
+{
+    PGconn *c = fresh("flood"), *late = core_join("flood");
+
+    (void)state;
+    pg_run(c, "create or replace function most_deltas() returns int language sql immutable as"
+              " 'select 50'; select t.push('a', '1,2')");
+    core_settle(c);
+    pg_run(late, "begin; select t.push('a', 'late')");
+    pg_run(c, "select t.push('a', '3')");
+    core_settle(c);
+    pg_run(c, "insert into queue (queue, priority, payload) select 'n' || i, mod(i, 10), '{}'"
+              " from generate_series(1, 700) i; select t.push('later', 'l', 3, '1 h');"
+              " insert into queue (queue, state, run_after, payload) select 'due', 'scheduled',"
+              " now() - interval '1 min', '{}'");
+    pg_run(late, "commit");
+    pg_run(c, "select schedule('test')");
+    expect(c, "2", "select count(*) from newcomer"); /* where the search began and where it is */
+    expect(c, "t", "select count(*) between 400 and 502 from queue_config");
+    core_settle(c);
+    expect(c, "703", "select count(*) from queue_config");
+    pg_run(c, "call t.work_off()");
+    expect(c, "705 1",
+           "select concat_ws(' ', (select count(*) from history), (select count(*) from queue))");
+    pg_run(c, "update queue set run_after = now()");
+    pg_run(c, "insert into queue (queue, run_after, payload) values ('due', now(), '{}')");
+    pg_run(c, "call t.work_off()");
+    expect(c, "0", "select count(*) from queue");
+    core_check(c);
+    PQfinish(late);
     PQfinish(c);
 }
 
@@ -367,6 +407,7 @@ main(void)
         cmocka_unit_test(a_take_over_comes_in_portions),
         cmocka_unit_test(a_late_job_at_a_take_over),
         cmocka_unit_test(many_wait_at_once),
+        cmocka_unit_test(a_flood_comes_in_portions),
         cmocka_unit_test(the_number_is_bounded),
     };
 
