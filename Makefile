@@ -9,6 +9,7 @@
 #: NOUI=1             link the tests of the model alone
 #: BUILD=DIR          build there
 #: JOBS=N             check: test programs at a time (3); bench console: jobs in the table
+#: QUEUES=N           bench console: queues that these jobs are in (50)
 #: PG=13              check on another server: 13, 14, 16, 17, 18
 #: MONKEY=SEED[:S]    test_monkey: the same keys again, S seconds of them
 #: SEED=N             soak, test_storm: the same dice again

@@ -1,8 +1,8 @@
 /*
  * The console's figures (budgets: first frame < 50 ms, RSS < 16 MiB, key to frame p99 < 16 ms
  * whatever the server does, < 2 KB a refresh at 80x24, idle CPU < 0.1 %): the real program in a
- * terminal emulator, on a throwaway server with JOBS jobs (environment, default 100,000) in 50
- * queues. Prints a table and judges nothing: `make bench T=bench_console`.
+ * terminal emulator, on a throwaway server with JOBS jobs (environment, default 100,000) in QUEUES
+ * queues (50). Prints a table and judges nothing: `make bench T=console`.
  */
 #include "tests/harness.h"
 
@@ -17,7 +17,7 @@
 #include "tests/server.h"
 #include "tests/term.h"
 
-enum { STARTS = 9, KEYS = 300, IDLE_MS = 15000 };
+enum { STARTS = 9, KEYS = 300, IDLE_MS = 15000, SETTLE_MS = 300000 };
 
 static double
 now_ms(void)
@@ -163,7 +163,7 @@ start_figures(int rows, int cols)
 
         spawn(&vt, rows, cols);
         frame[i] = until(&vt, "queuetop", start);
-        data[i] = until(&vt, "queue-01", start);
+        data[i] = until(&vt, "queue-0", start);
         vt_keys(&vt, "q");
         vt_exit_status(&vt);
         vt_done(&vt);
@@ -202,7 +202,8 @@ stop_backends(PGconn *conn, int sig)
 static void
 figures(void **state)
 {
-    const char *jobs = getenv("JOBS") ? getenv("JOBS") : "100000";
+    const char *jobs = getenv("JOBS") ? getenv("JOBS") : "100000",
+               *queues = getenv("QUEUES") ? getenv("QUEUES") : "50";
     PGconn *conn = pg_connect(pg_newdb("bench"));
     char command[4096];
     struct vt vt;
@@ -213,17 +214,20 @@ figures(void **state)
     assert_int_equal(pclose(popen(command, "re")), 0);
     pg_run(conn,
            "insert into queues.queue (queue, kind, payload) "
-           "select 'queue-' || lpad((i %% 50)::text, 2, '0'), 'bench', '{\"n\": 1}' "
-           "from generate_series(1, %s::int) i; "
-           "select queues.schedule('bench')",
-           jobs);
+           "select 'queue-' || right('0000' || mod(i, %s), greatest(2, length('%s') - 1)), 'bench',"
+           " '{\"n\": 1}' from generate_series(1, %s::int) i",
+           queues, queues, jobs);
+    pg_wait(conn,
+            "select (select not joining and settled is null from queues.tick order by tick desc"
+            " limit 1) from queues.schedule('bench') offset 0",
+            "t", SETTLE_MS);
     pg_run(conn, "vacuum analyze");
-    printf("%s jobs in 50 queues\n", jobs);
+    printf("%s jobs in %s queues\n", jobs, queues);
     start_figures(24, 80);
     start_figures(45, 140);
 
     spawn(&vt, 24, 80);
-    vt_want(&vt, "queue-01");
+    vt_want(&vt, "queue-0");
     idle_figures(&vt, "80x24 idle, Queues");
     keys(&vt, "80x24 key to frame, idle");
     stop_backends(conn, SIGSTOP);
