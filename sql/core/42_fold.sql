@@ -214,8 +214,8 @@ begin
         where c.chunk <> m.chunk;
     end if;
 end $$;
-comment on function take_chunks(tick) is 'For schedule(), once a second: cursors take over the chunks that the newest fold has '
-    'measured. Not in the fold itself: cursors change under the scheduler lock only';
+comment on function take_chunks(tick) is 'For schedule(), once a second: cursors take over the chunks that the newest '
+    'fold has measured. Not in the fold itself: cursors change under the scheduler lock only';
 
 create or replace function sweep_deltas(since fold, upto fold) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -280,12 +280,13 @@ end $$;
 comment on function sweep(bigint) is 'Deletes what no reader needs any more: summed deltas, folds between the kept '
     'ones, old ticks, marks, cursors and newcomers';
 
--- A schema that was restored into another cluster: transaction ids mean nothing there, so deltas, folds and ticks of the
--- old cluster can't be compared with those to come. recount() makes a fresh start at once, in a time that follows queues
--- and deltas, not jobs: the sums of the old fold and its deltas, by the old cluster's ids. That they equal the jobs is
--- then proven for one queue after the other (check_counts), each in one snapshot, without a lock that anybody waits for.
--- Row '' of table checked says since when; a queue that was checked earlier is still to be counted, and readers are told
--- (shortfalls()). All of it is kept in tables: a call that is cancelled, or another scheduler, goes on with the rest.
+-- A schema that was restored into another cluster: transaction ids mean nothing there, so deltas, folds and ticks of
+-- the old cluster can't be compared with those to come. recount() makes a fresh start at once, in a time that follows
+-- queues and deltas, not jobs: the sums of the old fold and its deltas, by the old cluster's ids. That they equal the
+-- jobs is then proven for one queue after the other (check_counts), each in one snapshot, without a lock that anybody
+-- waits for. Row '' of table checked says since when; a queue that was checked earlier is still to be counted, and
+-- readers are told (shortfalls()). All of it is kept in tables: a call that is cancelled, or another scheduler, goes on
+-- with the rest.
 create or replace function recount_sums(last fold, kept fold) returns bigint
 language plpgsql set search_path from current as $$
 #variable_conflict use_column

@@ -93,9 +93,9 @@ begin
            (select n.queue from names n where n.i = next_names.looks)
     into queues, priorities, seqs, upto from lanes l;
 end $$;
-comment on function next_names(text, int) is 'Which of the next names after this one, in the order of names, nobody knows: '
-    'so many looks; their priorities, and the number before the first job of each. upto = where it ended, NULL = at the '
-    'last name';
+comment on function next_names(text, int) is 'Which of the next names after this one, in the order of names, nobody '
+    'knows: so many looks; their priorities, and the number before the first job of each. upto = where it ended, NULL '
+    '= at the last name';
 
 create or replace function step_flood(inout new tick)
 language plpgsql set search_path from current as $$
@@ -132,8 +132,8 @@ begin
     end if;
     new.joining := new.joining and exists (select from newcomer where n > new.known);
 end $$;
-comment on function take_newcomers(tick, int) is 'For register(): the next of the names that were put off, and of those '
-    'that are searched for';
+comment on function take_newcomers(tick, int) is 'For register(): the next of the names that were put off, and of '
+    'those that are searched for';
 
 create or replace function register(inout new tick, queues text[], priorities int[], seqs bigint[], out known text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$

@@ -2,14 +2,16 @@
 
 create or replace function error_key(error text) returns text
 language sql immutable parallel safe strict set search_path from current as $$
-    select left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left($1, 1000),
+    select left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left(error, 1000),
         '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', 'N', 'g'),
         '"[^"]*"|''[^'']*''|`[^`]*`', 'N', 'g'),
-        E'0[xX][0-9a-fA-F]+|\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', 'N', 'g'), -- E: whatever standard_conforming_strings says
+        -- E: whatever standard_conforming_strings says
+        E'0[xX][0-9a-fA-F]+|\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', 'N', 'g'),
         '[0-9]+([.,:][0-9]+)*', 'N', 'g'),
         E'\\s+', ' ', 'g')), 300)
 $$;
-comment on function error_key(text) is 'The group of an error: numbers, uuids, quoted parts and hex become N; at most 300 characters';
+comment on function error_key(text) is 'The group of an error: numbers, uuids, quoted parts and hex become N; at most '
+    '300 characters';
 
 create or replace function add_days() returns void
 language plpgsql set search_path from current set timezone = 'UTC' as $$
@@ -18,10 +20,12 @@ declare
     part   text;
     day    date;
 begin
-    for parent, day in select t, (now() + i * interval '1 day')::date from unnest(array['history', 'attempt']) t, generate_series(0, 7) i loop
+    for parent, day in select t, (now() + i * interval '1 day')::date
+                       from unnest(array['history', 'attempt']) t, generate_series(0, 7) i loop
         part := parent || to_char(day, '_YYYYMMDD');
         continue when to_regclass(quote_ident(part)) is not null;
-        execute format('create table %I (like %I including all, constraint %I check (%I >= %L and %4$I < %6$L))', part, parent,
+        execute format('create table %I (like %I including all, constraint %I check (%I >= %L and %4$I < %6$L))',
+                       part, parent,
                        part || '_day', case parent when 'history' then 'finished' else 'ended' end,
                        day::timestamptz, (day + 1)::timestamptz);
         execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, part,
@@ -29,114 +33,204 @@ begin
         execute format('alter table %I drop constraint %I', part, part || '_day');
     end loop;
 end $$;
-comment on function add_days() is 'Makes the partitions of history and attempt a week ahead, by LIKE and ATTACH: CREATE PARTITION OF would wait behind a pg_dump';
+comment on function add_days() is 'Makes the partitions of history and attempt a week ahead, by LIKE and ATTACH: '
+    'CREATE PARTITION OF would wait behind a pg_dump';
 select add_days();
 
 create or replace function have_day() returns void
 language plpgsql as $$
 begin
-    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 1) d -- one day more: answers take the clock's time
-        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day', '_YYYYMMDD'))) is not null) < 4 then
+    -- one day more: answers take the clock's time
+    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 1) d
+        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day',
+                                                   '_YYYYMMDD'))) is not null) < 4 then
         perform from scheduler where term = 0 for update; -- its step makes them, too
         perform add_days();
     end if;
-    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false); -- of this schema: a database may have several
+    -- of this schema: a database may have several
+    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false);
 end $$;
-comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer, a lost lease and an operator''s act '
-    'must find their place. Answers call it once a day and session';
+comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer, a '
+    'lost lease and an operator''s act must find their place. Answers call it once a day and session';
 
-create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
-returns table (id uuid, seq bigint, state text)
+-- Jobs of leases that end. Without SET, so that both are inlined: the text of take_back() and nothing else.
+create or replace function ending_leases(leases bigint[], part bigint[])
+returns table (lease bigint, queue text, priority smallint, lock_key text, started timestamptz, all_started boolean,
+    started_seqs bigint[], max_tries smallint, history "char", scattered boolean, seqs bigint[], rest bigint[])
+language sql stable as $$
+    select w.lease, w.queue, w.priority, w.lock_key, w.started, w.all_started, w.started_seqs, w.max_tries, w.history,
+           w.scattered,
+           case when ending_leases.part is null then w.seqs
+                else array(select unnest(w.seqs) intersect select unnest(ending_leases.part) order by 1) end,
+           case when ending_leases.part is null then '{}'
+                else array(select unnest(w.seqs) except select unnest(ending_leases.part) order by 1) end
+    from work_queue w where w.lease = any(ending_leases.leases)
+$$;
+comment on function ending_leases(bigint[], bigint[]) is 'Leases that end, with the jobs that come back (seqs) and '
+    'those that stay (rest): all, or only the part';
+
+create or replace function back_in_line(queues text[], priorities int[], seqs bigint[], timeouts interval[])
+returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    ids      uuid[];
-    old_seqs bigint[];
-    states   text[];
-    queues   text[];
-    levels   int[];
-    new_seqs bigint[];
+    made record;
 begin
-    perform have_day();
-    with w as materialized ( -- the caller has locked these rows, and the scheduler's
-        select lease, queue, priority, lock_key, started, all_started, started_seqs, max_tries, history, scattered,
-               case when part is null then seqs else array(select unnest(seqs) intersect select unnest(part) order by 1) end as seqs,
-               case when part is null then '{}' else array(select unnest(seqs) except select unnest(part) order by 1) end as rest
-        from work_queue where lease = any(leases)
-    ), wd as (
-        delete from work_queue d using w where d.lease = w.lease and w.rest = '{}'
-    ), wu as (
-        update work_queue u set seqs = w.rest,
-               started_seqs = case when u.started_seqs is not null then array(select unnest(u.started_seqs) intersect select unnest(w.rest)) end
-        from w where u.lease = w.lease and w.rest <> '{}'
-    ), j as materialized (
-        select q.id, q.queue, q.priority, q.tries, q.seq as was, w.lock_key, w.started, w.history,
-               q.tries + case when z.counted then 1 else 0 end as now_tries,
-               z.counted,
-               case when q.cancel_asked is not null and w.lock_key is not null then 'cancelled'
-                    when take_back.fail or z.counted and q.tries + 1 >= coalesce(q.max_tries, w.max_tries, 5) then 'failed'
-                    else 'ready' end as becomes
-        from w cross join lateral ranges(w.seqs, w.scattered) r
-        cross join lateral (
-            select q.* from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
-            and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
-        cross join lateral (select take_back.count and w.lock_key is not null
-                                   and (w.all_started or q.seq = any(w.started_seqs)) is true as counted) z
-    ), k as materialized ( -- the old order; an update joins in any order
-        select j.*, nextval('job_seq') as new_seq from (select * from j where becomes <> 'cancelled' order by was) j
-    ), u as (
-        update queue q set seq = j.new_seq, tries = j.now_tries, changed = case when j.becomes = 'ready' then q.changed else now() end,
-               state = j.becomes::job_state,
-               error = case when j.counted or j.becomes = 'failed' then why else q.error end,
-               error_key = case when j.counted or j.becomes = 'failed' then error_key(why) else q.error_key end
-        from k j where q.id = any(array(select id from j)) and q.id = j.id
-        returning q.id, q.queue, q.priority, q.seq, q.state, q.error_key, q.lease_timeout, j.counted, j.was, j.lock_key, j.now_tries
-    ), x as (
-        delete from queue q using j where q.id = any(array(select id from j)) and q.id = j.id and j.becomes = 'cancelled'
-        returning q.*, j.lock_key, j.started as began, j.history, j.counted, j.now_tries
-    ), h as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload, body,
-                             payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept, lease_timeout, run_timeout)
-        select id, created, began, now(), 'cancelled', priority, now_tries, max_tries, queue, kind, lock_key,
-               case when history is null then payload end, case when history is null then body end, payload_type, error,
-               unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout, run_timeout
-        from x where history is distinct from 'n'
-    ), a as (
-        insert into attempt (job, number, seq, queue, node, started, ended, outcome, error)
-        select id, now_tries, was, queue, lock_key, started, now(), 'lost', why from j where counted
-    ), d as (
-        insert into delta (queue, priority, error_key, ready, failed, fails, lost, cancelled)
-        select queue, priority, null, -count(*) filter (where becomes <> 'ready'), count(*) filter (where becomes = 'failed'),
-               count(*) filter (where becomes = 'failed'), count(*) filter (where counted), count(*) filter (where becomes = 'cancelled')
-        from j group by 1, 2 having bool_or(becomes <> 'ready' or counted) or j.queue in (
-            select c.queue from queue_config c where c.rate is not null or c.max_running is not null) -- cut_limited looks at them
-        union all
-        select queue, 0, error_key, 0, count(*), 0, 0, 0 from u where state = 'failed' group by queue, error_key
-    ), n as ( -- back in line as leases of one job each; where the queue is paused or has limits they stay uncut
+    with leases as (
         insert into work_queue (lease, queue, priority, seqs, lease_time, max_tries, history, run_timeout)
-        select nextval('lease_seq'), queue, priority, array[seq], lease_time, max_tries, history, run_timeout
-        from (select u.queue, u.priority, u.seq, coalesce(u.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time,
-                     nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history, c.run_timeout
-              from u left join queue_config c on c.queue = u.queue
-              where u.state = 'ready' and c.paused_at is null and c.rate is null and c.max_running is null order by u.seq) z
+        select nextval('lease_seq'), z.queue, z.priority, array[z.seq], z.lease_time, z.max_tries, z.history,
+               z.run_timeout
+        from (select j.queue, j.priority::smallint as priority, j.seq,
+                     coalesce(j.timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time,
+                     nullif(c.max_tries, 5) as max_tries, nullif(left(c.history, 1), 'f')::"char" as history,
+                     c.run_timeout
+              from unnest(back_in_line.queues, back_in_line.priorities, back_in_line.seqs, back_in_line.timeouts)
+                   j (queue, priority, seq, timeout)
+              left join queue_config c on c.queue = j.queue
+              where c.paused_at is null and c.rate is null and c.max_running is null
+              order by j.seq) z
         returning queue, priority, seqs[1] as seq
-    ), r as (
-        select id, was as seq, state::text as state from u
-        union all
-        select id, seq, 'cancelled' from x)
-    select array_agg(r.id order by r.seq), array_agg(r.seq order by r.seq), array_agg(r.state order by r.seq),
-           (select array_agg(n.queue) from n), (select array_agg(n.priority::int) from n), (select array_agg(n.seq) from n)
-    from r into ids, old_seqs, states, queues, levels, new_seqs;
-    if queues is not null then
-        perform move_cursor(queues, levels, null, new_seqs);
+    )
+    select array_agg(l.queue) as queues, array_agg(l.priority::int) as priorities, array_agg(l.seq) as seqs into made
+    from leases l;
+    if made.queues is not null then
+        perform move_cursor(made.queues, made.priorities, null, made.seqs);
         perform wake_workers();
     end if;
-    return query select * from unnest(ids, old_seqs, states);
 end $$;
-comment on function take_back(bigint[], boolean, boolean, text, bigint[]) is 'Ends leases (or the part of them): their jobs come back '
-    'with new numbers in new leases, or as failed; count = it counts as a try for those that had started. Under the scheduler lock';
+comment on function back_in_line(text[], int[], bigint[], interval[]) is 'Leases of one job each for jobs that came '
+    'back; where the queue is paused or has limits they stay uncut';
+
+create or replace function end_asked(ids uuid[], nodes text[], began timestamptz[], histories "char"[], tries int[])
+returns void
+language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    with gone as (
+        delete from queue q
+        using unnest(end_asked.ids, end_asked.nodes, end_asked.began, end_asked.histories, end_asked.tries)
+              j (id, node, began, history, now_tries)
+        where q.id = any(end_asked.ids) and q.id = j.id
+        returning q.*, j.node, j.began, j.history, j.now_tries
+    )
+    insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload,
+                         body, payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept,
+                         lease_timeout, run_timeout)
+    select g.id, g.created, g.began, now(), 'cancelled', g.priority, g.now_tries, g.max_tries, g.queue, g.kind, g.node,
+           case when g.history is null then g.payload end, case when g.history is null then g.body end,
+           g.payload_type, g.error, g.unique_key, g.concurrency_key, g.origin_id, g.last_action, g.history is null,
+           g.lease_timeout, g.run_timeout
+    from gone g where g.history is distinct from 'n'
+$$;
+comment on function end_asked(uuid[], text[], timestamptz[], "char"[], int[]) is 'For take_back(): jobs whose end an '
+    'operator asked for go to history instead of coming back';
+
+create or replace function take_back_jobs(leases bigint[], count boolean, fail boolean, why text, part bigint[])
+returns table (id uuid, seq bigint, becomes text, queue text, priority int, new_seq bigint, lease_timeout interval,
+    node text, started timestamptz, history "char", now_tries int, counted boolean)
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    return query
+    with ending as materialized ( -- the caller has locked these rows, and the scheduler's
+        select * from ending_leases(take_back_jobs.leases, take_back_jobs.part)
+    ), deleted as (
+        delete from work_queue d using ending e where d.lease = e.lease and e.rest = '{}'
+    ), shortened as (
+        update work_queue u
+        set seqs = e.rest, started_seqs = case when u.started_seqs is not null then array(
+            select unnest(u.started_seqs) intersect select unnest(e.rest)) end
+        from ending e where u.lease = e.lease and e.rest <> '{}'
+    ), jobs as materialized (
+        select q.id, q.queue, q.priority, q.seq as was, e.lock_key, e.started, e.history, z.counted,
+               q.tries + case when z.counted then 1 else 0 end as now_tries,
+               case when q.cancel_asked is not null and e.lock_key is not null then 'cancelled'
+                    when take_back_jobs.fail then 'failed'
+                    when z.counted and q.tries + 1 >= coalesce(q.max_tries, e.max_tries, 5) then 'failed'
+                    else 'ready' end as becomes
+        from ending e cross join lateral ranges(e.seqs, e.scattered) r
+        cross join lateral (
+            select q.* from queue q where q.queue = e.queue and q.priority = e.priority and q.state = 'ready'
+            and q.seq between r.low and r.high and e.seqs[width_bucket(q.seq, e.seqs)] = q.seq offset 0) q
+        cross join lateral (select take_back_jobs.count and e.lock_key is not null
+                                   and (e.all_started or q.seq = any(e.started_seqs)) is true as counted) z
+    ), numbered as materialized ( -- the old order; an update joins in any order
+        select j.*, nextval('job_seq') as new_seq
+        from (select * from jobs where becomes <> 'cancelled' order by was) j
+    ), changed as (
+        update queue q
+        set seq = j.new_seq, tries = j.now_tries, state = j.becomes::job_state,
+            changed = case when j.becomes = 'ready' then q.changed else now() end,
+            error = case when j.counted or j.becomes = 'failed' then why else q.error end,
+            error_key = case when j.counted or j.becomes = 'failed' then error_key(why) else q.error_key end
+        from numbered j where q.id = any(array(select id from jobs)) and q.id = j.id
+        returning q.id, q.seq, q.lease_timeout
+    ), attempts as (
+        insert into attempt (job, number, seq, queue, node, started, ended, outcome, error)
+        select id, now_tries, was, queue, lock_key, started, now(), 'lost', why from jobs where counted
+    )
+    select j.id, j.was, j.becomes, j.queue, j.priority::int, c.seq, c.lease_timeout, j.lock_key, j.started, j.history,
+           j.now_tries, j.counted
+    from jobs j left join changed c on c.id = j.id order by j.was;
+end $$;
+comment on function take_back_jobs(bigint[], boolean, boolean, text, bigint[]) is 'For take_back(): ends the leases, '
+    'and their jobs get new numbers, become ready or failed, or are to be cancelled';
+
+create or replace function count_back(queues text[], priorities int[], becomes text[], counted boolean[], why text)
+returns void
+language sql set search_path from current as $$
+    with jobs as materialized (
+        select * from unnest(queues, priorities, becomes, counted) j (queue, priority, becomes, counted)
+    )
+    insert into delta (queue, priority, error_key, ready, failed, fails, lost, cancelled)
+    select j.queue, j.priority, null, -count(*) filter (where j.becomes <> 'ready'),
+           count(*) filter (where j.becomes = 'failed'), count(*) filter (where j.becomes = 'failed'),
+           count(*) filter (where j.counted), count(*) filter (where j.becomes = 'cancelled')
+    from jobs j group by 1, 2
+    having bool_or(j.becomes <> 'ready' or j.counted) or j.queue in ( -- cut_limited looks at them
+        select c.queue from queue_config c where c.rate is not null or c.max_running is not null)
+    union all
+    select j.queue, 0, error_key(why), 0, count(*), 0, 0, 0 from jobs j where j.becomes = 'failed' group by 1
+$$;
+comment on function count_back(text[], int[], text[], boolean[], text) is 'For take_back(): the deltas';
+
+create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
+returns table (id uuid, seq bigint, state text)
+language plpgsql set search_path from current as $$
+#variable_conflict use_column
+declare
+    a record; -- of all jobs: arrays in the same order
+begin
+    perform have_day();
+    select array_agg(j.id) as ids, array_agg(j.seq) as seqs, array_agg(j.becomes) as becomes,
+           array_agg(j.queue) as queues, array_agg(j.priority) as priorities, array_agg(j.counted) as counted,
+           array_agg(j.id) filter (where j.becomes = 'cancelled') as asked,
+           array_agg(j.node) filter (where j.becomes = 'cancelled') as nodes,
+           array_agg(j.started) filter (where j.becomes = 'cancelled') as began,
+           array_agg(j.history) filter (where j.becomes = 'cancelled') as histories,
+           array_agg(j.now_tries) filter (where j.becomes = 'cancelled') as tries,
+           array_agg(j.queue) filter (where j.becomes = 'ready') as back_queues,
+           array_agg(j.priority) filter (where j.becomes = 'ready') as back_priorities,
+           array_agg(j.new_seq) filter (where j.becomes = 'ready') as back_seqs,
+           array_agg(j.lease_timeout) filter (where j.becomes = 'ready') as back_timeouts
+    into a from take_back_jobs(leases, count, fail, why, part) j;
+    if a.asked is not null then
+        perform end_asked(a.asked, a.nodes, a.began, a.histories, a.tries);
+    end if;
+    if a.ids is not null then
+        perform count_back(a.queues, a.priorities, a.becomes, a.counted, why);
+    end if;
+    if a.back_seqs is not null then
+        perform back_in_line(a.back_queues, a.back_priorities, a.back_seqs, a.back_timeouts);
+    end if;
+    return query select * from unnest(a.ids, a.seqs, a.becomes);
+end $$;
+comment on function take_back(bigint[], boolean, boolean, text, bigint[]) is 'Ends leases (or the part of them): '
+    'their jobs come back with new numbers in new leases, or as failed; count = it counts as a try for those that had '
+    'started. Under the scheduler lock';
 
 create or replace function steal() returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -147,7 +241,8 @@ declare
 begin
     select array_agg(lease) into leases from (
         select w.lease from work_queue w
-        where w.lease = any(array(select l.lease from live l where l.lock_key is not null and l.lock_timeout < now() limit 1000))
+        where w.lease = any(array(select l.lease from live l
+                                  where l.lock_key is not null and l.lock_timeout < now() limit 1000))
           and w.lock_key is not null and w.lock_timeout < now()
         order by w.lease + 0 for update skip locked) z;
     if leases is null then
@@ -162,36 +257,44 @@ create or replace function moved() returns boolean
 language sql stable set search_path from current as
 $$
     select (select system_identifier from meta) <> (select system_identifier from pg_control_system())
-        or exists (select from delta where xid >= pg_snapshot_xmax(pg_current_snapshot()) and xid is distinct from pg_current_xact_id_if_assigned())
-        or (select pg_snapshot_xmax(f.snapshot) from fold f order by f.fold desc limit 1) > pg_snapshot_xmax(pg_current_snapshot())
-        or (select pg_snapshot_xmax(t.snapshot) from tick t order by t.tick desc limit 1) > pg_snapshot_xmax(pg_current_snapshot())
+        or exists (select from delta where xid >= pg_snapshot_xmax(pg_current_snapshot())
+                                           and xid is distinct from pg_current_xact_id_if_assigned())
+        or (select pg_snapshot_xmax(f.snapshot) from fold f order by f.fold desc limit 1)
+           > pg_snapshot_xmax(pg_current_snapshot())
+        or (select pg_snapshot_xmax(t.snapshot) from tick t order by t.tick desc limit 1)
+           > pg_snapshot_xmax(pg_current_snapshot())
 $$;
-comment on function moved() is 'Whether this is another cluster than the one that the counters were made in: it says so, or (a copy of that cluster says the '
-    'same) they know transactions that do not exist here yet';
+comment on function moved() is 'Whether this is another cluster than the one that the counters were made in: it says '
+    'so, or (a copy of that cluster says the same) they know transactions that do not exist here yet';
 
-create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int, out wait int)
+create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int,
+    out wait int)
 language plpgsql immutable set search_path from current as $$
 declare
     s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
     r float8 := greatest(0, t.jobs - free) / s;
-    ahead int; -- 30 ms of work, as what is new waits behind it; 100 ms of 25,000 jobs a second, where a step takes its time
+    -- 30 ms of work, as what is new waits behind it; 100 ms of 25,000 jobs a second, where a step takes its time
+    ahead int;
 begin
     rate := case when r > t.rate then least(r, 2 * t.rate + 1000) else t.rate + (r - t.rate) * least(1, s) end;
     ahead := 0.1 * rate * greatest(0.3, least(1, rate / 25000));
-    want := case when more and free < t.filled / 8 then least(2 * t.want, greatest(t.want, 100, 2 * ahead)) else t.want end;
+    want := case when more and free < t.filled / 8 then least(2 * t.want, greatest(t.want, 100, 2 * ahead))
+                 else t.want end;
     want := least(20000, greatest(want, ahead));
     wait := case when not more then 10 when free_after = 0 then 1
                  else least(20, greatest(1, (400.0 * free_after / greatest(1, rate))::int)) end;
 end $$;
-comment on function pace(tick, int, int, boolean) is 'How much to keep ready (30 to 100 ms of work, up to twice as much where it ran out) and '
-    'when to come back (before half of it is gone)';
+comment on function pace(tick, int, int, boolean) is 'How much to keep ready (30 to 100 ms of work, up to twice as '
+    'much where it ran out) and when to come back (before half of it is gone)';
 
 create or replace function must_cut(t tick, free int) returns boolean
 language sql stable as $$
     select t.more and (free <= t.filled / 2 or
-        free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms' else interval '50 ms' end)
+        free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms'
+                                                              else interval '50 ms' end)
 $$;
-comment on function must_cut(tick, int) is 'Whether all queues must be looked at: half of what was ready has been claimed, or some of it a while ago';
+comment on function must_cut(tick, int) is 'Whether all queues must be looked at: half of what was ready has been '
+    'claimed, or some of it a while ago';
 
 create or replace function set_back(t tick) returns tick
 language plpgsql set search_path from current as $$
@@ -205,7 +308,8 @@ begin
     update lane set due = '-infinity', expire_at = '-infinity';
     return t;
 end $$;
-comment on function set_back(tick) is 'After a clock was set back: what the last step put off to a time is done now. Leases hold until the time that they were given';
+comment on function set_back(tick) is 'After a clock was set back: what the last step put off to a time is done now. '
+    'Leases hold until the time that they were given';
 
 create or replace function step_from(inout held text, out t tick)
 language plpgsql as $$
@@ -225,7 +329,8 @@ begin
         held := 'taken';
     end if;
 end $$;
-comment on function step_from(text) is 'For schedule(): what the last step left. Who has taken over (held), or finds that the clock was set back, trusts less of it';
+comment on function step_from(text) is 'For schedule(): what the last step left. Who has taken over (held), or finds '
+    'that the clock was set back, trusts less of it';
 
 create or replace function step_leases(inout new tick, news boolean, out stolen int)
 language plpgsql as $$
@@ -239,7 +344,8 @@ begin
     perform mark_leases();
     new := take_chunks(new);
     new.names := null;
-    new.free := least(new.free, (select min(lease) from live where lock_key is null)); -- one that somebody freed by hand is found again
+    -- one that somebody freed by hand is found again
+    new.free := least(new.free, (select min(lease) from live where lock_key is null));
     new.mark_at := clock_timestamp() + interval '900 ms'; -- an idle scheduler comes once a second, to the millisecond
     living := now() - setting_interval('node_dead');
     new.want := least(20000, greatest(new.want * 4 / 5, -- however many slots the table holds: 20000 as in pace()
@@ -247,7 +353,8 @@ begin
     new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
     new.slots := (select max(n.slots) from node n where n.heartbeat > living);
 end $$;
-comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much the living nodes can take. stolen: NULL = it was not time';
+comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much '
+    'the living nodes can take. stolen: NULL = it was not time';
 
 create or replace function step_late(queues text[], d record, out q text[], out p int[], out f bigint[], out t bigint[])
 language plpgsql set search_path from current as $$
@@ -327,10 +434,11 @@ comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the nex
 
 create or replace function step_again(at timestamptz) returns int
 language sql volatile as $$
-    select 1 + (1000 * extract(epoch from greatest(least(at, now() + interval '1 min'), now()) - clock_timestamp()))::int
+    select 1 + (1000 * extract(epoch from greatest(least(at, now() + interval '1 min'), now())
+                                          - clock_timestamp()))::int
 $$;
-comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a time '
-    'far away is no int';
+comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a '
+    'time far away is no int';
 
 create or replace function step_days(inout new tick)
 language plpgsql set search_path from current as $$

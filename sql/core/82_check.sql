@@ -177,8 +177,8 @@ begin
         union all
         (select from queue q where q.queue = few_jobs.queue and q.state <> 'ready' limit most)) z) < most;
 end $$;
-comment on function few_jobs(text, bigint) is 'Whether a queue has fewer jobs than that, by reading no more than twice as '
-    'many';
+comment on function few_jobs(text, bigint) is 'Whether a queue has fewer jobs than that, by reading no more than '
+    'twice as many';
 
 create or replace function check_unheard() returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -205,8 +205,8 @@ begin
     get diagnostics n = row_count;
     return n;
 end $$;
-comment on function check_unheard() is 'Notes queues that the counters have never heard of: they are checked first. How '
-    'many there are';
+comment on function check_unheard() is 'Notes queues that the counters have never heard of: they are checked first. '
+    'How many there are';
 
 create or replace function counted_anew() returns timestamptz
 language sql stable set search_path from current as $$ select at from checked where queue = '' $$;
@@ -226,16 +226,16 @@ language sql stable set search_path from current as $$
       and (anew is null or coalesce(c.at < anew, true))
     order by c.at nulls first, n.queue
 $$;
-comment on function check_names(timestamptz, bigint) is 'The queues to check, those first that were checked longest ago: '
-    'where all are counted anew (anew), those that were not yet; most: only queues of fewer jobs';
+comment on function check_names(timestamptz, bigint) is 'The queues to check, those first that were checked longest '
+    'ago: where all are counted anew (anew), those that were not yet; most: only queues of fewer jobs';
 
 create or replace function check_time(anew timestamptz, most bigint) returns interval
 language sql immutable as $$
     select case when anew is null then interval '20 ms' when most is null then interval '500 ms'
                 else interval '200 ms' end
 $$;
-comment on function check_time(timestamptz, bigint) is 'For how long a call checks queues: longer where all are counted '
-    'anew, but not in a step';
+comment on function check_time(timestamptz, bigint) is 'For how long a call checks queues: longer where all are '
+    'counted anew, but not in a step';
 
 create or replace function check_some(anew timestamptz, most bigint, out checked int, out cancelled boolean)
 language plpgsql set search_path from current as $$
@@ -271,8 +271,8 @@ begin
     raise log 'queuetop: counters of schema % were counted anew', current_schema();
     return 1000;
 end $$;
-comment on function check_anew(timestamptz, bigint) is 'A portion of what recount() has begun. Returns the milliseconds '
-    'after which there is more to do';
+comment on function check_anew(timestamptz, bigint) is 'A portion of what recount() has begun. Returns the '
+    'milliseconds after which there is more to do';
 
 create or replace function check_counts(most bigint default null) returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -328,8 +328,9 @@ begin
           and not exists (select from queue_config q where q.queue = c.queue)
         group by c.queue) z;
 end $$;
-comment on function shortfalls() is 'What an operator should know of the whole installation: how many queues are still to '
-    'be counted anew after a restore, and since when; how many have jobs that wait because there are max_queues already';
+comment on function shortfalls() is 'What an operator should know of the whole installation: how many queues are '
+    'still to be counted anew after a restore, and since when; how many have jobs that wait because there are '
+    'max_queues already';
 
 create or replace function keep_books() returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
