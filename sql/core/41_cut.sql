@@ -36,28 +36,28 @@ $$;
 comment on function newest_cursor(text) is 'How far a queue has been cut. lowered: jobs behind the cursor may stand in '
     'leases. No SET, so that it is inlined';
 
-create or replace function lanes_of(seq bigint[]) returns table (priority smallint, at bigint)
+create or replace function priorities_of(seq bigint[]) returns table (priority smallint, at bigint)
 language sql immutable parallel safe as $$
-    select (place - 1)::smallint, lanes_of.seq[place] from generate_subscripts(lanes_of.seq, 1) place
-    where lanes_of.seq[place] is not null
+    select (place - 1)::smallint, priorities_of.seq[place] from generate_subscripts(priorities_of.seq, 1) place
+    where priorities_of.seq[place] is not null
 $$;
-comment on function lanes_of(bigint[]) is 'The priorities of a cursor that have had jobs, the most urgent first, and '
-    'how far each has been cut. No SET, so that it is inlined';
+comment on function priorities_of(bigint[]) is 'The priorities of a cursor that have had jobs, the most urgent first, '
+    'and how far each has been cut. No SET, so that it is inlined';
 
-create or replace function uncut_lanes(queue text, seq bigint[]) returns table (priority smallint)
+create or replace function uncut_priorities(queue text, seq bigint[]) returns table (priority smallint)
 language sql stable as $$
-    select l.priority from lanes_of(uncut_lanes.seq) l
-    cross join lateral (select from queue j where j.queue = uncut_lanes.queue and j.priority = l.priority
+    select l.priority from priorities_of(uncut_priorities.seq) l
+    cross join lateral (select from queue j where j.queue = uncut_priorities.queue and j.priority = l.priority
                         and j.state = 'ready' and j.seq > l.at limit 1) j
 $$;
-comment on function uncut_lanes(text, bigint[]) is 'The priorities in which jobs wait beyond the cursor. No SET, so '
-    'that it is inlined';
+comment on function uncut_priorities(text, bigint[]) is 'The priorities in which jobs wait beyond the cursor. No SET, '
+    'so that it is inlined';
 
 create or replace function jobs_beyond(queue text, seq bigint[], high bigint[], n int, leased int)
 returns table (priority smallint, seq bigint, own boolean, lease_timeout interval, over boolean)
 language sql stable as $$
     select l.priority, j.seq, j.own, j.lease_timeout, j.over
-    from lanes_of(jobs_beyond.seq) l
+    from priorities_of(jobs_beyond.seq) l
     cross join lateral (
         select j.seq, j.lease_timeout is not null or j.run_timeout is not null as own, j.lease_timeout,
                j.expires_at <= now() as over
@@ -143,7 +143,7 @@ begin
     with unread as materialized (
         select queue, priority, min_seq, max_seq, min_after, ready from deltas_since(t.snapshot, t.xid)
         where error_key is null
-    ), lane as materialized (
+    ), news as materialized (
         select g.queue, g.priority, g.low, g.n, g.wake, g.after, c.seq[g.priority + 1] as cut,
                c.seq is not null as known
         from (select queue, priority, min(min_seq) as low, min(min_after) as after, count(*) as n,
@@ -152,15 +152,15 @@ begin
     ), new as (
         select array_agg(queue) as queues, array_agg(priority::int) as priorities,
                array_agg(coalesce(low, 1) - 1) as seqs
-        from (select * from lane where cut is null order by known desc) z
+        from (select * from news where cut is null order by known desc) z
     ), late as (
         select array_agg(u.queue) as queues, array_agg(u.priority::int) as priorities, array_agg(u.min_seq) as lows,
                array_agg(least(u.max_seq, l.cut)) as highs
-        from lane l join unread u using (queue, priority) where l.low <= l.cut and u.min_seq <= l.cut)
-    select pg_current_snapshot(), coalesce((select sum(l.n) from lane l), 0),
-           (select array_agg(distinct l.queue) from lane l left join queue_config c on c.queue = l.queue
+        from news l join unread u using (queue, priority) where l.low <= l.cut and u.min_seq <= l.cut)
+    select pg_current_snapshot(), coalesce((select sum(l.n) from news l), 0),
+           (select array_agg(distinct l.queue) from news l left join queue_config c on c.queue = l.queue
             where l.known and (l.wake or c.max_running is not null or c.rate is not null)),
-           (select min(after) from lane),
+           (select min(after) from news),
            new.queues, new.priorities, new.seqs, late.queues, late.priorities, late.lows, late.highs
     from new, late
     into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from,
@@ -171,12 +171,12 @@ comment on function read_deltas(tick) is 'The deltas since the last step: unknow
 
 create or replace function move_cursor(queues text[], priorities int[], lower bigint[], high bigint[]) returns void
 language sql set search_path from current as $$
-    with lane as (
+    with lowest as (
         select queue, priority + 1 as place, min(low) as low, max(high) as high
         from unnest(queues, priorities, lower, high) v (queue, priority, low, high) group by 1, 2
     ), moved as ( -- one row a queue: nothing may look at all the others for each
         select queue, array_agg(place) as places, array_agg(low) as lows, array_agg(high) as highs
-        from lane group by queue
+        from lowest group by queue
     )
     insert into cursor (queue, seq, high, low, chunk)
     select m.queue,
@@ -217,7 +217,7 @@ language sql stable as $$
         select l.priority, j.seq as job, j.lease_timeout,
                (select min(f.lease) from free f
                 where (c.idle or f.queue = c.queue and f.priority > l.priority) and f.lease % 200 = 0) as before
-        from lanes_of(c.seq) l
+        from priorities_of(c.seq) l
         cross join lateral (
             select j.seq, j.lease_timeout from queue j
             where j.queue = c.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.at
@@ -256,13 +256,13 @@ begin
                (pg_current_xact_id()::text::numeric % 2000000000)::int
         from place p where p.lease <= p.most
         returning lease, queue, priority, seqs[1] as job
-    ), lane as materialized (
+    ), cut_to as materialized (
         select queue, array_agg(priority) as priorities, array_agg(job) as cuts, min(low) as low
         from (select queue, priority, max(job) as job, min(lease) as low from made group by 1, 2) z group by 1
     ), moved as (
         insert into cursor (queue, seq, high, low, chunk)
         select l.queue, s, h, case when q.idle then l.low else least(q.low, l.low) end, q.chunk
-        from lane l join (select distinct on (j.queue) j.* from job j) q on q.queue = l.queue
+        from cut_to l join (select distinct on (j.queue) j.* from job j) q on q.queue = l.queue
         cross join lateral advanced(q.seq, l.priorities, l.cuts) s
         cross join lateral advanced(q.high, l.priorities, l.cuts) h
     )
@@ -283,7 +283,7 @@ language sql stable as $$
     select z.priority, z.seqs, z.own, z.before, least(z.n, need - z.before)::int
     from (
         select l.priority, j.seqs, j.own, j.n, sum(j.n) over (order by l.priority) - j.n as before
-        from lanes_of(easy_jobs.seq) l
+        from priorities_of(easy_jobs.seq) l
         cross join lateral (
             select array_agg(j.seq) as seqs, count(*) as n, bool_or(j.own) as own
             from (
@@ -327,19 +327,19 @@ begin
         returning lease, queue, cardinality(seqs) as jobs
     ), got as materialized (
         select queue, min(lease) as low, sum(jobs)::int as n from made group by queue
-    ), lane as materialized (
+    ), cut_to as materialized (
         select queue, array_agg(priority) as priorities, array_agg(seqs[n]) as cuts from chance group by queue
     ), moved as (
         insert into cursor (queue, seq, high, low, chunk)
         select s.queue, a, a, coalesce(s.low, g.low), s.measured
-        from got g join share s on s.queue = g.queue join lane l on l.queue = g.queue
+        from got g join share s on s.queue = g.queue join cut_to l on l.queue = g.queue
         cross join lateral advanced(s.seq, l.priorities, l.cuts) a
     )
     select coalesce(sum(g.n), 0), coalesce(sum(s.free), 0),
            coalesce(least(min(s.low), min(g.low)), (select next_lease())),
            case when whole then sum(s.weight) filter (where (s.free > 0 or g.n > 0) and s.hard is not true) end,
            array_agg(s.queue) filter (where s.cut and (g.n >= s.need or s.need = 0 and s.hard is not true
-                                                       and exists (select from uncut_lanes(s.queue, s.seq)))),
+                                                       and exists (select from uncut_priorities(s.queue, s.seq)))),
            array_agg(s.queue) filter (where s.hard or s.queue = any(o.queues))
     from owner o, share s left join got g on g.queue = s.queue
     into jobs, free_before, first, weights, remaining, hard;
@@ -477,18 +477,18 @@ begin
     ), seen as materialized (
         select queue, count(*) filter (where taken and not late) as n, bool_or(remains) as remains
         from job group by queue
-    ), lane as (
+    ), cut_to as (
         select j.queue, j.priority, max(j.upto) as upto, min(coalesce(s.low, g.low, l)) as low
         from job j join share s on s.queue = j.queue left join got g on g.queue = j.queue cross join next_lease() l
         where not j.late group by 1, 2
     ), moved as materialized (
-        select advance_cursor(array_agg(queue), array_agg(priority), array_agg(upto), array_agg(low)) from lane
+        select advance_cursor(array_agg(queue), array_agg(priority), array_agg(upto), array_agg(low)) from cut_to
     )
     select coalesce(sum(g.jobs), 0), coalesce(sum(s.free), 0),
            coalesce(least(min(s.low), min(g.low)), (select next_lease())),
            coalesce(sum(s.weight) filter (where s.free > 0 or n.queue is not null), 0),
            coalesce(array_agg(s.queue) filter (where n.remains or case when s.need > 0 then n.n >= s.need
-                    else exists (select from uncut_lanes(s.queue, s.seq)) end), '{}')
+                    else exists (select from uncut_priorities(s.queue, s.seq)) end), '{}')
     from (select count(*) from moved) m, share s
     left join got g on g.queue = s.queue left join seen n on n.queue = s.queue
     into jobs, free_before, first, weights, remaining;
