@@ -10,7 +10,7 @@ declare
     place record;
     seen  tick;
 begin
-    select * into place from cursor c where c.queue = has_waiting.queue order by c.n desc limit 1;
+    select * into place from newest_cursor(has_waiting.queue);
     select * into seen from tick t order by t.tick desc limit 1;
     return exists (select from work_queue w -- in a free lease
                    cross join lateral ranges(w.seqs, w.scattered) r
@@ -25,13 +25,8 @@ begin
                        select from queue j
                        where j.queue = has_waiting.queue and j.priority = p::smallint and j.state = 'ready'
                          and j.seq > coalesce(place.seq[p + 1], 0) limit 1) j)
-        or exists (select from delta d -- of a transaction that ended after the last step: wherever it is
-                   where d.xid >= pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
-                     and (d.ready > 0 or d.min_seq is not null))
-        or exists (select from delta d
-                   where d.xid = any(array(select pg_snapshot_xip(seen.snapshot)) || seen.xid)
-                     and d.xid < pg_snapshot_xmax(seen.snapshot) and d.queue = has_waiting.queue
-                     and (d.ready > 0 or d.min_seq is not null));
+        or exists (select from deltas_since(seen.snapshot, seen.xid) d -- committed after the last step
+                   where d.queue = has_waiting.queue and (d.ready > 0 or d.min_seq is not null));
 end $$;
 comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running. Looks into the '
     'table, not at the counters';
