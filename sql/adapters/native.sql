@@ -84,7 +84,7 @@ with worker as (
 ), slot as (
     select count(distinct l.pid) as n from pg_locks l
     where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 2
-      and l.classid::bigint between 1364481111 and 1364481127
+      and l.classid::bigint between {schema}.slot_class() and {schema}.slot_class() + 16
       and l.objid = (select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
                      where n.nspname = {schema_lit} and c.relname = 'queue')
       and l.database = (select oid from pg_database where datname = current_database())

@@ -4,6 +4,7 @@
 -- taken here reaches back to it. A slot's catalog_xmin keeps rows of the system's own tables only. blocked_by: pids,
 -- 0 = a prepared transaction; of the 20 that wait longest, as the answer stops the lock manager for a moment.
 -- kind place: it holds the lock of a worker that waits for a push (48_wake), and has said nothing that a worker says.
+-- The number is that of slot_class(), which a database without our schema does not have.
 -- waitstart is read through json: PostgreSQL 13 has no such column, and then the time of the query is the answer.
 -- guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
 with me as (

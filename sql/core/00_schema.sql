@@ -103,3 +103,6 @@ create or replace function setting_interval(name text) returns interval
 language sql stable set search_path from current as
 $$ select value::interval from setting s where s.name = setting_interval.name $$;
 comment on function setting_interval(text) is 'An interval of table setting';
+
+create or replace function slot_class() returns int language sql immutable parallel safe as $$ select 1364481111 $$;
+comment on function slot_class() is 'The first key of the advisory lock of wait slot 0 (48_wake); slot n has this + n';

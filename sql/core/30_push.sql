@@ -71,7 +71,7 @@ declare
 begin
     -- somebody waits for work; quiet: this transaction is to be prepared, which none may be that has notified
     if coalesce(pg_catalog.current_setting('queuetop.quiet', true), '') operator(pg_catalog.<>) 'on'
-       and not pg_catalog.pg_try_advisory_xact_lock_shared(1364481111, tg_relid::int) then
+       and not pg_catalog.pg_try_advisory_xact_lock_shared(%2$s, tg_relid::int) then
         perform pg_catalog.pg_notify(pg_catalog.concat('queuetop_', tg_relid), '');
     end if;
     insert into %1$I.delta (queue, priority, pushed, ready, min_seq, max_seq)
@@ -122,7 +122,7 @@ begin
     end if;
     return null;
 end $body$
-$make$, current_schema()); end $do$;
+$make$, current_schema(), slot_class()); end $do$;
 comment on function queue_pushed() is 'Statement trigger of queue: refuses what is no job, writes what an INSERT added '
     'to delta, wakes who waits';
 

@@ -1,5 +1,5 @@
 -- Waking. A commit notifies only if somebody waits. An idle worker takes a WAIT SLOT, which is a session advisory lock
--- (1364481111 + slot, oid of queue), looks for jobs once more, and sleeps. A pusher tries the slot's lock in shared
+-- (slot_class() + slot, oid of queue), looks for jobs once more, and sleeps. A pusher tries the slot's lock in shared
 -- mode, until the end of its transaction. If that fails, a worker is waiting: the pusher notifies the slot's channel.
 -- No wake-up is lost: while the pusher holds the lock in shared mode nobody can take the slot. So a job is either
 -- committed before the waiter's last look, which sees it, or its pusher finds the slot taken.
@@ -16,8 +16,9 @@ comment on function slot_channel(int) is 'The channel that the waiter in this sl
 
 create or replace function slot_waits(slot int) returns boolean
 language sql volatile set search_path from current as
-$$ select not pg_try_advisory_xact_lock_shared(1364481111 + slot, 'queue'::regclass::oid::int) $$;
-comment on function slot_waits(int) is 'Whether somebody waits in the slot; if not, nobody can begin to before this transaction ends';
+$$ select not pg_try_advisory_xact_lock_shared(slot_class() + slot, 'queue'::regclass::oid::int) $$;
+comment on function slot_waits(int) is 'Whether somebody waits in the slot; if not, nobody can begin to before this '
+    'transaction ends';
 
 create or replace function wake(n int) returns int
 language plpgsql security definer set search_path from current as $$
@@ -41,23 +42,42 @@ declare
     free int;
     every boolean;
 begin
-    if not slot_waits(0) and not slot_waits(1) then -- who comes now finds slot 0 barred; others look within a second
+    if not slot_waits(0) and not slot_waits(1) then -- no new waiter can take slot 0; others look within a second
         return;
     end if;
-    select t.hasty, (select count(*) from (select from work_queue w where w.lease >= t.free and w.lock_key is null limit 17) z)
+    select t.hasty, (select count(*) from (select from work_queue w
+                                           where w.lease >= t.free and w.lock_key is null limit 17) z)
     into every, free from tick t order by t.tick desc limit 1;
     if free > 0 and slot_waits(0) then
         perform pg_notify(slot_channel(0), '');
         free := free - 1;
     end if;
-    perform wake(case when every and free > 0 then 16 else free end); -- some work some queues only: all may look
+    perform wake(case when every and free > 0 then 16 else free end); -- every: some nodes work some queues only
 end $$;
 comment on function wake_workers() is 'After a cut: wakes as many of those that wait as there are free leases';
 
 create or replace function idle_wait() returns int
 language sql volatile set search_path from current as
 $$ select case when slot_waits(0) then 1000 else 50 end $$;
-comment on function idle_wait() is 'When the scheduler should look again, in ms: a worker that waits looks itself as soon as something is pushed';
+comment on function idle_wait() is 'When the scheduler should look again, in ms: a worker that waits looks itself as '
+    'soon as something is pushed';
+
+create or replace function what_is_new(t tick, queues text[])
+returns table (queue text, priority smallint, low bigint, after timestamptz, cut bigint, odd boolean)
+language sql stable as $$
+    select u.queue, u.priority, u.low, u.after, c.seq[u.priority + 1],
+           u.odd or c.seq[u.priority + 1] is null or q.max_running is not null or q.rate is not null
+           or u.low is not null and (u.low <= c.seq[u.priority + 1] or q.paused_at is not null or c.lowered
+                                     or what_is_new.queues is not null and u.queue <> all(what_is_new.queues))
+    from (select d.queue, d.priority, min(d.min_seq) as low, min(d.min_after) as after,
+                 bool_or(d.ready is null or d.blocked <> 0 or d.ready > 0 and d.min_seq is null) as odd
+          from deltas_since(t.snapshot, t.xid) d where d.error_key is null group by 1, 2) u
+    left join lateral newest_cursor(u.queue) c on true
+    left join queue_config q on q.queue = u.queue
+$$;
+comment on function what_is_new(tick, text[]) is 'For take_new(): the queues and priorities in which something has '
+    'changed since the last step. low: the first new job; after: when the first new waiting job is due; cut: where the '
+    'cursor is; odd: only a whole step knows what to do. No SET, so that it is inlined';
 
 create or replace function take_new(t tick, node text, n int, timeout interval, queues text[], start boolean,
     out state text, out leases bigint[], out due timestamptz)
@@ -66,85 +86,81 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    r record;
+    new  tick := t;
+    seen record;
 begin
-    with d as materialized (
-        select queue, priority, min_seq, min_after, ready, blocked from delta
-        where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null
-        union all
-        select queue, priority, min_seq, min_after, ready, blocked from delta
-        where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid) and xid < pg_snapshot_xmax(t.snapshot)
-          and error_key is null
-    ), g as materialized (
-        select queue, priority, min(min_seq) as low, min(min_after) as after,
-               bool_or(ready is null or blocked <> 0 or ready > 0 and min_seq is null) as odd
-        from d group by 1, 2
-    ), k as materialized (
-        select g.*, c.seq[g.priority + 1] as cut,
-               g.odd or c.seq[g.priority + 1] is null or q.max_running is not null or q.rate is not null
-               or g.low is not null and (g.low <= c.seq[g.priority + 1] or q.paused_at is not null
-                                         or take_new.queues is not null and g.queue <> all(take_new.queues)
-                                         or exists (select from unnest(c.seq, c.high) v (a, b) where b > a)) as odd_one
-        from g left join lateral (select * from cursor c where c.queue = g.queue order by c.n desc limit 1) c on true
-        left join queue_config q on q.queue = g.queue
-    ), j as materialized (
-        select k.queue, k.priority, j.* from k cross join lateral (
+    with news as materialized (
+        select * from what_is_new(t, take_new.queues)
+    ), job as materialized (
+        select l.queue, l.priority, j.* from news l cross join lateral (
             select j.seq, j.lease_timeout, j.run_timeout, j.expires_at from queue j
-            where j.queue = k.queue and j.priority = k.priority and j.state = 'ready' and j.seq > k.cut
+            where j.queue = l.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.cut
             order by j.seq limit take_new.n + 1::bigint) j
-        where k.low is not null
+        where l.low is not null
     )
-    select pg_current_snapshot() as snapshot, (select bool_or(odd_one) from k) or (select bool_or(expires_at <= clock_timestamp()) from j)
-           or exists (select from k) and exists (select from queue where state = 'blocked' and concurrency_key is not null) as odd,
-           (select min(after) from k) as after, exists (select from k where low is not null) as woken,
-           array_agg(j.queue) as q, array_agg(j.priority) as p, array_agg(j.seq) as s, array_agg(j.lease_timeout) as l,
+    select pg_current_snapshot() as snapshot,
+           (select bool_or(odd) from news) or (select bool_or(expires_at <= clock_timestamp()) from job)
+           or exists (select from news)
+              and exists (select from queue where state = 'blocked' and concurrency_key is not null) as odd,
+           (select min(after) from news) as after, exists (select from news where low is not null) as woken,
+           array_agg(j.queue) as queues, array_agg(j.priority) as priorities, array_agg(j.seq) as seqs,
+           array_agg(j.lease_timeout) as timeouts,
            array_agg(j.lease_timeout is not null or j.run_timeout is not null) as own
-    from j into r;
-    due := next_due(t.after, t.after_seq, r.after);
-    if r.odd or due <= now() or cardinality(r.s) > n then
+    from job j into seen;
+    due := next_due(t.after, t.after_seq, seen.after);
+    if seen.odd or due <= now() or cardinality(seen.seqs) > n then
         state := 'step';
-        return;
-    elsif not r.woken then
+    elsif not seen.woken then
         state := 'nothing';
-        return;
+    else
+        leases := lease_new(node, timeout, start, seen.queues, seen.priorities, seen.seqs, seen.timeouts, seen.own);
+        new.after := least(t.after, seen.after);
+        new.after_seq := case when seen.after <= t.after then 0 else t.after_seq end;
+        perform step_end(seen.snapshot, new);
+        state := case when leases is null then 'nothing' else 'taken' end;
     end if;
-    with v as materialized (
-        select * from unnest(r.q, r.p, r.s, r.l, r.own) v (queue, priority, seq, lease_timeout, own)
-    ), w as (
-        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history, run_timeout,
-                                lock_key, started, all_started, lock_timeout, version)
-        select nextval('lease_seq'), 1, v.queue, v.priority, v.seqs, scattered(v.seqs, 1000), z.lease_time, nullif(c.max_tries, 5),
-               nullif(left(c.history, 1), 'f')::"char", c.run_timeout, node, now(), start,
+end $$;
+comment on function take_new(tick, text, int, interval, text[], boolean) is 'The short way for few new jobs if nothing '
+    'else waits: cuts and claims them at once. step = not that simple, the whole step must be made. Under the '
+    'scheduler lock';
+
+create or replace function lease_new(node text, timeout interval, start boolean, queues text[], priorities smallint[],
+    seqs bigint[], timeouts interval[], own boolean[]) returns bigint[]
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    leases bigint[];
+begin
+    with job as materialized (
+        select * from unnest(lease_new.queues, lease_new.priorities, lease_new.seqs, timeouts, lease_new.own)
+                      v (queue, priority, seq, lease_timeout, own)
+    ), made as (
+        insert into work_queue (lease, batch_order, queue, priority, seqs, scattered, lease_time, max_tries, history,
+                                run_timeout, lock_key, started, all_started, lock_timeout, version)
+        select nextval('lease_seq'), 1, j.queue, j.priority, j.seqs, scattered(j.seqs, 1000), z.lease_time,
+               l.max_tries, l.history, l.run_timeout, node, now(), start,
                now() + coalesce(timeout, z.lease_time, interval '60 s'), 1
         from (select queue, priority, array_agg(seq order by seq) as seqs, max(lease_timeout) as lease_timeout
-              from v group by queue, priority, case when own then seq end) v
-        join queue_config c on c.queue = v.queue
-        cross join lateral (select coalesce(v.lease_timeout, nullif(c.lease_timeout, interval '60 s')) as lease_time) z
+              from job group by queue, priority, case when own then seq end) j
+        join queue_config c on c.queue = j.queue cross join lateral lease_terms(c) l
+        cross join lateral (select coalesce(j.lease_timeout, l.lease_time) as lease_time) z
         returning lease
-    ), cut as (
-        select queue, priority, max(seq) as seq from v group by 1, 2
-    ), cur as (
+    ), cut_to as (
+        select queue, array_agg(priority) as priorities, array_agg(seq) as cuts
+        from (select queue, priority, max(seq) as seq from job group by 1, 2) z group by 1
+    ), moved as (
         insert into cursor (queue, seq, high, low, chunk)
-        select q.queue, array(select coalesce(u.seq, c.seq[i]) from generate_series(1, 10) i
-                              left join cut u on u.queue = q.queue and u.priority = i - 1 order by i),
-               array(select greatest(u.seq, c.high[i]) from generate_series(1, 10) i
-                     left join cut u on u.queue = q.queue and u.priority = i - 1 order by i), c.low, c.chunk
-        from (select distinct queue from v) q
-        cross join lateral (select * from cursor c where c.queue = q.queue order by c.n desc limit 1) c
-    ), ticked as (
-        insert into tick (snapshot, want, weights, free, jobs, filled, more, cut_at, rate, hasty, after, after_seq, mark_at, day_at,
-                          limited_at, cron_at, waiting, place, again, settled, patrol, slots, joining, known, names,
-                          limited, limits, measured, trimmed)
-        values (r.snapshot, t.want, t.weights, t.free, t.jobs, t.filled, t.more, t.cut_at, t.rate, t.hasty,
-                least(t.after, r.after), case when r.after <= t.after then 0 else t.after_seq end, t.mark_at, t.day_at,
-                t.limited_at, t.cron_at, t.waiting, t.place, t.again, t.settled, t.patrol, t.slots, t.joining, t.known,
-                t.names, t.limited, t.limits, t.measured, t.trimmed)
+        select l.queue, s, h, c.low, c.chunk
+        from cut_to l cross join lateral newest_cursor(l.queue) c
+        cross join lateral advanced(c.seq, l.priorities, l.cuts) s
+        cross join lateral advanced(c.high, l.priorities, l.cuts) h
     )
-    select array_agg(lease) from w into leases;
-    state := case when leases is null then 'nothing' else 'taken' end;
+    select array_agg(lease) from made into leases;
+    return leases;
 end $$;
-comment on function take_new(tick, text, int, interval, text[], boolean) is 'The short way for few new jobs where nothing else waits: cuts and '
-    'claims them at once. step = not that simple, the whole step must be made. Under the scheduler lock';
+comment on function lease_new(text, interval, boolean, text[], smallint[], bigint[], interval[], boolean[]) is 'For '
+    'take_new(), whose settings it takes: claimed leases of these jobs; the cursors move on. own: the job has timeouts '
+    'of its own, and gets a lease of its own';
 
 create or replace function is_new() returns boolean
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
@@ -154,13 +170,13 @@ declare
     t tick;
 begin
     select * into t from tick order by tick desc limit 1;
-    return exists (select from delta where xid >= pg_snapshot_xmax(t.snapshot) and error_key is null)
-           or exists (select from delta where xid = any(array(select pg_snapshot_xip(t.snapshot)) || t.xid)
-                      and xid < pg_snapshot_xmax(t.snapshot) and error_key is null)
+    return exists (select from deltas_since(t.snapshot, t.xid) where error_key is null)
            or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null)
-           or pg_snapshot_xmax(t.snapshot) > pg_snapshot_xmax(pg_current_snapshot()); -- restored, see moved(): a step counts anew
+           -- restored, see moved(): a step counts anew
+           or pg_snapshot_xmax(t.snapshot) > pg_snapshot_xmax(pg_current_snapshot());
 end $$;
-comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen: a small part of what schedule() does to find out';
+comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen: a small part '
+    'of what schedule() does to find out';
 
 create or replace function glance(queues text[], out nothing boolean, out due timestamptz)
 language plpgsql stable set search_path from current as $$
@@ -174,13 +190,14 @@ begin
                and not exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
                                and (glance.queues is null or w.queue = any(glance.queues)));
 end $$;
-comment on function glance(text[]) is 'Whether there is nothing for a worker of these queues (NULL: all): no free lease, and a step would make '
-    'none. Without the lock, which is written; due = when that changes by itself';
+comment on function glance(text[]) is 'Whether there is nothing for a worker of these queues (NULL: all): no free '
+    'lease, and a step would make none. Without the lock, which is written; due = when that changes by itself';
 
 create or replace function lane_due() returns timestamptz
 language sql stable set search_path from current as
 $$ select case when l.laps > 0 then l.due end from lane l order by l.n desc limit 1 $$;
-comment on function lane_due() is 'When blocked jobs are to be looked for again (44_limits); NULL = not before something changes';
+comment on function lane_due() is 'When blocked jobs are to be looked for again (44_keys); NULL = not before something '
+    'changes';
 
 create or replace function look(node text, n int, timeout interval, queues text[], start boolean, polls boolean,
     out state text, out leases bigint[], out due timestamptz)
@@ -192,10 +209,9 @@ declare
     soon timestamptz;
 begin
     if polls then -- so often that it must cost little
-        select g.nothing, g.due into none, soon from glance($4) g;
+        select g.nothing, g.due into none, soon from glance(queues) g;
     end if;
-    if exists (select from node x where x.lock_key = $1 and (x.state <> 'up' or
-                   x.heartbeat < now() - (select value::interval from setting where name = 'node_dead'))) then
+    if exists (select from node_barred(node)) then
         state := 'nothing';
     elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
         state := 'alone'; -- claim() makes the step of the scheduler that is not there
@@ -209,10 +225,11 @@ begin
     else
         select * into t from tick order by tick desc limit 1;
         if exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
-                   and ($4 is null or w.queue = any($4))) then
+                   and (look.queues is null or w.queue = any(look.queues))) then
             state := 'claim';
         elsif not t.more then
-            select x.state, x.leases, x.due into look.state, look.leases, look.due from take_new(t, $1, $2, $3, $4, $5) x;
+            select x.state, x.leases, x.due into look.state, look.leases, look.due
+            from take_new(t, node, n, timeout, queues, start) x;
         else
             state := 'step';
         end if;
@@ -220,7 +237,7 @@ begin
             state := 'step';
         end if;
         if state = 'step' then
-            perform schedule('wake:' || $1);
+            perform schedule('wake:' || node);
             state := 'claim';
         end if;
         if state <> 'taken' then
@@ -228,8 +245,9 @@ begin
         end if;
     end if;
 end $$;
-comment on function look(text, int, interval, text[], boolean, boolean) is 'Is there something to claim? taken = these leases, already; claim = perhaps, '
-    'by claim(); alone = the same, no scheduler lives; nothing; busy = somebody is just making a step';
+comment on function look(text, int, interval, text[], boolean, boolean) is 'Is there something to claim? taken = these '
+    'leases, already; claim = perhaps, by claim(); alone = the same, no scheduler lives; nothing; busy = somebody is '
+    'just making a step';
 
 create or replace function take_slot(listening int, out slot int, out fresh boolean)
 language plpgsql set search_path from current as $$
@@ -237,11 +255,11 @@ declare
     at int := 'queue'::regclass::oid::int;
 begin
     slot := -1;
-    if pg_try_advisory_lock(1364481111, at) then
+    if pg_try_advisory_lock(slot_class(), at) then
         slot := 0;
     elsif slot_waits(0) then -- else a push is under way: the next look comes soon
         select s into slot from (select listening as s where listening > 0 union all select generate_series(1, 16)) z
-        where pg_try_advisory_lock(1364481111 + s, at) limit 1;
+        where pg_try_advisory_lock(slot_class() + s, at) limit 1;
         slot := coalesce(slot, -2);
     end if;
     fresh := slot >= 0 and slot <> listening;
@@ -250,14 +268,26 @@ begin
         execute format('listen %I', slot_channel(slot));
     end if;
 end $$;
-comment on function take_slot(int) is 'Takes a wait slot for this session: -1 = a push is just under way, -2 = all are taken. fresh = it '
-    'listens only from the end of this transaction on';
+comment on function take_slot(int) is 'Takes a wait slot for this session: -1 = a push is just under way, -2 = all are '
+    'taken. fresh = it listens only from the end of this transaction on';
+
+create or replace function look_again(state text, due timestamptz, slot int, fresh boolean) returns int
+language sql volatile as $$
+    select greatest(0, case when slot = -1 or state = 'busy' then 2
+                            when fresh then 0
+                            when due < now() + interval '1 s'
+                            then 1 + (1000 * extract(epoch from greatest(due, now()) - clock_timestamp()))::int
+                            when state = 'alone' and slot = 0 then 250
+                            else 1000 end)
+$$;
+comment on function look_again(text, timestamptz, int, boolean) is 'For claim_or_wait(): ms until it is to be called '
+    'again at the latest. state, due: what look() said; slot, fresh: what take_slot() said';
 
 create or replace function claim_or_wait(node text, n int, timeout interval default null, queues text[] default null,
     start boolean default true, backend_pid int default null, listening int default -1)
-returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int, max_tries int,
-    payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval,
-    slot int, wait_ms int)
+returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int,
+    max_tries int, payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz,
+    run_timeout interval, slot int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -268,11 +298,11 @@ declare
     got    boolean;
     rows   int;
     at     timestamptz; -- of the hand-out
-    l      record;
-    s      record;
+    seen   record; -- what look() found
+    place  record; -- the slot
 begin
-    if (length($1) between 1 and 200) is not true or $2 is null or $3 <= interval '0' or $3 > interval '365 days' then -- as claim(): a lease of nobody is free
-        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer than 365 days' using errcode = 'QT007';
+    if claim_fault(node, n, timeout) is not null then -- as in claim(): a lease without a node is free
+        raise '%', claim_fault(node, n, timeout) using errcode = 'QT007';
     end if;
     if direct then
         perform pg_advisory_unlock_all(); -- the session is the worker's own
@@ -282,26 +312,17 @@ begin
         return;
     end if;
     for round in 1 .. 2 loop
-        select * into l from look($1, $2, $3, $4, $5, not direct);
-        if l.state = 'taken' then
+        select * into seen from look(node, n, timeout, queues, start, not direct);
+        if seen.state = 'taken' then
             at := clock_timestamp();
-            return query
-            select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1, coalesce(j.max_tries, w.max_tries, 5)::int,
-                   j.payload, j.body, j.payload_type, j.created, w.lock_timeout, coalesce(j.run_timeout, w.run_timeout), -1, 0
-            from work_queue w cross join lateral ranges(w.seqs, w.scattered) r
-            cross join lateral (
-                select j.* from queue j
-                where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
-                  and (j.expires_at > at) is not false offset 0) j
-            where w.lease = any(l.leases) order by w.lease, j.seq;
+            return query select r.*, -1, 0 from read_leases(seen.leases, at) r;
             get diagnostics rows = row_count;
             got := rows > 0;
-            if rows < (select sum(cardinality(w.seqs)) from work_queue w where w.lease = any(l.leases)) then
-                perform drop_missing(l.leases, at); -- somebody deleted them by hand just now, or their time was over
+            if rows < (select sum(cardinality(w.seqs)) from work_queue w where w.lease = any(seen.leases)) then
+                perform drop_missing(seen.leases, at); -- somebody deleted them by hand just now, or their time was over
             end if;
         else
-            return query select c.*, -1, 0 from claim($1, $2, $3, $4, $5) c where l.state <> 'nothing';
+            return query select c.*, -1, 0 from claim(node, n, timeout, queues, start) c where seen.state <> 'nothing';
             got := found;
         end if;
         if got then
@@ -310,44 +331,44 @@ begin
             end if;
             return;
         end if;
-        if round = 1 then
-            select -2 as slot, false as fresh into s;
-            if direct then
-                select * into s from take_slot(listening);
-            end if;
+        if round = 1 and direct then
+            select * into place from take_slot(listening);
+        elsif round = 1 then
+            select -2 as slot, false as fresh into place;
         end if;
-        exit when s.slot < 0 or s.fresh;
+        exit when place.slot < 0 or place.fresh;
     end loop;
-    slot := s.slot;
-    wait_ms := case when s.slot = -1 or l.state = 'busy' then 2 when s.fresh then 0
-                    when l.due < now() + interval '1 s' then 1 + (1000 * extract(epoch from greatest(l.due, now()) - clock_timestamp()))::int
-                    when l.state = 'alone' and s.slot = 0 then 250 else 1000 end;
-    wait_ms := greatest(wait_ms, 0);
+    slot := place.slot;
+    wait_ms := look_again(seen.state, seen.due, place.slot, place.fresh);
     return next;
 end $$;
-comment on function claim_or_wait(text, int, interval, text[], boolean, int, int) is 'claim() for a worker that has nothing to do. Finds it nothing '
-    'either, one row without a lease says: slot = where this session waits from now on (below 0: nowhere), wait_ms = when to ask again at '
-    'the latest (a delayed job is due; 0: at once, for it listens only now). backend_pid: what the client believes it talks to; where '
-    'that is not so, through a pooler, it never waits. listening: slot of the last answer. The next call ends the wait, one with n = 0 only that';
+comment on function claim_or_wait(text, int, interval, text[], boolean, int, int) is 'claim() for a worker that has '
+    'nothing to do. If there is nothing to claim either, the answer is one row without a lease: slot = where this '
+    'session waits from now on (below 0: nowhere), wait_ms = when to ask again at the latest (a delayed job is due; 0: '
+    'at once, because the session listens only from now on). backend_pid: the process that the client believes to talk '
+    'to; if it is another one, through a pooler, the session never waits. listening: slot of the last answer. The next '
+    'call ends the wait, a call with n = 0 only that';
 
 create or replace function take_place(quiet interval) returns boolean
 language plpgsql set search_path from current as $$
 begin
     return quiet >= interval '1 s' and not slot_waits(0) and wake(1) = 0
            and not (select more from tick order by tick desc limit 1) -- else claims are news, too
-           and pg_try_advisory_lock(1364481111, 'queue'::regclass::oid::int);
+           and pg_try_advisory_lock(slot_class(), 'queue'::regclass::oid::int);
 end $$;
-comment on function take_place(interval) is 'The scheduler, in which nothing was new for so long, takes slot 0 unless a worker could: one '
-    'that waits behind is woken to take it';
+comment on function take_place(interval) is 'The scheduler, in which nothing was new for so long, takes slot 0 unless '
+    'a worker could: one that waits behind is woken to take it';
 
 create or replace function is_late() returns boolean
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
     select slot_waits(0) and exists (
-        select from delta d where d.xid >= pg_snapshot_xmax(t.snapshot) and d.min_seq is not null and d.error_key is null
+        select from delta d
+        where d.xid >= pg_snapshot_xmax(t.snapshot) and d.min_seq is not null and d.error_key is null
         and d.at < clock_timestamp() - interval '250 ms')
     from (select * from tick order by tick desc limit 1) t
 $$;
-comment on function is_late() is 'Somebody waits to be woken by a push, and yet one that is not new has not been looked at';
+comment on function is_late() is 'Somebody waits to be woken by a push, and yet one that is not new has not been '
+    'looked at';
 
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
     listening boolean default false)
@@ -360,7 +381,8 @@ declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
     rest   int := 500;
 begin
-    if quiet >= interval '2 s' and not exists (select from queue where state = 'blocked' and concurrency_key is not null)
+    if quiet >= interval '2 s'
+       and not exists (select from queue where state = 'blocked' and concurrency_key is not null)
        and not exists (select from queue_config where max_running is not null) then
         rest := 1000; -- nothing waits for a job's end, of which nobody is notified
     end if;
@@ -374,7 +396,8 @@ begin
         execute format('listen %I', slot_channel(0));
     end if;
     late := not waits and is_late();
-    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms from schedule(holder, rest) s;
+    select s.active, s.cut, s.promoted, s.stolen, s.wait_ms into active, cut, promoted, stolen, wait_ms
+    from schedule(holder, rest) s;
     if waits and not active then
         perform pg_advisory_unlock_all();
         waits := false;
@@ -385,7 +408,8 @@ begin
     fold := active and must_fold();
     return next;
 end $$;
-comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which nothing was new for so long (quiet): '
-    'where no worker waits to be woken by a push, this session does (waits), until the next call; through a pooler it asks is_new() '
-    'each look_ms. fold: fold_beside() is due. Twice a second without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. '
-    'listening: it has waited before on this connection';
+comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which '
+    'nothing was new for so long (quiet): where no worker waits to be woken by a push, this session does (waits), '
+    'until the next call; through a pooler it asks is_new() each look_ms. fold: fold_beside() is due. Twice a second '
+    'without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. listening: '
+    'it has waited before on this connection';

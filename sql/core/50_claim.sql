@@ -9,6 +9,26 @@
 -- claim() and complete_and_claim() pin search_path and the planner's settings, whatever the role has set (what is off
 -- here and what must be on); what they call has no settings of its own: each would cost as much as reading a job.
 
+create or replace function claim_fault(node text, n int, timeout interval) returns text
+language sql immutable parallel safe as $$
+    select case when (length(node) between 1 and 200) is not true or n is null or timeout <= interval '0'
+                     or timeout > interval '365 days'
+           then 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
+                'than 365 days' end
+$$;
+comment on function claim_fault(text, int, interval) is 'Why there can be no such claim; NULL = there can. No SET, so '
+    'that it is inlined';
+
+create or replace function node_barred(node text) returns setof boolean
+language sql stable as $$
+    select true from node n
+    where n.lock_key = node_barred.node
+      and (n.state <> 'up' or n.heartbeat < now() - (select s.value::interval from setting s
+                                                     where s.name = 'node_dead'))
+$$;
+comment on function node_barred(text) is 'One row if this node may not claim: it is draining, or so late that others '
+    'take it for dead. No SET, so that it is inlined';
+
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -21,8 +41,7 @@ begin
             where w.queue || '' = queues[1] and w.lock_key is null and w.lease <> all(but)
               and w.lease + 0 >= coalesce((select low from cursor r
                                            where r.queue = queues[1] order by r.n desc limit 1), 0)
-              and not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
-                                  x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
+              and not exists (select from node_barred(find_free.node))
             order by w.lease + 0 limit find_free.n for update skip locked);
     end if;
     for round in 1 .. 5 loop
@@ -35,8 +54,7 @@ begin
                   and w.lease + 0 >= coalesce((select low from cursor r
                                                where r.queue = q.queue order by r.n desc limit 1), 0)
                 order by w.lease + 0 limit 16 + find_free.n) w
-            where not exists (select from node x where x.lock_key = find_free.node and (x.state <> 'up' or
-                                  x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
+            where not exists (select from node_barred(find_free.node))
             order by w.lease
         ), locked_leases as (
             select w.lease from work_queue w where w.lease = any(array(select lease from candidates))
@@ -128,10 +146,8 @@ declare
     stepped boolean := false; -- one step for a claim
     at      timestamptz := clock_timestamp(); -- not now(): jobs start here, limits count on it
 begin
-    if (length(node) between 1 and 200) is not true or n is null or timeout <= interval '0'
-       or timeout > interval '365 days' then
-        raise 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
-              'than 365 days' using errcode = 'QT007';
+    if claim_fault(node, n, timeout) is not null then
+        raise '%', claim_fault(node, n, timeout) using errcode = 'QT007';
     end if;
     while n > 0 loop
         if queues is null then
@@ -141,9 +157,7 @@ begin
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x
             where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
-              and not exists (select from node o where o.lock_key = take_lease.node and (o.state <> 'up' or
-                                  o.heartbeat < now() - (select s.value::interval from setting s
-                                                         where s.name = 'node_dead')))
+              and not exists (select from node_barred(take_lease.node))
             order by x.lease limit 1 for update skip locked;
         else
             found := find_free(node, queues, 1, '{}');
@@ -270,8 +284,7 @@ create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
 begin
     return current_setting('transaction_isolation') = 'read committed'
-        and not exists (select from node x where x.lock_key = idle_step.node and (x.state <> 'up' or
-                            x.heartbeat < now() - (select value::interval from setting where name = 'node_dead')))
+        and not exists (select from node_barred(idle_step.node))
         and (select not still(s.until) from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;

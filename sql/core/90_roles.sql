@@ -19,7 +19,7 @@ declare
         'set_time_where,undo,edit_job,push_by_hand}';
     read_functions text[] :=
         '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
-        'failure_groups,requeue_preview,queue_pace,failed_within_hour,'
+        'failure_groups,slot_class,requeue_preview,queue_pace,failed_within_hour,'
         'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
         'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls}';

@@ -173,9 +173,10 @@ every_open_function_is_pinned(void **state)
            "pronamespace ="
            " 'queues'::regnamespace and prosecdef and not coalesce(proconfig, '{}') @>"
            " array['search_path=queues, pg_temp']");
-    /* and what anybody may call without them, too, but for those that use pg_catalog alone */
+    /* and what anybody may call without them, too, but for those that use pg_catalog alone, and the
+       constant slot_class() */
     expect(
-        c, "push,uuid_v7",
+        c, "push,slot_class,uuid_v7",
         "select string_agg(distinct p.proname, ',') from pg_proc p, unnest(array['queues_viewer',"
         " 'queues_worker', 'queues_operator']) r where pronamespace = 'queues'::regnamespace and"
         " has_function_privilege(r, p.oid, 'execute') and not coalesce(proconfig, '{}') @>"
