@@ -51,7 +51,8 @@ run_named(struct cli *c, const void *options)
     return cli_act(c, options,
                    &(struct intent){.act = act,
                                     .queue = target == PARAM_QUEUE ? c->words[0] : NULL,
-                                    .node = target == PARAM_NODE ? c->words[0] : NULL});
+                                    .node = target == PARAM_NODE ? c->words[0] : NULL,
+                                    .schedule = target == PARAM_SCHEDULE ? c->words[0] : NULL});
 }
 
 static int
