@@ -299,6 +299,17 @@ end $$;
 comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; QT007 where a setting is unknown '
     'or out of range';
 
+create or replace function put_settings(queue text, settings jsonb) returns void
+language plpgsql set search_path from current as $$
+begin
+    execute (select format('update queue_config c set %s from (select v.* from queue_config o '
+                           'cross join lateral jsonb_populate_record(o, $1) v where o.queue = $2) x '
+                           'where c.queue = $2', string_agg(format('%1$I = x.%1$I', r.name), ', '))
+             from setting_rules() r where r.name <> 'paused') using settings, queue;
+end $$;
+comment on function put_settings(text, jsonb) is 'Gives a queue these settings ({name: value of the column}) and '
+    'leaves the others as they are. What is set here is what setting_rules() names, except paused';
+
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -324,10 +335,7 @@ begin
         select to_jsonb(c) into was from queue_config c where c.queue = set_queue.queue for update;
         perform bucket_settle(queue);
         perform uncut(queue);
-        execute (select format('update queue_config c set %s from (select v.* from queue_config o '
-                               'cross join lateral jsonb_populate_record(o, $1) v where o.queue = $2) x '
-                               'where c.queue = $2', string_agg(format('%1$I = x.%1$I', r.name), ', '))
-                 from setting_rules() r where r.name <> 'paused') using s, queue;
+        perform put_settings(queue, s);
         update queue_config c set
             paused_at = case s ->> 'paused' when 'true' then coalesce(c.paused_at, now()) when 'false' then null
                              else c.paused_at end,

@@ -339,7 +339,8 @@ create or replace function undo_on_queue(a audit, out rows jsonb)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    r record;
+    r    record;
+    back jsonb;
 begin
     perform from queue_config c where c.queue = a.queue for update;
     perform scheduler_lock(true);
@@ -347,18 +348,14 @@ begin
     if r.becomes is not null then
         perform bucket_settle(a.queue);
         perform uncut(a.queue);
-        update queue_config c set
-            weight = o.weight, max_running = o.max_running, rate = o.rate, burst = o.burst,
-            max_per_key = o.max_per_key, chunk = o.chunk, lease_timeout = o.lease_timeout,
-            run_timeout = o.run_timeout, max_tries = o.max_tries, backoff_base = o.backoff_base,
-            backoff_max = o.backoff_max, retention = o.retention, history = o.history, paused_at = o.paused_at,
-            paused_by = o.paused_by, pause_reason = o.pause_reason
-        from queue_config n
-        cross join lateral jsonb_populate_record(n, case a.verb
+        back := case a.verb
             when 'pause' then '{"paused_at": null, "paused_by": null, "pause_reason": null}'
             when 'resume' then (select jsonb_object_agg(k, v) from jsonb_each(r.was) x (k, v) where k like 'pause%')
             else (select jsonb_object_agg(k, v) from jsonb_each(r.was) x (k, v)
-                  where a.params ? k or a.params ? 'paused' and k like 'pause%') end) o
+                  where a.params ? k or a.params ? 'paused' and k like 'pause%') end;
+        perform put_settings(a.queue, back);
+        update queue_config c set paused_at = o.paused_at, paused_by = o.paused_by, pause_reason = o.pause_reason
+        from queue_config n cross join lateral jsonb_populate_record(n, back) o
         where n.queue = a.queue and c.queue = n.queue;
         delete from bucket b where b.queue = a.queue
             and not exists (select from queue_config c where c.queue = a.queue and c.rate is not null);

@@ -248,6 +248,16 @@ static void
 undo_of_queues(void **state)
 {
     PGconn *c = fresh("undo_queue");
+    static const char each_setting[] =
+        "do $$ declare r record; was jsonb; a uuid; begin"
+        " for r in select * from setting_rules() where name <> 'paused' loop"
+        "  a := gen_random_uuid(); was := to_jsonb(c) from queue_config c;"
+        "  perform set_queue(a, 'q', jsonb_build_object(r.name, case r.kind when 'number' then "
+        "   (r.low + 1)::text when 'rate' then '7/s' when 'time' then '11 min' else 'meta' end));"
+        "  assert (select to_jsonb(c) from queue_config c) <> was, r.name;"
+        "  perform undo(gen_random_uuid(), 1, a);"
+        "  assert (select to_jsonb(c) from queue_config c) = was, r.name;"
+        " end loop; end $$";
 
     (void)state;
     pg_run(c, "select t.push('q', 'a'); select pause(" ACT(1) ", 'q', 'why')");
@@ -268,6 +278,7 @@ undo_of_queues(void **state)
     expect(c, "1 - (was set again since)", SAID("undo_preview(" ACT(7) ")"));
     assert_string_equal(pg_try(c, "select * from undo_preview(" ACT(5) ")"), "QT007");
     assert_string_equal(pg_try(c, "select * from undo_preview(gen_random_uuid())"), "QT007");
+    pg_run(c, "%s", each_setting); /* of a setting that is added later, too */
     core_settle(c);
     core_check(c);
     PQfinish(c);
