@@ -85,6 +85,14 @@ for d in model/*/ ui/*/; do
     may=$(tr -d ' .' <<<"${may#May use: }" | tr ',' '|')
     grep -HnoE '#include *"[^"]*"' "$d"/*.[ch] | grep -vE "\"(gen/|($d|$may)/[^/]*\"\$)" |
         say "$d may not use this room: see $d/README.md"
+    # the README names each file (a header for both), and no other
+    grep -noE "\`[a-z_]+[.](c|h|def)\`" "$d/README.md" | tr -d '\140' >"$tmp/named"
+    while IFS=: read -r n name; do
+        [ -e "$d/$name" ] || grep -q "/$name" <<<"${all[*]} ${defs[*]}" || echo "$d/README.md:$n: $name is not there"
+    done <"$tmp/named" >>"$tmp/found"
+    for f in "$d"/*.c; do
+        grep -qE ":$(basename "${f%c}")[ch]\$" "$tmp/named" || echo "$d/README.md:1: say what is in $(basename "$f")"
+    done >>"$tmp/found"
 done
 grep -nE '#include *"tests/' "${code[@]}" | say 'the product never includes tests'
 grep -nE '#include *"[^/"]*"' "${all[@]}" | say 'name the folder: "model/base/x.h", "tests/x.h"'

@@ -11,7 +11,7 @@ cp .clang-format "$tree" 2>/dev/null
 BUILD=$(cd "$BUILD" && pwd)
 cd "$tree" || exit 1
 touch Makefile README.md
-printf 'May use: %s.\n' nothing >model/base/README.md
+printf 'May use: %s.\n- `gone.c`: no such file.\n' nothing >model/base/README.md
 printf '%030d\n' {1..30} >model/db/README.md # no list of rooms
 echo 'int homeless;' >model/homeless.c
 
@@ -77,6 +77,8 @@ expect() { # file, what lint says about it
 expect model/base/planted.h 'behind the include guard'
 expect model/base/planted.c 'may not use this room'
 expect model/db/README.md 'May use'
+expect model/base/README.md 'gone.c is not there'
+expect model/base/README.md 'say what is in planted.c'
 expect model/homeless.c 'stands in no room'
 expect model/base/planted.c 'banner'
 expect model/base/planted.c 'not in the tree'
