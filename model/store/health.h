@@ -1,6 +1,6 @@
-/* Database health: what follows from its rows (model/adapter/health_rows.h) and from two answers
- * (rates), and advice: plain sentences, each with the process and the act that help. Rules are
- * pure; nothing is run by them. */
+/* Database health: what follows from its rows (model/adapter/health_rows.h) and, for rates, from
+ * two answers; and advice: plain sentences, each with the process and the act that help. These
+ * functions only compute; they run nothing. */
 #ifndef MODEL_STORE_HEALTH_H
 #define MODEL_STORE_HEALTH_H
 

@@ -113,7 +113,7 @@ help_for(struct advice_list *l, const struct health_session *s)
                              : "C cancels its statement, K ends the session";
 }
 
-/* The sentence ends with what helps; that is a part of its own where a key does it. */
+/* A sentence ends with what helps. If a key does that, it is a part of its own. */
 static void
 add_with_help(struct advice_list *l, bool bad, const struct health_session *s, const char *what)
 {

@@ -92,7 +92,7 @@ outlook_turn(const char *nets, int64_t upto_ms, bool *before)
 
 /* --- what holds it ---------------------------------------------------------------------------- */
 
-/* Only of jobs that wait longer than they should: else a limit is in use, and nobody minds. */
+/* Only if jobs wait longer than they should: otherwise the limit does what it is for. */
 static bool
 waits(const struct queue_row *q, enum trend t, int64_t now_ms)
 {

@@ -59,9 +59,9 @@ struct flow outlook_flow(const struct queue_row *q);
 /* The slots that are missing until it is empty within ms from now; FIELD_NULL = not known. */
 int64_t outlook_slots_missing(const struct queue_row *q, int64_t ms);
 
-/* Of the minutes that a queue grew by, as "{3,-1,5}" of an array in SQL, oldest first, the last one
- * ending at upto_ms: when it began to grow, to the minute. FIELD_NULL = no minute is known.
- * *before: it grew already in the first of them. */
+/* When a queue began to grow, to the minute. nets: by how much it grew in each minute, oldest
+ * first, as an SQL array "{3,-1,5}"; the last minute ends at upto_ms. FIELD_NULL = no minute is
+ * known. *before: it grew already in the first of them. */
 int64_t outlook_turn(const char *nets, int64_t upto_ms, bool *before);
 
 #endif

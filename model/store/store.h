@@ -74,8 +74,8 @@ const struct err *store_error(const struct store *s); /* of the source as a whol
 const struct server_row *store_server(const struct store *s); /* NULL until known */
 int store_moves(const struct store *s); /* how often another database stood at the address */
 const struct role_row *store_role(const struct store *s); /* NULL until known */
-/* What stands between the user and the whole truth, a sentence each: rows that may be hidden from
- * this login, the user's own adapters that were not read; NULL = no more. */
+/* Why the user may not see everything, a sentence each: rows that this login may not read, the
+ * user's own adapters that were not read; NULL = no more. */
 const char *store_warning(const struct store *s, int i);
 const char *store_version(const struct store *s); /* of the queue system, "" */
 const struct db *store_db(const struct store *s);
@@ -85,8 +85,8 @@ void store_want(struct store *s, enum topic t, bool wanted);
 void store_refresh(struct store *s, enum topic t); /* now, whatever the budget says */
 void store_refresh_all(struct store *s);           /* every wanted topic: after an action */
 const struct topic_info *store_topic(const struct store *s, enum topic t);
-/* What tells whether something needs attention is asked also while no screen shows it, at a slow
- * pace. */
+/* The topics that say whether something needs attention are asked at a slow pace while no screen
+ * shows them. */
 void store_watch(struct store *s, bool on);
 /* True when data that should be live is older than twice its plan, or the last try failed. */
 bool store_is_stale(const struct store *s, enum topic t);
@@ -108,8 +108,8 @@ const struct queue_row *store_queue(const struct store *s, const char *queue); /
 /* Grows whenever the rows are others: their numbers mean other queues from then on. */
 uint64_t store_queues_serial(const struct store *s);
 size_t store_queues_bytes(const struct store *s); /* what is kept of them, without the history */
-/* What a row tells of five minutes: nothing, or what the queue system has kept. For who reads rows
- * without a store. */
+/* The figures of five minutes that a row has: none, or what the queue system has kept. For callers
+ * that read rows without a store. */
 void store_forget_pace(struct queue_row *q);
 void store_set_pace(struct queue_row *q, const struct pace_row *p);
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
@@ -127,7 +127,8 @@ struct step {
     int waits[TIME_BUCKETS], runs[TIME_BUCKETS]; /* [n]: from store_bucket_ms(n) on */
 };
 void store_ask_steps(struct store *s, const char *queue, int64_t step_ms);
-/* By time; a step that is not there is not known. NULL = another queue or size was asked for. */
+/* The steps in the order of time; a step that is missing is not known. NULL = another queue or
+ * size was asked for. */
 const struct step *store_steps(const struct store *s, const char *queue, int64_t step_ms, int *n);
 double store_bucket_ms(int bucket); /* where it begins; 0, 1, 1.4, 2, ... */
 

@@ -43,8 +43,8 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
     params_done(&where);
 }
 
-/* The present target, if the form was opened for it; else a message says that the row is another
- * one. */
+/* The target, if it is still the row that the form was opened for; otherwise a message says that
+ * another row is selected. */
 static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
 {

@@ -9,7 +9,8 @@
 /* The target of the row under the cursor; TARGET_NONE = there is no row. Borrowed, as its fields
  * are. */
 struct target act_target(const struct app *a);
-/* Why the act can't be done here at all: the connection, the role, the adapter, another action. */
+/* Why the act is impossible here, whatever the row: the connection, the role, the adapter, or
+ * another action that runs. */
 const char *act_no_one(const struct app *a, enum act act);
 /* The same; also if there is no row. */
 const char *act_no_target(const struct app *a, enum act act);

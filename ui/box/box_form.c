@@ -108,7 +108,7 @@ form_ask(struct form *f, const struct intent *intent)
     f->action = app_action_begin(f->view.app, intent);
 }
 
-/* "cron line "61 * * * *": minute: 61 is not within 0-59", and the cursor in that field. */
+/* Shows the error and moves the cursor into the field that it is about. */
 static void
 form_blame(struct form *f, const char *error)
 {

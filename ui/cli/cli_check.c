@@ -211,8 +211,9 @@ has_queue(const struct check_look *look, const char *queue)
     return false;
 }
 
-/* Somebody set a limit for what this queue system does not tell, or for a queue that is not there.
- * Where there is no queue yet, none is above a limit. */
+/* Why the check can't judge: a queue that was asked for does not exist, or the queue system does
+ * not have the figure of a limit. A sentence; NULL = it can. If there are no queues at all, no
+ * limit of a queue is passed. */
 static const char *
 find_unknown(const struct check_run *r, const struct check_look *look)
 {
@@ -466,8 +467,8 @@ tell(const struct check_run *r, enum plugin state, const char *text)
     return cli_flush(r->q.cli) == CLI_DONE ? (int)state : PLUGIN_UNKNOWN;
 }
 
-/* A server that is not there is what the check is for; what it refuses is a matter of the set-up.
- */
+/* A server that can't be reached is CRITICAL: to find that is what the check is for. If the server
+ * refuses something, the set-up of the check is wrong: UNKNOWN. */
 static int
 tell_error(const struct check_run *r, const struct err *e)
 {

@@ -144,7 +144,7 @@ is_lease(const struct list_words *w, const void *row)
     return (!w->node || !strcmp(l->node, w->node)) && (!w->queue || !strcmp(l->queue, w->queue));
 }
 
-/* Where leases are no rows of their own, they are what the running jobs say of themselves. */
+/* If the queue system has no rows for leases, they are made from its running jobs. */
 static int
 run_leases(struct cli *c, const void *options)
 {

@@ -32,8 +32,8 @@ connect_to(struct cli *c, bool acts)
     return c->db;
 }
 
-/* All candidates in one call; one whose own statement fails is left out, and the rest asked again.
- */
+/* Tries all candidates in one call. A candidate whose own statement fails is left out, and the
+ * others are tried again. */
 static bool
 ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
 {

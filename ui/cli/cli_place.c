@@ -1,6 +1,6 @@
 /*
- * -h, -p, -U and -W, as psql has them: what a connection string says itself is not overruled, what
- * the environment and a service say is.
+ * -h, -p, -U and -W, as psql has them: they overrule the environment and a service file, but not
+ * what the connection string itself says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +119,8 @@ read_secret(int fd, char *into, size_t size)
     return true;
 }
 
-/* Nothing of it is shown, and ^C is a key here: the terminal never stays without an echo. */
+/* Reads a password. The terminal shows nothing of it. ^C is read as a key, so that the program can
+ * switch the echo on again before it ends. */
 static bool
 ask_secret(int fd, char *into, size_t size, struct err *e)
 {

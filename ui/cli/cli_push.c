@@ -85,8 +85,8 @@ on_there(void *ctx, const struct err *e, bool is_there)
     stop(p, p->pushed > 0 || (p->o->lines && is_there) ? CLI_PART : p->code);
 }
 
-/* A value that the server can't read is the user's word, so it is told by its option. Only a time
- * and a JSON are read there; the rest is text. */
+/* If the server can't read a value, the user has typed it: the error names the option. The server
+ * reads only times and JSON; the other values are text. */
 static void
 blame_input(const struct push_options *o, struct err *e)
 {
@@ -149,7 +149,8 @@ describe(const struct push *p, struct queue_push *job)
                                .check_id = o->id != NULL};
 }
 
-/* Reads on, unless that is for later: while nothing is out, only more input makes a job. */
+/* Goes on reading the input, unless enough lines wait to be sent. If no push is under way, only
+ * more input makes a job. */
 static void
 watch_input(const struct push *p)
 {

@@ -174,7 +174,8 @@ lines_of(const struct rowset *counts, const struct rowset *nodes, int64_t now_ms
     return lines;
 }
 
-/* Queues that are known but hold nothing: other systems do not count them. Named twice, once. */
+/* Adds the queues that have settings but hold no jobs: other queue systems do not count these. A
+ * queue that is in both lists stays one row. */
 static void
 add_idle(const struct rowset *config, struct rowset *counts)
 {

@@ -24,8 +24,8 @@ struct queues_look {
     bool foreign;
 };
 
-/* times: also the rates of seconds and how long jobs took, which cost the most. What the adapter
- * has not is empty. */
+/* times: also asks for the rates a second and how long jobs took, which are the most expensive. A
+ * section that the adapter lacks gives no rows. */
 bool queues_look(struct cli_queue *q, bool times, struct queues_look *l, struct err *e)
     __attribute__((warn_unused_result));
 void queues_done(struct queues_look *l);

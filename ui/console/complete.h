@@ -1,7 +1,7 @@
-/* What can be put in at the cursor of the filter: keys, states, and names of queues, nodes and
- * kinds. Only names that the store has loaded are offered; a completion asks nothing. Kinds and
- * nodes are kept as they come by, because the filter itself removes them from the window of
- * jobs. */
+/* What completes the word at the cursor of the filter: keys, states, and names of queues, nodes
+ * and kinds. Names are those that the store has loaded; a completion asks the server nothing.
+ * Kinds and nodes are collected from all windows of jobs seen so far, because the filter itself
+ * removes them from the present one. */
 #ifndef UI_CONSOLE_COMPLETE_H
 #define UI_CONSOLE_COMPLETE_H
 

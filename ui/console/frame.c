@@ -384,8 +384,8 @@ trouble_of(const struct app *a)
     return e;
 }
 
-/* Of a failed attempt to reach the server: the cause, then which host or socket, because a narrow
- * line is cut at its end. */
+/* For a failed connection: the cause first, then the host or socket, because a narrow line is cut
+ * at its end. */
 static const char *
 reason_of(struct arena *mem, const struct err *e)
 {
@@ -460,8 +460,8 @@ first_act(const struct command *const *keys, int n)
     return 0;
 }
 
-/* Which key goes next where there is not enough room: the one with the highest place; back and quit
- * stay, and so does the act of the screen. Then back, which everybody knows. */
+/* Which key is left out next if the footer has not enough room: the one with the highest place.
+ * back, quit and the act of the screen stay longest; then back goes, because everybody knows it. */
 static int
 next_to_go(const struct command *const *keys, int n, int act)
 {

@@ -1,5 +1,5 @@
-/* Where the user was, as in a browser: each place is a stack of screens with their filters and the
- * selected row, made anew when it is gone back to. What was shown there is asked again. */
+/* The places where the user was, as in a browser. A place is a stack of screens with their filters
+ * and the selected row. To go back makes these screens anew and asks for their data again. */
 #ifndef UI_CONSOLE_TRAIL_H
 #define UI_CONSOLE_TRAIL_H
 
@@ -21,7 +21,8 @@ struct trail {
 };
 
 void trail_note(struct app *a); /* before somewhere else is gone to; forgets what was ahead */
-/* Before one view is taken off the stack: where that leads is a place back, not a new one. */
+/* Before one view is taken off the stack: the view below it is a place that the user comes back
+ * to, so no new place is noted. */
 void trail_rise(struct app *a);
 bool trail_back(struct app *a);          /* false: nowhere was before this */
 void trail_hold(struct app *a, bool on); /* nothing is noted meanwhile */

@@ -1,6 +1,6 @@
 /*
- * A page stays for as long as 20 refreshes, one with trouble twice as long. The verdict counts what
- * the alerts count; while there is no data, or old data, it says that instead.
+ * A page stays for 20 refreshes, a page with trouble for 40. The verdict counts what the alerts
+ * count. If there is no data yet, or only old data, the verdict says that instead.
  */
 #include "ui/console/tv.h"
 

@@ -1,6 +1,5 @@
-/* --tv: the console on a wall. Nobody types: the screens take turns by themselves, below a verdict
- * and, where there is room, figures that can be read from afar. It looks only: no key but q does
- * anything, no box opens. */
+/* --tv: the console on a wall. Nobody types: the screens take turns, below a verdict and, if there
+ * is room, figures that can be read from afar. No key but q does anything, and no box opens. */
 #ifndef UI_CONSOLE_TV_H
 #define UI_CONSOLE_TV_H
 

@@ -1,7 +1,7 @@
 /*
- * The panels: their titles say the figures of now, so that nobody reads a number off a picture.
- * Where a system keeps no minutes, or the ten minutes are shown, the figures are those that this
- * console has seen, and what it has not seen is blank.
+ * The panels. Their titles say the figures of now, so that nobody has to read a number off a
+ * chart. If the queue system keeps no minutes, or the span is ten minutes, the charts show what
+ * this console has seen itself; time that it has not seen is blank.
  */
 #include "ui/screen/charts.h"
 

@@ -1,7 +1,7 @@
-/* Charts of one queue over time, for every page that shows one: in and out, what waits, how long
- * jobs waited and ran. The page draws them in its draw and asks for
- * what they need in its drawn, when it is known which queue is selected; the span is the same on
- * all pages ("x" walks it). Events on the axis: nodes that died, and what was done to the queue. */
+/* Charts of one queue over time, for every page that shows one: jobs in and out, backlog, how long
+ * jobs waited and ran. A page draws them in its draw, and asks for their data in its drawn,
+ * because only then it is known which queue is selected. The span is the same on all pages (key
+ * x). The axis marks events: nodes that died, and acts on the queue. */
 #ifndef UI_SCREEN_CHARTS_H
 #define UI_SCREEN_CHARTS_H
 
@@ -20,14 +20,14 @@ struct charts { /* what one frame draws from; big: not on the stack of a deep ca
     bool own; /* this console saw it: the system keeps no minutes */
 };
 
-/* The store is asked for what the charts of the queue need; NULL = for nothing any more. */
+/* Asks the store for the data of this queue's charts; NULL = for no data any more. */
 void charts_ask(struct app *a, const char *queue);
 /* In the frame's memory; queue and all else stay valid for the frame. */
 const struct charts *charts_of(struct app *a, const char *queue);
 
-/* As many of the four panels (in and out, backlog, wait, run), from the one of that number on, as
- * have room beside each other: more things where there is more room, and none wider than its time.
- * Returns the number of the next, or -1; *row is what they leave of it. */
+/* Draws as many panels as have room side by side, from number `first` on (0 in and out, 1 backlog,
+ * 2 wait, 3 run; without times only 0 and 1). Returns the number of the next panel, or -1; *row
+ * becomes what is left of it. */
 int charts_draw_row(const struct charts *c, struct app *a, struct rect *row, int first);
 
 #endif

@@ -430,7 +430,8 @@ draw_one(const struct advice *a, struct grid *g, struct rect r)
                &(struct text_area){0, 0, true});
 }
 
-/* One row each while there are more than rows; what is cut short stands in full at the foot. */
+/* Each piece of advice gets a row; the room that is left goes to those that need more. A text that
+ * is cut stands in full at the foot. */
 static void
 draw_advice(const struct health_look *l, struct grid *g, struct rect r)
 {
@@ -474,8 +475,8 @@ fold_steps(const struct health_look *l, double out[COLUMNS])
     }
 }
 
-/* Cause beside effect: when the table was vacuumed, and when the transaction began that holds
- * vacuum back. */
+/* Shows the cause beside the effect: when the table was vacuumed, and when the transaction began
+ * that holds vacuum back. */
 static int
 chart_events(const struct health_look *l, struct plot_event out[2])
 {

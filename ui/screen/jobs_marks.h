@@ -1,5 +1,5 @@
-/* What the marked jobs of a list were when they were marked, so that it can be said which of them
- * are something else by now. */
+/* The state that each marked job had when it was marked, so that the screen can say how many of
+ * them have another state by now. */
 #ifndef UI_SCREEN_JOBS_MARKS_H
 #define UI_SCREEN_JOBS_MARKS_H
 
@@ -15,7 +15,8 @@ struct jobs_marks {     /* starts as {0} */
 void jobs_marks_forget(struct jobs_marks *m);
 /* After marking: keeps the state of rows that are newly marked. */
 void jobs_marks_remember(struct jobs_marks *m, const struct list *l);
-/* After new rows. whole: the list holds all that match, so what is not there has left. */
+/* After new rows have come. whole: the list holds all jobs that match the filter, so a marked job
+ * that is not in it has left. */
 void jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Where one is in the list of jobs. Counts come from the queues' own, where the filter is one of
- * queue and states only.
+ * The place of the cursor in the list of jobs. If the filter is one of queue and states only, the
+ * number of all that match comes from the counters that the queue system keeps.
  */
 #include "ui/screen/jobs_place.h"
 
@@ -32,8 +32,8 @@ jobs_in_state(const struct queue_row *q, const char *state)
     return FIELD_NULL;
 }
 
-/* How many match, where the maintained counters know it: a filter of queue and states only.
- * -1 = unknown. */
+/* How many jobs match. Only for a filter of queue and states: the counters know these. -1 = not
+ * known. */
 static int64_t
 exact_count(const struct store *s, const struct filter *f)
 {

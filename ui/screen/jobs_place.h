@@ -1,18 +1,19 @@
-/* Where one is in the list of jobs, as far as it is known. */
+/* The place of the cursor in the list of jobs ("12 of 345"), as far as it is known. */
 #ifndef UI_SCREEN_JOBS_PLACE_H
 #define UI_SCREEN_JOBS_PLACE_H
 
 #include "model/store/store.h"
 #include "ui/widget/list.h"
 
-/* As the maintained counters have it; FIELD_NULL = not known. */
+/* The number of jobs in a state, from the counters that the queue system keeps; FIELD_NULL = not
+ * known. */
 int64_t jobs_in_state(const struct queue_row *q, const char *state);
 
 void jobs_say_place(const struct store *s, const struct filter *f, const struct list *l,
                     struct buf *out); /* "12 of 345" */
-/* The order of the rows in words, from the note "order" of the adapter's section jobs: clauses
- * `STATES: words`, of which the first that holds counts. STATES is a list that has all states of
- * the filter, "queue" (the filter names one) or "*". "" = the adapter does not say. */
+/* The order of the rows in words, from the note "order" of the adapter's section jobs. The note
+ * has clauses `STATES: words`; the first that fits counts. STATES is a list that has all states of
+ * the filter, or "queue" (the filter names one), or "*". "" = the adapter does not say. */
 struct fmt_order {
     char s[60];
 };

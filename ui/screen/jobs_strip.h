@@ -1,5 +1,5 @@
-/* One row above the jobs: their states with counts. Left and Right walk it, Enter filters by the
- * state that they have come to. */
+/* One row above the jobs: their states with counts. Left and Right select a state, Enter filters
+ * by it. */
 #ifndef UI_SCREEN_JOBS_STRIP_H
 #define UI_SCREEN_JOBS_STRIP_H
 
@@ -15,8 +15,8 @@ bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct
                      int step);
 /* The state under the cursor; NULL = all. */
 const char *jobs_strip_state(const struct jobs_strip *s);
-/* Counts are those of the queue that the filter names, or of all; none are shown where it asks for
- * more than that. */
+/* The counts are those of the queue that the filter names, or of all queues. If the filter names
+ * more than queue and states, no counts are shown. */
 void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
                      const struct filter *f, struct grid *g, struct rect r);
 

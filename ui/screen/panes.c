@@ -1,6 +1,7 @@
 /*
- * How panes share a page. Each wants a row for its rule, one for its titles and one for each of its
- * rows; the rows that are left go round among those that want more.
+ * How panes share the rows of a page. Each pane gets a row for its rule, one for its titles and
+ * one for each of its rows, if there is enough room. Rows that are left over go in turn to the
+ * panes that want more.
  */
 #include "ui/screen/panes.h"
 

@@ -1,6 +1,6 @@
-/* Several lists on one page: the pane with the focus has the keys, Tab goes to the next. Panes
- * stand under rules with titles, in two columns where the page is wide; where there is no room for
- * all the last ones go, but never the one with the focus. */
+/* Several lists on one page. The pane with the focus gets the keys, Tab goes to the next. Each
+ * pane stands below a rule with its title; a wide page has two columns. If there is not enough
+ * room for all, the last panes are left out, but never the one with the focus. */
 #ifndef UI_SCREEN_PANES_H
 #define UI_SCREEN_PANES_H
 

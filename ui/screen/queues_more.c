@@ -1,5 +1,6 @@
 /*
- * Boxes of plain rows: they can't be walked, their screens can (3 Failed, 4 Nodes, 6 Audit).
+ * Boxes of plain rows. The cursor can't go into them: their screens are 3 Failed, 4 Nodes, 6
+ * Audit.
  */
 #include "ui/screen/queues_more.h"
 

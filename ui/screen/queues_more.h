@@ -1,5 +1,5 @@
-/* What a large screen shows below the table of queues: which errors, which nodes, what happened
- * lately. All of it is of all queues, and of rows that other screens show in full. */
+/* What a large screen shows below the table of queues: errors, nodes, and the latest events. All
+ * of it is about all queues, and other screens show the same rows in full. */
 #ifndef UI_SCREEN_QUEUES_MORE_H
 #define UI_SCREEN_QUEUES_MORE_H
 
@@ -11,7 +11,7 @@ enum { MORE_LEAST_H = 6, MORE_MOST_H = 13, MORE_LEAST_W = 56 };
 void queues_more_ask(struct app *a, bool wanted);
 /* Errors and nodes side by side. */
 void queues_more_draw(struct app *a, struct rect r);
-/* What was done, which nodes died, when an error came first and last; newest first. */
+/* Acts, nodes that died, the first and the last time of each error; newest first. */
 void queues_more_lately(struct app *a, struct rect r);
 
 #endif

@@ -35,7 +35,7 @@ is_shown(const struct help *h, const struct command *c)
                        (const char *const[]){c->name, c->keys, c->help, command_group(c), NULL});
 }
 
-/* Groups in the order of the table; a heading only where something is left of the group. */
+/* The groups in the order of the table; a group of which no row is left has no heading. */
 static bool
 starts_group(const struct help *h, int i)
 {

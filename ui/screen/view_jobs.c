@@ -192,7 +192,8 @@ jobs_drawn(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* In which order the rows come, as far as the adapter says; and what is not among them. */
+/* Says in which order the rows come, as far as the adapter says it, and which jobs are not among
+ * them. */
 static void
 say_order(const struct jobs *v, struct pen *p)
 {

@@ -236,7 +236,7 @@ add_to_sum(struct queue_row *sum, const struct queue_row *q)
     sum->approx |= q->approx == 1;
 }
 
-/* Servers' clocks differ: a time of one becomes a time of the clock that the screen goes by. */
+/* The clocks of servers differ: converts a time of one server to the clock that the screen uses. */
 static void
 add_queues(struct overview *v, const struct source_line *of, int at)
 {
@@ -297,7 +297,7 @@ overview_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* What can't be reached is named before any sum, with what of it is in the sums. */
+/* Sources that can't be reached are named before the sums, with what of them is in the sums. */
 static void
 say_lost(const struct overview *v, struct pen *p)
 {

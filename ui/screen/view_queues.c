@@ -112,7 +112,8 @@ count_verdicts(struct queues *v)
     }
 }
 
-/* Many queues are put in order when there is news of them, few also when they have grown older. */
+/* If there are many queues, they are sorted when new data has come; few queues are sorted also
+ * when their ages have grown. */
 static void
 queues_update(struct view *view)
 {
@@ -241,7 +242,7 @@ cut_charts(struct rect *r, int queues)
     return rect_cut_bottom(r, r->h - queues - 1 >= 2 * CHARTS_H ? 2 * CHARTS_H : CHARTS_H);
 }
 
-/* What is left after the charts: more things, where there is room for two boxes of them. */
+/* The room that the charts leave, if there is enough for two of the boxes of queues_more.h. */
 static struct rect
 cut_more(struct rect *r, int queues)
 {
@@ -252,9 +253,9 @@ cut_more(struct rect *r, int queues)
     return rect_cut_bottom(r, left < MORE_MOST_H ? left : MORE_MOST_H);
 }
 
-/* Where alerts stand: below the totals where there is room for all, else in the rows that the table
- * leaves at the bottom. By the size and the number of queues alone: nothing moves when one comes.
- */
+/* Where the alerts are drawn: below the totals if there is room for all rows, otherwise in the
+ * rows that the table leaves at the bottom. This depends only on the size and the number of
+ * queues, so nothing moves when an alert comes. */
 static struct rect
 cut_alerts(struct rect *r, int queues)
 {
@@ -305,7 +306,8 @@ queues_drawn(struct view *view)
     queues_more_ask(a, has_charts(a) && app_body(a).h >= MORE_H);
 }
 
-/* Of the selected row, what its alert does not say; where the alerts have no room, the first. */
+/* If there is no room for the alerts: the first alert. Otherwise what becomes of the selected
+ * queue, if that is worth a word. */
 static bool
 queues_remark(struct view *view, struct buf *out)
 {
