@@ -123,6 +123,20 @@ begin
 end $$;
 comment on function schedule_preview(text, jsonb, text) is 'What schedule_set would do; raises the same errors';
 
+create or replace function schedule_put(s schedule) returns void
+language sql set search_path from current as $$
+    insert into schedule select s.*
+    on conflict (name) do update set
+        (cron, tz, queue, kind, priority, payload, body, payload_type, only_one, max_tries, catch_up, comment, changed,
+         paused_at, paused_by, pause_reason, next_run, last_run, last_job, runs_from, error, error_at) =
+        (excluded.cron, excluded.tz, excluded.queue, excluded.kind, excluded.priority, excluded.payload, excluded.body,
+         excluded.payload_type, excluded.only_one, excluded.max_tries, excluded.catch_up, excluded.comment,
+         excluded.changed, excluded.paused_at, excluded.paused_by, excluded.pause_reason, excluded.next_run,
+         excluded.last_run, excluded.last_job, excluded.runs_from, excluded.error, excluded.error_at)
+$$;
+comment on function schedule_put(schedule) is 'Adds a schedule, or changes the row that is there, which the caller has '
+    'locked and read. The row is never deleted and inserted again: who waits for its lock must find it';
+
 create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null,
     reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -139,12 +153,14 @@ begin
         select * into was from schedule x where x.name = schedule_set.name for update;
         s := schedule_check(name, settings, payload, was);
         s.created := coalesce(was.created, now());
-        s.changed := now();
-        s.next_run := case when s.paused_at is null then s.next_run end;
+        s.changed := clock_timestamp(); -- under the lock: later than the act before
+        s.next_run := case when s.paused_at is not null then null
+                           when (s.cron, s.tz) = (was.cron, was.tz) and was.next_run is not null
+                               then was.next_run -- what is due and not pushed yet stays due
+                           else s.next_run end;
         s.error := null;
         s.error_at := null;
-        delete from schedule x where x.name = schedule_set.name;
-        insert into schedule select s.*;
+        perform schedule_put(s);
         if was.name is null then -- runs of a removed schedule of this name
             delete from cron_run r where r.schedule = schedule_set.name;
         end if;
@@ -165,18 +181,19 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
-    s schedule;
+    s  schedule;
+    at timestamptz := clock_timestamp(); -- another one for each pause
 begin
     if schedule_begin(action, 'schedule pause', name, null, reason) then
         select * into s from schedule x where x.name = schedule_pause.name for update;
-        update schedule x set paused_at = now(), paused_by = session_user, pause_reason = schedule_pause.reason,
+        update schedule x set paused_at = at, paused_by = session_user, pause_reason = schedule_pause.reason,
             next_run = null
         where x.name = schedule_pause.name and x.paused_at is null;
         perform act_end(action, 1,
                         jsonb_build_array(case when found then jsonb_build_object('id', name, 'state', 'paused')
             else jsonb_build_object('id', name, 'why',
                                     case when s.name is null then 'not found' else 'paused already' end) end),
-                                    schedule_was(s));
+                        schedule_was(s) || jsonb_build_object('since', at));
     end if;
     return query select * from act_answer(action, 1);
 end $$;

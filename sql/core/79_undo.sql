@@ -187,8 +187,13 @@ language sql stable set search_path from current as $$
         when b.changed = 0 then 'nothing was changed'
         when a.verb = 'schedule remove' then case when s.name is not null then 'there is one of this name again' end
         when s.name is null then 'was removed since'
-        when a.verb = 'schedule pause' then case when s.paused_at is null then 'is not paused any more' end
-        when a.verb = 'schedule resume' then case when s.paused_at is not null then 'is paused already' end
+        when a.verb = 'schedule pause' then case
+            when s.paused_at is null then 'is not paused any more'
+            when s.paused_at is distinct from (b.before ->> 'since')::timestamptz
+                then 'was resumed and paused again since' end
+        when a.verb = 'schedule resume' then case
+            when s.paused_at is not null then 'is paused already'
+            when b.before ->> 'paused_at' is null then 'was not paused, it stood still' end
         when s.changed > b.at then 'was changed since' end as no) n
     where b.action = a.action and b.batch = 1 and a.verb like 'schedule %'
 $$;
@@ -406,6 +411,11 @@ begin
         s.error := present.error;
         s.error_at := present.error_at;
     end if;
+    if present.name is not null and a.verb = 'schedule set' then -- nor a pause since
+        s.paused_at := present.paused_at;
+        s.paused_by := present.paused_by;
+        s.pause_reason := present.pause_reason;
+    end if;
     s.next_run := schedule_goes_on(s, was, a.at);
     return s;
 end $$;
@@ -422,17 +432,18 @@ begin
     perform from schedule x where x.name = a.params ->> 'schedule' for update;
     perform scheduler_lock(true); -- as schedule_set
     select * into r from undo_schedule(a);
-    if r.becomes is not null then
-        delete from schedule x where x.name = r.id returning * into present;
-        if r.was is not null then
-            was := jsonb_populate_record(null::schedule, r.was - 'payload');
-            was.payload := (r.was ->> 'payload')::json;
-            insert into schedule select (schedule_undone(a, was, present)).*;
-        end if;
+    if r.becomes is not null and r.was is null then
+        delete from schedule x where x.name = r.id;
+    elsif r.becomes is not null then
+        select * into present from schedule x where x.name = r.id for update;
+        was := jsonb_populate_record(null::schedule, r.was - 'payload');
+        was.payload := (r.was ->> 'payload')::json;
+        perform schedule_put(schedule_undone(a, was, present));
     end if;
     rows := jsonb_build_array(jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why));
 end $$;
-comment on function undo_on_schedule(audit) is 'Undoes what was done to a schedule, but not its runs';
+comment on function undo_on_schedule(audit) is 'Undoes what was done to a schedule, but not its runs, nor what others '
+    'did to it since';
 
 create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null,
     reason text default null)

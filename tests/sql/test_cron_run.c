@@ -255,6 +255,22 @@ missed_times_by_catch_up(void **state)
     PQfinish(c);
 }
 
+/* Settings change while no scheduler is there: only another line has other times. */
+static void
+what_is_due_stays_due(void **state)
+{
+    PGconn *c = fresh("cron_due");
+
+    (void)state;
+    add(c, "a", "{\"cron\": \"0 * * * *\", \"catch_up\": \"all\"}", "2026-01-01 06:00");
+    pg_run(c, "select schedule_set(" ACT(1) ", 'a', '{\"comment\": \"x\"}')");
+    pg_run(c, "select undo(" ACT(2) ", 1, " ACT(1) "); select cron_due('2026-01-01 07:30')");
+    expect(c, "a 06:00,a 07:00", RUNS);
+    pg_run(c, "select schedule_set(" ACT(3) ", 'a', '{\"cron\": \"5 * * * *\"}')");
+    expect(c, "t", "select next_run > now() from schedule");
+    PQfinish(c);
+}
+
 static void
 catching_up_is_bounded(void **state)
 {
@@ -516,6 +532,7 @@ main(void)
         cmocka_unit_test(two_schedulers_and_a_death_push_once),
         cmocka_unit_test(a_crowd_pushes_each_time_once),
         cmocka_unit_test(missed_times_by_catch_up),
+        cmocka_unit_test(what_is_due_stays_due),
         cmocka_unit_test(catching_up_is_bounded),
         cmocka_unit_test(a_run_may_wait_for_the_one_before),
         cmocka_unit_test(what_fails_stops_nobody),

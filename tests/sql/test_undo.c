@@ -311,6 +311,59 @@ undo_of_schedules(void **state)
     PQfinish(c);
 }
 
+#define SCHEDULE                                                                      \
+    "select concat_ws(' ', cron, queue, pause_reason, to_char(next_run, 'HH24:MI'), " \
+    "to_char(last_run, 'HH24:MI')) from schedule"
+
+/* What others did to the schedule since, and its runs, stay as they are. */
+static void
+undo_leaves_the_rest_of_a_schedule_alone(void **state)
+{
+    PGconn *c = fresh("undo_schedule_rest");
+
+    (void)state;
+    pg_run(c, "set timezone = 'UTC'; select schedule_set(" ACT(
+                  1) ", 's', '{\"cron\": \"0 6 1 1 *\", \"queue\": \"q\"}')");
+    pg_run(c, "select schedule_set(" ACT(2) ", 's', '{\"queue\": \"r\"}');"
+                                            "update schedule set next_run = '2026-01-01 06:00';"
+                                            "select cron_due('2026-01-01 06:00');"
+                                            "select schedule_pause(" ACT(3) ", 's', 'mine')");
+    expect(c, "1 changed back", SAID("undo(" ACT(4) ", 1, " ACT(2) ")"));
+    expect(c, "0 6 1 1 * q mine 06:00", SCHEDULE);
+    pg_run(c, "select schedule_set(" ACT(5) ", 's', '{\"cron\": \"0 7 1 1 *\"}')");
+    expect(c, "1 resumed", SAID("undo(" ACT(6) ", 1, " ACT(3) ")"));
+    expect(c, "0 7 1 1 * q 07:00 06:00", SCHEDULE);
+    pg_run(c, "select schedule_pause(" ACT(7) ", 's', 'first'); select schedule_resume(" ACT(
+                  8) ", 's'); select schedule_pause(" ACT(9) ", 's', 'second')");
+    expect(c, "1 - (was resumed and paused again since)",
+           SAID("undo(gen_random_uuid(), 1, " ACT(7) ")"));
+    expect(c, "1 resumed", SAID("undo(gen_random_uuid(), 1, " ACT(9) ")"));
+    expect(c, "1 paused", SAID("undo(gen_random_uuid(), 1, " ACT(8) ")"));
+    expect(c, "0 7 1 1 * q first 06:00", SCHEDULE);
+    PQfinish(c);
+}
+
+/* A pause waits for a set that is under way: it must find the row, or its undo takes the row for
+ * one that was not there before. */
+static void
+a_pause_behind_a_set_can_be_undone(void **state)
+{
+    PGconn *c = fresh("undo_schedule_race"), *d = core_join("undo_schedule_race");
+
+    (void)state;
+    pg_run(c,
+           "select schedule_set(" ACT(1) ", 's', '{\"cron\": \"0 6 1 1 *\", \"queue\": \"q\"}')");
+    pg_run(d, "begin; select schedule_set(" ACT(2) ", 's', '{\"queue\": \"r\"}')");
+    pg_send(c, "select schedule_pause(" ACT(3) ", 's', 'x')");
+    pg_wait_blocked(d, c);
+    pg_run(d, "commit");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "1 resumed", SAID("undo(" ACT(4) ", 1, " ACT(3) ")"));
+    expect(c, "r t", "select queue || ' ' || (next_run is not null)::char from schedule");
+    PQfinish(c);
+    PQfinish(d);
+}
+
 /* A claim and an undo want the same job at the same time: one of them has it. */
 static void
 undo_leaves_a_claim_under_way_alone(void **state)
@@ -400,6 +453,8 @@ main(void)
         cmocka_unit_test(undo_of_requeue_leaves_what_has_run),
         cmocka_unit_test(undo_of_queues),
         cmocka_unit_test(undo_of_schedules),
+        cmocka_unit_test(undo_leaves_the_rest_of_a_schedule_alone),
+        cmocka_unit_test(a_pause_behind_a_set_can_be_undone),
         cmocka_unit_test(undo_leaves_a_claim_under_way_alone),
         cmocka_unit_test(undo_decides_under_the_lock),
         cmocka_unit_test(undo_pushes_nothing),
