@@ -14,6 +14,7 @@
 enum { CONNECT_MS = 60000 };
 
 static bool was_cut;
+static int64_t asked, answered; /* of the last soak_ask, on the clock that all processes have */
 
 int64_t
 soak_ms(void)
@@ -22,6 +23,15 @@ soak_ms(void)
 
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 void
@@ -144,7 +154,9 @@ soak_ask(struct soak *s, PGconn **conn, const char *fmt, ...)
     if (vasprintf(&sql, fmt, args) < 0)
         abort();
     va_end(args);
+    asked = now_ns();
     PGresult *r = PQexec(*conn, sql);
+    answered = now_ns();
     bool good = is_good(r);
     was_cut = PQstatus(*conn) != CONNECTION_OK;
     if (!good && !is_expected(r))
@@ -167,4 +179,11 @@ bool
 soak_was_cut(void)
 {
     return was_cut;
+}
+
+void
+soak_note_order(const char *kind, const char *job, const char *rest)
+{
+    soak_note("order", "%s\t%lld\t%lld\t%s\t%s", kind, (long long)asked, (long long)answered, job,
+              rest);
 }

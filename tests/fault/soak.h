@@ -14,6 +14,8 @@
  *   act            action, verb, rows changed: what the operator was told
  *   cmd            job, node, try: written by the command of `queuetop work`
  *   sample         one line a look at the limits: how many faults it saw, and the first
+ *   order          commits, claims, answers and cancellations, each with the time before its call
+ * and after its answer: replay.h tells what must be true of their order
  */
 #ifndef TESTS_FAULT_SOAK_H
 #define TESTS_FAULT_SOAK_H
@@ -49,6 +51,9 @@ PGresult *soak_ask(struct soak *s, PGconn **conn, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether the last failure of soak_ask was the connection's. */
 bool soak_was_cut(void);
+/* Notes in "order" what the last soak_ask did to a job; rest = node, lease, version, seq, outcome.
+ */
+void soak_note_order(const char *kind, const char *job, const char *rest);
 
 /* Bodies of the forked processes; they end by a signal only, or with the test. */
 _Noreturn void soak_pusher(struct soak *s, int n);

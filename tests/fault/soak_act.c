@@ -18,6 +18,18 @@ struct act {
     const char *verb;
 };
 
+/* Jobs that an act has ended, a space between two. */
+static void
+note_ended(const char *ids)
+{
+    char id[37];
+
+    for (; strlen(ids) >= sizeof id - 1; ids += sizeof id - 1, ids += *ids == ' ') {
+        snprintf(id, sizeof id, "%s", ids);
+        soak_note_order("ended", id, "-\t0\t0\t0\tby act");
+    }
+}
+
 /* fmt is what stands behind the action's uuid in the call of verb, with its ")". */
 static void __attribute__((format(printf, 2, 3))) act(struct act *a, const char *fmt, ...)
 {
@@ -30,11 +42,14 @@ static void __attribute__((format(printf, 2, 3))) act(struct act *a, const char 
     soak_uuid(a->s, a->id);
     for (int i = 0; i < TIMES; i++) {
         PGresult *r = soak_ask(a->s, a->conn,
-                               "select coalesce(sum(n) filter (where state is not null), 0) from "
-                               "queues.%s('%s'%s",
+                               "select coalesce(sum(n) filter (where state is not null), 0), "
+                               "string_agg(id, ' ') filter (where state in ('cancelled', "
+                               "'discarded', 'deleted')) from queues.%s('%s'%s",
                                a->verb, a->id, call);
         if (r)
             soak_note("act", "%s\t%s\t%s", a->id, a->verb, PQgetvalue(r, 0, 0));
+        if (r)
+            note_ended(PQgetvalue(r, 0, 1));
         PQclear(r);
         if (r || !soak_was_cut())
             return;

@@ -34,6 +34,24 @@ copy(char *to, size_t size, const PGresult *r, int row, const char *column)
 }
 
 static void
+note_order(const struct claimer *c, const char *kind, const struct token *t, const char *outcome)
+{
+    char rest[200];
+
+    snprintf(rest, sizeof rest, "%s\t%s\t%s\t%s\t%s", c->node, t->lease, t->version, t->seq,
+             outcome);
+    soak_note_order(kind, t->job, rest);
+}
+
+static void
+note_answer(const struct claimer *c, const struct token *t, const char *said, const char *outcome)
+{
+    soak_note("answer", "%s\t%s\t%s\t%s\t%s\t%s\t%s", t->job, c->node, t->lease, t->version, t->seq,
+              said, outcome);
+    note_order(c, "answer", t, outcome);
+}
+
+static void
 take(struct claimer *c, const PGresult *r, int row)
 {
     struct token *t = &c->held[c->n++];
@@ -47,6 +65,7 @@ take(struct claimer *c, const PGresult *r, int row)
     copy(t->kind, sizeof t->kind, r, row, "kind");
     soak_note("run", "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", t->job, c->node, t->lease, t->version,
               t->seq, t->tries, t->queue, PQgetvalue(r, row, PQfnumber(r, "claimed")));
+    note_order(c, "claim", t, "-");
 }
 
 static bool
@@ -96,8 +115,7 @@ note_answers(const struct claimer *c, const struct token *t, const bool *chosen,
 {
     for (int i = 0, row = 0; i < n; i++)
         if (chosen[i] && row < PQntuples(r))
-            soak_note("answer", "%s\t%s\t%s\t%s\t%s\t%s\t%s", t[i].job, c->node, t[i].lease,
-                      t[i].version, t[i].seq, said, PQgetvalue(r, row++, 0));
+            note_answer(c, &t[i], said, PQgetvalue(r, row++, 0));
 }
 
 /* Asks again after a lost answer, as a worker would: what was done then is lost now. */
@@ -164,8 +182,7 @@ complete_and_claim(struct claimer *c, const bool *done)
             if (!PQgetisnull(r, row, 0) && !strcmp(PQgetvalue(r, row, 3), was[i].seq))
                 outcome = PQgetvalue(r, row, 0);
         if (done[i])
-            soak_note("answer", "%s\t%s\t%s\t%s\t%s\tcomplete\t%s", was[i].job, c->node,
-                      was[i].lease, was[i].version, was[i].seq, outcome);
+            note_answer(c, &was[i], "complete", outcome);
     }
     for (int row = 0; r && row < PQntuples(r) && c->n < JOBS; row++)
         if (PQgetisnull(r, row, 0))

@@ -154,6 +154,8 @@ push(struct soak *s, PGconn **conn)
             note_ids("rolled", ids, n);
     } else if (run(s, conn, "commit")) {
         note_ids("acked", ids, n);
+        for (int i = 0; i < n; i++)
+            soak_note_order("commit", ids[i], "-\t0\t0\t0\tacked");
     }
 }
 

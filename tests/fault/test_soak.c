@@ -1,7 +1,8 @@
 /*
  * The soak: SOAK_SECONDS (10) of load and harm, SOAK_SEED to have the same dice again, then calm,
- * and the checker proves from the books that nothing was lost, done twice, or above a limit. In the
- * end the checker itself is tested: each check finds a fault that is put into the books on purpose.
+ * and the checker proves from the books that nothing was lost, done twice, or above a limit; what
+ * the processes saw is replayed in its order (replay.h). In the end the checker itself is tested:
+ * each check finds a fault that is put into the books on purpose.
  */
 #include "tests/harness.h"
 
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/fault/replay.h"
 #include "tests/fault/soak.h"
 #include "tests/proc.h"
 #include "tests/server.h"
@@ -58,6 +60,7 @@ prepare(PGconn *conn)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         fclose(fopen(files[i].name, "we"));
     fclose(fopen("errors", "we"));
+    fclose(fopen("order", "we"));
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", soak.dsn), 0);
     pg_file(conn, "tests/fault/soak_books.sql");
     pg_run(conn, "insert into queues.queue_config (queue) select unnest("
@@ -185,6 +188,11 @@ the_books_are_right_after_chaos(void **state)
     bool drained = make_books("soak", &conn);
     int errors = show_errors(), faults = show_faults(conn);
     PQfinish(conn);
+    long events;
+    int wrong = replay("order", &events);
+    printf("soak: %ld events replayed, %d out of order\n", events, wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(events > 0);
     assert_int_equal(errors, 0);
     assert_int_equal(faults, 0);
     assert_true(drained);
@@ -395,6 +403,7 @@ tear_down(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i].name);
     unlink("errors");
+    unlink("order");
     unlink("command");
     return 0;
 }
