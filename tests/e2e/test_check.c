@@ -83,7 +83,7 @@ limits_by_option(void **state)
     want(2, "-w backlog=0 -c backlog=2",
          "QUEUETOP CRITICAL: mails: 3 jobs ready (and 1 more queue)");
     want(2, "-c backlog@other=0", "'backlog@other'=1;;0;0");
-    want(0, "-q other -w backlog=1", "'backlog'=1;1;;0");
+    want(0, "-q other -w backlog=1 -w scheduler=off", "'backlog'=1;1;;0");
     want(3, "-q nothing", "QUEUETOP UNKNOWN: there is no queue nothing");
     want(3, "-w backlog@nothing=5", "there is no queue nothing");
 }

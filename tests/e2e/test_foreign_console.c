@@ -416,7 +416,7 @@ a_password_is_asked_first(void **state)
     vt_type(&vt, "wrong\025open sesamé\177e\n");
     vt_want(&vt, "mail");
     assert_int_equal(vt_exit_status(&vt), 0);
-    assert_null(strstr(vt.raw, "sesam"));
+    assert_null(memmem(vt.raw, vt.raw_len, "sesam", 5));
     vt_done(&vt);
     vt_spawn(&vt, 24, 100, argv, NULL);
     vt_want(&vt, "Password:");
