@@ -27,7 +27,7 @@ options() {
             }
             name = substr($i, 3)
             i++
-            if ($i ~ /^[A-Z][A-Z,]*$/) {
+            if ($i ~ /^\[?[A-Z][A-Z,]*\]?$/) {
                 value = $i
                 i++
             }

@@ -175,23 +175,35 @@ proc_wait(struct proc *p)
     return p->code;
 }
 
-void
-proc_want(struct proc *p, const char *text)
+static void
+want(struct proc *p, const char *text, char *(*written)(const struct proc *p))
 {
     int64_t deadline = now_ms() + PROC_WAIT_MS;
 
     for (bool found = false; !found; poll(NULL, 0, found ? 0 : STEP_MS)) {
         bool is_last = has_ended(p) || now_ms() > deadline;
-        char *err = proc_errors(p);
-        found = strstr(err, text) != NULL;
+        char *all = written(p);
+        found = strstr(all, text) != NULL;
         if (!found && is_last)
-            print_error("proc: '%s' did not come; it wrote:\n%s\n", text, err);
-        free(err);
+            print_error("proc: '%s' did not come; it wrote:\n%s\n", text, all);
+        free(all);
         if (!found && is_last) {
             proc_done(p);
             _fail(__FILE__, __LINE__);
         }
     }
+}
+
+void
+proc_want(struct proc *p, const char *text)
+{
+    want(p, text, proc_errors);
+}
+
+void
+proc_want_output(struct proc *p, const char *text)
+{
+    want(p, text, proc_output);
 }
 
 void

@@ -14,6 +14,7 @@
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
 #include "ui/cli/cli.h"
+#include "ui/cli/cli_list.h"
 #include "ui/cli/verbs.h"
 
 enum { WORDS = 16 };
@@ -45,19 +46,32 @@ next_word(char **at)
     return word;
 }
 
-/* As a shell would call it; a redirection is no word. */
+/* Words are parted by blanks. */
+static char *
+next_blank(char **at)
+{
+    return strtok_r(*at, " ", at);
+}
+
+/* A redirection is no word. */
 static void
-decode(struct line *l, const char *text)
+decode_words(struct line *l, const char *text, char *(*next)(char **at))
 {
     int argc = 0;
 
     *l = (struct line){.c = {.mem = arena_new()}, .text = xasprintf("queuetop %s", text)};
-    for (char *at = l->text, *word; (word = next_word(&at)) && *word != '>';) {
+    for (char *at = l->text, *word; (word = next(&at)) && *word != '>';) {
         assert_true(argc < WORDS);
         if (*word != '<')
             l->argv[argc++] = word;
     }
     l->ok = cli_parse(&l->c, argc, l->argv, &l->options, &l->help, &l->e);
+}
+
+static void
+decode(struct line *l, const char *text)
+{
+    decode_words(l, text, next_blank);
 }
 
 static void
@@ -227,6 +241,38 @@ a_place_is_put_together(void **state)
     done(&l);
 }
 
+/* The value of --watch may be left out; the next word is the value only if it is a time. */
+static void
+a_value_may_be_left_out(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+        int words;
+    } lines[] = {
+        {"jobs --watch",              CLI_NO_TIME, 0},
+        {"jobs --watch 5 q",          5000,        1},
+        {"jobs --watch=500ms q",      500,         1},
+        {"jobs --watch queue:q -n 1", CLI_NO_TIME, 1},
+        {"jobs -w -n 1 q",            CLI_NO_TIME, 1},
+        {"jobs -w 2m -n 1 q",         120000,      1},
+        {"jobs q --watch -d app",     CLI_NO_TIME, 1},
+        {"jobs q",                    0,           1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct line l;
+        decode(&l, lines[i].text);
+        assert_true(l.ok);
+        assert_int_equal(((const struct list_words *)l.options)->watch_ms, lines[i].ms);
+        assert_int_equal(l.c.nwords, lines[i].words);
+        done(&l);
+    }
+    check_refused("jobs --watch=soon", "--watch takes a time such as");
+    check_refused("jobs --watch 5ms", "--watch: '5ms' is too short");
+}
+
 /* --help goes to standard output: cmocka's own lines must not drown in it */
 static void
 help_is_answered(void **state)
@@ -271,7 +317,7 @@ check_example(const struct cli_verb *v, const char *example)
     struct line l;
 
     assert_non_null(example);
-    decode(&l, example);
+    decode_words(&l, example, next_word);
     if (!l.ok)
         fail_msg("%s: %s", example, l.e.text);
     assert_string_equal(l.c.verb->name, v->name);
@@ -383,6 +429,7 @@ main(void)
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(passwords_are_refused),
         cmocka_unit_test(a_place_is_put_together),
+        cmocka_unit_test(a_value_may_be_left_out),
         cmocka_unit_test(help_is_answered),
         cmocka_unit_test(every_verb_is_whole),
         cmocka_unit_test(every_verb_has_two_examples),

@@ -32,7 +32,7 @@ struct option_table {
     const struct cli_option *row[OPTIONS_MAX];
     bool is_common[OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 1];
-    char shorts[OPTIONS_MAX * 2 + 3];
+    char shorts[OPTIONS_MAX * 3 + 3];
     int n;
 };
 
@@ -51,14 +51,18 @@ table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
     for (; rows && rows->name; rows++) {
         if (t->n == OPTIONS_MAX)
             abort();
-        int has_arg = rows->kind == CLI_FLAG ? no_argument : required_argument;
+        int has_arg = rows->kind == CLI_FLAG    ? no_argument
+                      : rows->kind == CLI_MAYBE ? optional_argument
+                                                : required_argument;
         t->row[t->n] = rows;
         t->is_common[t->n] = is_common;
         t->longs[t->n] = (struct option){rows->name, has_arg, NULL, UCHAR_MAX + 1 + t->n};
         size_t len = strlen(t->shorts);
         if (rows->letter)
             snprintf(t->shorts + len, sizeof t->shorts - len, "%c%s", rows->letter,
-                     has_arg ? ":" : "");
+                     has_arg == required_argument ? ":"
+                     : has_arg                    ? "::"
+                                                  : "");
         t->n++;
     }
     t->longs[t->n] = (struct option){0};
@@ -172,6 +176,9 @@ set_option(struct parse *p, int at, const char *text)
         return parse_number(o, text, field, p->e);
     case CLI_TIME:
         return parse_time(o, text, field, p->e);
+    case CLI_MAYBE:
+        *(int64_t *)field = CLI_NO_TIME;
+        return !text || parse_time(o, text, field, p->e);
     }
     return true;
 }
@@ -290,6 +297,15 @@ check_words(const struct cli *c, struct err *e)
 }
 
 static bool
+is_time(const char *word)
+{
+    struct err e = {0};
+    int64_t ms;
+
+    return word && duration_parse(word, &ms, &e);
+}
+
+static bool
 parse_all(struct parse *p, int argc, char **argv)
 {
     opterr = 0;
@@ -302,7 +318,12 @@ parse_all(struct parse *p, int argc, char **argv)
             return bad_option(p, code, argv);
         if (code == 1 && !take_word(p, optarg))
             return false;
-        if (code != 1 && !set_option(p, table_find(&p->table, code), optarg))
+        if (code == 1)
+            continue;
+        int at = table_find(&p->table, code);
+        if (p->table.row[at]->kind == CLI_MAYBE && !optarg && is_time(argv[optind]))
+            optarg = argv[optind++];
+        if (!set_option(p, at, optarg))
             return false;
     }
     while (optind < argc)

@@ -35,8 +35,12 @@ enum cli_kind {
     CLI_EACH, /* struct cli_list: not split; given again adds to it */
     CLI_INT,  /* int, within min and max */
     CLI_BIG,  /* int64_t, within min and max */
-    CLI_TIME  /* int64_t milliseconds, by duration_parse ("5m"), within min and max (ms) */
+    CLI_TIME, /* int64_t milliseconds, by duration_parse ("5m"), within min and max (ms) */
+    CLI_MAYBE /* the same; the value may be left out: CLI_NO_TIME. It is the next word if that is a
+                 time */
 };
+
+enum { CLI_NO_TIME = -1 };
 
 struct cli_list { /* lives as long as the struct cli */
     const char **items;

@@ -4,6 +4,7 @@
  */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/adapter/filter.h"
@@ -12,7 +13,7 @@
 #include "ui/cli/cli_list.h"
 #include "ui/facts/jobs_columns.h"
 
-enum { PAGE = 1000, SCAN = 100000 };
+enum { PAGE = 1000, SCAN = 100000, SORT_MOST = 100001 };
 
 /* The filter: from words in the filter language, and from options that mean the same. */
 static bool
@@ -49,73 +50,122 @@ read_filter(const struct cli *c, const struct list_words *w, struct params *p, s
 }
 
 struct job_pages {
-    struct cli_queue queue;
+    const struct look *look;
     struct params params;
     struct cli_table out;
-    int most, printed;
-    bool more; /* there may be another page, from the cursor that params has */
+    int most, got, printed;
+    bool more;           /* there may be another page, from the cursor that params has */
+    struct rowset *kept; /* all pages, where they have to be sorted */
+    int nkept;
 };
 
+static void
+keep_page(struct job_pages *j, const struct rowset *rows)
+{
+    j->kept = xreallocarray(j->kept, (size_t)j->nkept + 1, sizeof *j->kept);
+    j->kept[j->nkept++] = *rows;
+}
+
 static bool
-print_page(struct job_pages *j, struct err *e)
+read_page(struct job_pages *j, struct err *e)
 {
     enum section_id section = SEC_JOBS;
     struct rowset rows;
-    int left = j->most - j->printed, limit = left < PAGE ? left : PAGE;
+    int left = j->most - j->got, limit = left < PAGE ? left : PAGE;
 
     params_set_int(&j->params, PARAM_LIMIT, limit);
     params_set_int(&j->params, PARAM_N, SCAN);
-    if (!cli_ask(&j->queue, &section, 1, &j->params, &rows, e))
+    if (!cli_ask(j->look->queue, &section, 1, &j->params, &rows, e))
         return false;
     const struct job_row *row = rows.rows, *last = rows.n ? row + rows.n - 1 : NULL;
     bool marked = last && !*last->id; /* the search stopped early */
     int n = rows.n - marked;
-    j->out.now_ms = j->queue.now_ms;
-    cli_table_rows(&j->out, row, n, rows.size);
-    j->printed += n;
-    j->more = last && *last->cursor && (marked || n == limit) && j->printed < j->most;
+    j->got += n;
+    j->more = last && *last->cursor && (marked || n == limit) && j->got < j->most;
     if (j->more)
         params_set(&j->params, PARAM_CURSOR, last->cursor);
+    rows.n = n;
+    j->out.now_ms = j->look->queue->now_ms;
+    if (j->out.is_sorted) {
+        keep_page(j, &rows);
+        return true;
+    }
+    j->printed += cli_table_rows(&j->out, row, n, rows.size);
     rowset_free(&rows);
     return true;
 }
 
-/* Prints all jobs that the parameters select; then frees them and closes the connection. */
-static int
-print_all(struct job_pages *j, const struct list_words *w, const struct column *columns)
+static void
+print_sorted(struct job_pages *j)
 {
-    const struct adapter *a = j->queue.adapter;
-    const char *lacks = terms_lacking(a, SEC_JOBS, &j->params);
-    struct err e = {0};
-    bool ok = true;
+    const void **rows = xcalloc((size_t)j->got + 1, sizeof *rows);
+    int n = 0;
 
-    j->most = w->limit == 0 ? INT_MAX : list_limit(w);
+    for (int i = 0; i < j->nkept; i++)
+        for (int k = 0; k < j->kept[i].n; k++)
+            rows[n++] = (const struct job_row *)j->kept[i].rows + k;
+    j->printed = cli_table_print(&j->out, rows, n);
+    free(rows);
+}
+
+/* Sorting needs all rows at once: so many are kept, and no list is sorted in part. */
+static bool
+check_sortable(const struct job_pages *j, struct err *e)
+{
+    return !j->out.is_sorted || j->got < SORT_MOST ||
+           fail(e, ERR_REFUSED, "--sort takes at most %d jobs: a filter makes them fewer",
+                SORT_MOST - 1);
+}
+
+/* Prints all jobs that the parameters select, and frees these. */
+static int
+print_all(struct job_pages *j, const struct column *columns, struct err *e)
+{
+    const struct adapter *a = j->look->queue->adapter;
+    const char *lacks = terms_lacking(a, SEC_JOBS, &j->params);
+    bool ok = look_begin(j->look, &j->out, columns, e);
+
+    if (ok && lacks)
+        ok = fail(e, ERR_REFUSED, "%s can't filter by %s", adapter_title(a), lacks);
+    j->most = j->look->words->limit == 0 ? INT_MAX : list_limit(j->look->words);
+    if (j->out.is_sorted)
+        j->most = SORT_MOST;
+    else
+        j->out.most = 0; /* j->most counts over all pages */
     j->more = true;
-    if (lacks)
-        ok = fail(&e, ERR_REFUSED, "%s can't filter by %s", adapter_title(a), lacks);
-    cli_table_begin(&j->out, list_form(w), j->queue.source, columns);
-    j->out.formulas = w->exact;
     while (ok && j->more && fflush(stdout) == 0) /* if head(1) has closed the pipe, no more pages
                                                     are asked */
-        ok = print_page(j, &e);
+        ok = read_page(j, e);
+    ok = ok && check_sortable(j, e);
+    if (ok && j->out.is_sorted)
+        print_sorted(j);
+    for (int i = 0; i < j->nkept; i++)
+        rowset_free(&j->kept[i]);
+    free(j->kept);
     params_done(&j->params);
-    cli_close(&j->queue);
-    return cli_end(j->queue.cli, ok, j->printed, &e);
+    return ok ? j->printed : -1;
+}
+
+static int
+look_at_jobs(const struct look *l, struct err *e)
+{
+    struct job_pages j = {.look = l};
+
+    return read_filter(l->queue->cli, l->words, &j.params, e)
+               ? print_all(&j, l->listing->columns, e)
+               : -1;
 }
 
 int
 list_jobs(struct cli *c, const void *options)
 {
-    const struct list_words *w = options;
     struct err e = {0};
-    struct job_pages j = {0};
+    struct params p = {0};
 
-    if (!read_filter(c, w, &j.params, &e))
+    if (!read_filter(c, options, &p, &e)) /* before a connection is made */
         return cli_usage(c, "%s", e.text);
-    if (cli_open(c, false, &j.queue, &e))
-        return print_all(&j, w, jobs_columns);
-    params_done(&j.params);
-    return cli_fail(c, &e);
+    params_done(&p);
+    return list_run(c, options, &(struct listing){.look = look_at_jobs, .columns = jobs_columns});
 }
 
 #define J(f) offsetof(struct job_row, f)
@@ -135,13 +185,13 @@ static const struct column held_columns[] = {
 /* clang-format on */
 
 int
-list_held(struct cli_queue *q, const struct list_words *w)
+list_held(const struct look *l, struct err *e)
 {
     static const char *const running[] = {"running"};
-    struct job_pages j = {.queue = *q};
+    struct job_pages j = {.look = l};
 
     params_set_list(&j.params, PARAM_STATES, running, 1);
-    params_set(&j.params, PARAM_QUEUE, w->queue);
-    params_set(&j.params, PARAM_NODE, w->node);
-    return print_all(&j, w, held_columns);
+    params_set(&j.params, PARAM_QUEUE, l->words->queue);
+    params_set(&j.params, PARAM_NODE, l->words->node);
+    return print_all(&j, held_columns, e);
 }

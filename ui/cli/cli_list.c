@@ -5,9 +5,6 @@
 #include "ui/cli/cli_list.h"
 
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +12,7 @@
 #include "ui/cli/cli_queues.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/audit_columns.h"
+#include "ui/facts/schedule_columns.h"
 
 enum { ON_TERMINAL = 100, ALL = 1000000 };
 
@@ -30,63 +28,42 @@ int
 list_limit(const struct list_words *w)
 {
     if (w->limit < 0)
-        return isatty(STDOUT_FILENO) ? ON_TERMINAL : ALL;
+        return isatty(STDOUT_FILENO) || w->watch_ms ? ON_TERMINAL : ALL;
     return w->limit ? w->limit : ALL;
 }
 
-/* Asks and prints; keep (may be NULL) says which rows are meant. */
-struct listing {
-    enum section_id section;
-    const struct column *columns;
-    bool (*keep)(const struct list_words *w, const void *row);
-};
-
 static int
-keep_rows(const struct listing *l, const struct list_words *w, struct rowset *rows)
+keep_rows(const struct look *l, struct rowset *rows)
 {
     char *data = rows->rows;
     int n = 0;
 
     for (int i = 0; i < rows->n; i++)
-        if (!l->keep || l->keep(w, data + (size_t)i * rows->size))
+        if (!l->listing->keep || l->listing->keep(l->words, data + (size_t)i * rows->size))
             memmove(data + (size_t)n++ * rows->size, data + (size_t)i * rows->size, rows->size);
-    return n > list_limit(w) ? list_limit(w) : n;
+    return n;
 }
 
-/* Ends with the connection closed. */
+/* A section as it is. The server gives the first rows of its own order: to sort by another column,
+ * all have to come. */
 static int
-list_open(struct cli_queue *q, const struct list_words *w, const struct listing *l)
+look_at_section(const struct look *l, struct err *e)
 {
-    struct err e = {0};
+    const struct list_words *w = l->words;
     struct params p = {0};
     struct rowset rows = {0};
     struct cli_table out;
-    int n = 0;
+    int n = -1;
 
     params_set(&p, PARAM_QUEUE, w->queue);
     params_set(&p, PARAM_NODE, w->node);
-    params_set_int(&p, PARAM_LIMIT, list_limit(w));
-    bool ok = cli_ask(q, &l->section, 1, &p, &rows, &e);
-    if (ok) {
-        cli_table_begin(&out, list_form(w), q->source, l->columns);
-        out.formulas = w->exact;
-        out.now_ms = q->now_ms;
-        n = keep_rows(l, w, &rows);
-        cli_table_rows(&out, rows.rows, n, rows.size);
-    }
+    params_set_int(&p, PARAM_LIMIT, w->sort ? ALL : list_limit(w));
+    if (cli_ask(l->queue, &l->listing->section, 1, &p, &rows, e) &&
+        look_begin(l, &out, l->listing->columns, e))
+        n = cli_table_rows(&out, rows.rows, keep_rows(l, &rows), rows.size);
     rowset_free(&rows);
     params_done(&p);
-    cli_close(q);
-    return cli_end(q->cli, ok, n, &e);
-}
-
-static int
-list(struct cli *c, const struct list_words *w, const struct listing *l)
-{
-    struct cli_queue q;
-    struct err e = {0};
-
-    return cli_open(c, false, &q, &e) ? list_open(&q, w, l) : cli_fail(c, &e);
+    return n;
 }
 
 /* --- nodes, leases, failures, audit ----------------------------------------------------------- */
@@ -116,7 +93,8 @@ is_node(const struct list_words *w, const void *row)
 static int
 run_nodes(struct cli *c, const void *options)
 {
-    return list(c, options, &(struct listing){SEC_NODES, node_columns, is_node});
+    return list_run(c, options,
+                    &(struct listing){look_at_section, SEC_NODES, node_columns, is_node, false});
 }
 
 #define L(f) offsetof(struct lease_row, f)
@@ -146,16 +124,16 @@ is_lease(const struct list_words *w, const void *row)
 
 /* If the queue system has no rows for leases, they are made from its running jobs. */
 static int
+look_at_leases(const struct look *l, struct err *e)
+{
+    return adapter_has(l->queue->adapter, SEC_LEASES) ? look_at_section(l, e) : list_held(l, e);
+}
+
+static int
 run_leases(struct cli *c, const void *options)
 {
-    struct cli_queue q;
-    struct err e = {0};
-
-    if (!cli_open(c, false, &q, &e))
-        return cli_fail(c, &e);
-    if (!adapter_has(q.adapter, SEC_LEASES))
-        return list_held(&q, options);
-    return list_open(&q, options, &(struct listing){SEC_LEASES, lease_columns, is_lease});
+    return list_run(c, options,
+                    &(struct listing){look_at_leases, SEC_LEASES, lease_columns, is_lease, true});
 }
 
 #define G(f) offsetof(struct group_row, f)
@@ -183,13 +161,29 @@ is_group(const struct list_words *w, const void *row)
 static int
 run_failures(struct cli *c, const void *options)
 {
-    return list(c, options, &(struct listing){SEC_GROUPS, group_columns, is_group});
+    return list_run(c, options,
+                    &(struct listing){look_at_section, SEC_GROUPS, group_columns, is_group, false});
 }
 
 static int
 run_audit(struct cli *c, const void *options)
 {
-    return list(c, options, &(struct listing){SEC_AUDIT, audit_columns, NULL});
+    return list_run(c, options,
+                    &(struct listing){look_at_section, SEC_AUDIT, audit_columns, NULL, false});
+}
+
+static bool
+is_schedule(const struct list_words *w, const void *row)
+{
+    return !w->queue || !strcmp(((const struct schedule_row *)row)->queue, w->queue);
+}
+
+static int
+run_schedules(struct cli *c, const void *options)
+{
+    return list_run(
+        c, options,
+        &(struct listing){look_at_section, SEC_SCHEDULES, schedule_columns, is_schedule, false});
 }
 
 /* --- queues ----------------------------------------------------------------------------------- */
@@ -210,7 +204,7 @@ keep_lines(const struct list_words *w, struct queues_look *l)
     for (int i = 0; i < l->n; i++)
         if (!w->queue || !strcmp(l->lines[i].q.queue, w->queue))
             l->lines[n++] = l->lines[i];
-    return n > list_limit(w) ? list_limit(w) : n;
+    return n;
 }
 
 /* On standard error: the table is for other programs, too. */
@@ -225,31 +219,30 @@ say_life(const struct cli_queue *q, const struct queues_look *l)
 }
 
 static int
-run_queues(struct cli *c, const void *options)
+look_at_queues(const struct look *l, struct err *e)
 {
-    const struct list_words *w = options;
-    struct cli_queue q;
-    struct err e = {0};
+    const struct list_words *w = l->words;
     struct queues_look look;
     struct cli_table out;
-    int n = 0;
+    int n = -1;
 
-    if (!cli_open(c, false, &q, &e))
-        return cli_fail(c, &e);
-    bool ok = queues_look(&q, true, &look, &e);
-    if (ok) {
-        cli_table_begin(&out, list_form(w), q.source, queue_columns);
-        out.formulas = w->exact;
+    if (!queues_look(l->queue, true, &look, e))
+        return -1;
+    if (look_begin(l, &out, l->listing->columns, e)) {
         out.estimates = is_approx;
-        out.now_ms = q.now_ms;
-        if (list_form(w) == OUT_TABLE)
-            say_life(&q, &look);
-        n = keep_lines(w, &look);
-        cli_table_rows(&out, look.lines, n, sizeof *look.lines);
-        queues_done(&look);
+        if (out.form == OUT_TABLE && !w->watch_ms)
+            say_life(l->queue, &look);
+        n = cli_table_rows(&out, look.lines, keep_lines(w, &look), sizeof *look.lines);
     }
-    cli_close(&q);
-    return cli_end(c, ok, n, &e);
+    queues_done(&look);
+    return n;
+}
+
+static int
+run_queues(struct cli *c, const void *options)
+{
+    return list_run(c, options,
+                    &(struct listing){.look = look_at_queues, .columns = queue_columns});
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -262,7 +255,10 @@ run_queues(struct cli *c, const void *options)
     {"json", 0, NULL, CLI_FLAG, F(json), "one JSON object a line", 0, 0},                          \
     {"csv", 0, NULL, CLI_FLAG, F(csv), "comma separated, with a header line", 0, 0},               \
     {"exact", 0, NULL, CLI_FLAG, F(exact), "CSV: no ' before a text that begins like a formula", 0, 0}, \
-    {"limit", 'n', "N", CLI_INT, F(limit), "at most so many (100 on a terminal; 0 = all)", 0, INT_MAX}
+    {"columns", 'C', "A,B", CLI_LIST, F(columns), "these columns, in this order", 0, 0},           \
+    {"sort", 0, "COLUMN", CLI_TEXT, F(sort), "sort by it; COLUMN:desc: the largest first", 0, 0},  \
+    {"watch", 'w', "[T]", CLI_MAYBE, F(watch_ms), "look again every T (2s), until Ctrl-C", 100, INT64_C(86400000)}, \
+    {"limit", 'n', "N", CLI_INT, F(limit), "at most so many (100 on a terminal and with --watch; 0 = all)", 0, INT_MAX}
 static const struct cli_option plain_options[] = {FORMS, {0}};
 static const struct cli_option queue_options[] = {QUEUE, FORMS, {0}};
 static const struct cli_option node_options[] = {NODE, FORMS, {0}};
@@ -279,14 +275,16 @@ static const struct cli_option job_options[] = {
      .size = sizeof(struct list_words), .defaults = &list_defaults, .run = (r)}
 const struct cli_verb verbs_list[] = {
     VERB("queues", "", "List queues with their counts, ages and rates", 0, queue_options, run_queues,
-         "queues -d app", "queues -q mails --json"),
+         "queues --sort ready:desc --watch", "queues -q mails --json"),
     VERB("jobs", "[FILTER]", "List jobs: by options, or in words as after / in the console", -1,
          job_options, list_jobs,
          "jobs state:failed queue:mails error:timeout", "jobs -q mails -s failed --csv >failed.csv"),
     VERB("nodes", "", "List worker processes: heartbeats and what they hold", 0, node_options, run_nodes,
-         "nodes -d app", "nodes --node web-3 --json"),
+         "nodes --columns node,running,heartbeat_s --sort heartbeat_s:desc", "nodes --node web-3 --json"),
     VERB("leases", "", "List leases: who holds what until when", 0, lease_options, run_leases,
          "leases --node web-3", "leases -q mails --csv"),
+    VERB("schedules", "", "List schedules: the same as cron list", 0, queue_options, run_schedules,
+         "schedules -d app", "schedules --sort next_run --columns name,cron,next_run"),
     VERB("failures", "", "List failed jobs by error", 0, queue_options, run_failures,
          "failures -q mails", "failures --json --limit 10"),
     VERB("audit", "", "List what was changed by whom", 0, plain_options, run_audit,

@@ -34,9 +34,7 @@ name_of(const struct column *c)
 static enum column_kind
 kind_of(const struct column *c)
 {
-    enum column_kind kind = c->plain ? c->plain : c->kind;
-
-    return kind == K_CUSTOM && c->special ? c->special->sort_as : kind;
+    return column_plain_kind(c);
 }
 
 static int
@@ -62,26 +60,47 @@ cli_table_begin(struct cli_table *o, enum out_form form, const char *source,
     }
 }
 
-void
-cli_table_json(const char *s, size_t len)
+static void
+put(struct buf *to, const char *s, size_t len)
+{
+    if (to)
+        buf_add(to, s, len);
+    else
+        fwrite(s, 1, len, stdout);
+}
+
+static void
+put_json(struct buf *to, const char *s, size_t len)
 {
     struct buf safe = {0};
 
     json_armour(&safe, s, len);
     buf_str(&safe, "\n");
-    fwrite(safe.data, 1, safe.len, stdout);
+    put(to, safe.data, safe.len);
     buf_free(&safe);
 }
 
-void
-cli_table_line(const char *s, size_t len)
+static void
+put_clean(struct buf *to, const char *s, size_t len)
 {
     struct buf clean = {0};
 
     text_clean(&clean, s, len, TEXT_LINE, INT_MAX);
     buf_str(&clean, "\n");
-    fwrite(clean.data, 1, clean.len, stdout);
+    put(to, clean.data, clean.len);
     buf_free(&clean);
+}
+
+void
+cli_table_json(const char *s, size_t len)
+{
+    put_json(NULL, s, len);
+}
+
+void
+cli_table_line(const char *s, size_t len)
+{
+    put_clean(NULL, s, len);
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
@@ -283,17 +302,17 @@ add_padded(struct buf *line, const struct cli_table *o, int col, const char *s, 
 }
 
 static void
-put_line(struct buf *line)
+put_line(const struct cli_table *o, struct buf *line)
 {
     while (line->len > 0 && line->data[line->len - 1] == ' ')
         line->len--;
     buf_str(line, "\n");
-    fwrite(line->data, 1, line->len, stdout);
+    put(o->to, line->data, line->len);
     buf_clear(line);
 }
 
 static void
-measure(struct cli_table *o, const void *rows, int n, size_t size)
+measure(struct cli_table *o, const void *const *rows, int n)
 {
     struct buf cell = {0};
 
@@ -304,7 +323,7 @@ measure(struct cli_table *o, const void *rows, int n, size_t size)
         o->width[c] = (int)strlen(title_of(col));
         for (int i = 0; i < n; i++) {
             buf_clear(&cell);
-            add_cell(o, col, (const char *)rows + (size_t)i * size, &cell);
+            add_cell(o, col, rows[i], &cell);
             int w = text_width(cell.data ? cell.data : "", cell.len, TEXT_LINE);
             if (w > o->width[c])
                 o->width[c] = w;
@@ -314,26 +333,26 @@ measure(struct cli_table *o, const void *rows, int n, size_t size)
 }
 
 static void
-table_rows(struct cli_table *o, const void *rows, int n, size_t size)
+table_rows(struct cli_table *o, const void *const *rows, int n)
 {
     struct buf line = {0}, cell = {0};
 
     if (!o->begun) {
-        measure(o, rows, n, size);
+        measure(o, rows, n);
         for (int c = 0; c < o->n; c++)
             if (title_of(o->columns[c]))
                 add_padded(&line, o, c, title_of(o->columns[c]), strlen(title_of(o->columns[c])));
-        put_line(&line);
+        put_line(o, &line);
     }
     for (int i = 0; i < n; i++) {
         for (int c = 0; c < o->n; c++) {
             if (!title_of(o->columns[c]))
                 continue;
             buf_clear(&cell);
-            add_cell(o, o->columns[c], (const char *)rows + (size_t)i * size, &cell);
+            add_cell(o, o->columns[c], rows[i], &cell);
             add_padded(&line, o, c, cell.data ? cell.data : "", cell.len);
         }
-        put_line(&line);
+        put_line(o, &line);
     }
     buf_free(&line);
     buf_free(&cell);
@@ -411,16 +430,16 @@ cli_table_sideways(const struct cli_table *o, const void *row)
 }
 
 static void
-json_rows(struct cli_table *o, const void *rows, int n, size_t size)
+json_rows(struct cli_table *o, const void *const *rows, int n)
 {
     struct buf b = {0};
 
     for (int i = 0; i < n; i++) {
         buf_clear(&b);
         buf_str(&b, "{");
-        cli_table_members(o, (const char *)rows + (size_t)i * size, &b);
+        cli_table_members(o, rows[i], &b);
         buf_str(&b, "}");
-        cli_table_json(b.data, b.len);
+        put_json(o->to, b.data, b.len);
     }
     buf_free(&b);
 }
@@ -478,38 +497,54 @@ csv_line(struct cli_table *o, const void *row)
         add_csv(&line, cell.data ? cell.data : "", cell.len);
     }
     if (o->terminal) {
-        cli_table_line(line.data, line.len);
+        put_clean(o->to, line.data, line.len);
     } else {
         buf_str(&line, "\n");
-        fwrite(line.data, 1, line.len, stdout);
+        put(o->to, line.data, line.len);
     }
     buf_free(&line);
     buf_free(&cell);
 }
 
 static void
-csv_rows(struct cli_table *o, const void *rows, int n, size_t size)
+csv_rows(struct cli_table *o, const void *const *rows, int n)
 {
     if (!o->begun)
         csv_line(o, NULL);
     for (int i = 0; i < n; i++)
-        csv_line(o, (const char *)rows + (size_t)i * size);
+        csv_line(o, rows[i]);
 }
 
-void
-cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size)
+int
+cli_table_print(struct cli_table *o, const void **rows, int n)
 {
+    cli_table_sort(o, rows, n);
+    if (o->most && n > o->most)
+        n = o->most;
     switch (o->form) {
     case OUT_TABLE:
         if (n > 0)
-            table_rows(o, rows, n, size);
+            table_rows(o, rows, n);
         break;
     case OUT_JSON:
-        json_rows(o, rows, n, size);
+        json_rows(o, rows, n);
         break;
     case OUT_CSV:
-        csv_rows(o, rows, n, size);
+        csv_rows(o, rows, n);
         break;
     }
     o->begun |= n > 0 || o->form == OUT_CSV;
+    return n;
+}
+
+int
+cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size)
+{
+    const void **each = xcalloc((size_t)n + 1, sizeof *each);
+
+    for (int i = 0; i < n; i++)
+        each[i] = (const char *)rows + (size_t)i * size;
+    n = cli_table_print(o, each, n);
+    free(each);
+    return n;
 }

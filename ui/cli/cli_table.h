@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #include "model/base/mem.h"
+#include "ui/cli/cli.h"
 #include "ui/widget/column.h"
 
 enum out_form { OUT_TABLE, OUT_JSON, OUT_CSV };
 
-enum { OUT_COLUMNS = 24 };
+enum { OUT_COLUMNS = 32, OUT_NAME = 24 };
 
 struct cli_table {
     enum out_form form;
@@ -24,8 +25,13 @@ struct cli_table {
     int64_t now_ms;     /* for ages: the server's clock */
     bool (*estimates)(const void *row); /* whether the counts of a row are estimates; NULL = none
                                            are */
+    struct buf *to;                     /* instead of standard output; NULL = there */
+    int most;                           /* rows; 0 = all */
     const struct column *columns[OUT_COLUMNS];
     int n;
+    struct column made[OUT_COLUMNS], sort; /* of cli_table_choose: don't copy the struct then */
+    bool is_sorted, desc;
+    char names[OUT_COLUMNS + 1][2][OUT_NAME];
     int width[OUT_COLUMNS]; /* of the table; made from the first rows */
     bool begun;
 };
@@ -34,9 +40,17 @@ struct cli_table {
  * terminal. */
 void cli_table_begin(struct cli_table *o, enum out_form form, const char *source,
                      const struct column *columns);
-/* n rows of `size` bytes to standard output. May be called again: widths stay those of the first.
- */
-void cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size);
+/* After cli_table_begin: these columns only, in this order (none: those of the form), and the rows
+ * sorted by "COLUMN[:asc|:desc]" (NULL: as they come). ERR_USAGE names the columns that exist. */
+bool cli_table_choose(struct cli_table *o, const struct column *columns,
+                      const struct cli_list *names, const char *sort, struct err *e)
+    __attribute__((warn_unused_result));
+/* n rows of `size` bytes, sorted; says how many were written. May be called again: widths stay
+ * those of the first. */
+int cli_table_rows(struct cli_table *o, const void *rows, int n, size_t size);
+/* The same for rows that stand apart; the array is sorted in place. */
+int cli_table_print(struct cli_table *o, const void **rows, int n);
+void cli_table_sort(struct cli_table *o, const void **rows, int n);
 /* Members of one row as JSON, without braces; for objects with more in them. No source: NULL. */
 void cli_table_members(const struct cli_table *o, const void *row, struct buf *b);
 /* One row for people, a line a column that is not null. */

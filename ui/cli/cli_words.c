@@ -107,6 +107,14 @@ run_help(struct cli *c, const void *options)
     return cli_flush(c);
 }
 
+static int
+run_version(struct cli *c, const void *options)
+{
+    (void)options;
+    cli_version();
+    return cli_flush(c);
+}
+
 const struct cli_verb verbs_words[] = {
     {.name = "help",
      .words = "[VERB | words]",
@@ -114,5 +122,10 @@ const struct cli_verb verbs_words[] = {
      .max_words = 1,
      .examples = {"help push", "help words"},
      .run = run_help},
-    {0},
+    {.name = "version",
+     .words = "",
+     .help = "Print the version",
+     .examples = {"version", "version >queuetop.version"},
+     .run = run_version},
+    {0                                },
 };

@@ -98,6 +98,7 @@ struct column_value column_value(const struct column *c, const void *row);
 int column_order(const struct column *c, struct column_value a, struct column_value b, bool desc);
 bool column_is_null(const struct column *c, const void *row); /* unknown kinds never are */
 bool column_sortable(const struct column *c);
+enum column_kind column_plain_kind(const struct column *c); /* on the command line */
 bool column_right(const struct column *c);      /* numbers and times stand at the right */
 bool column_desc_first(const struct column *c); /* counts and ages sort largest first */
 /* The text of a cell in at most w cells (w <= 0: no limit; for batch tables and for tests). "" for

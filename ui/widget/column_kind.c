@@ -323,6 +323,14 @@ sort_kind(const struct column *c)
     return c->kind == K_CUSTOM && c->special ? c->special->sort_as : c->kind;
 }
 
+enum column_kind
+column_plain_kind(const struct column *c)
+{
+    enum column_kind kind = c->plain ? c->plain : c->kind;
+
+    return kind == K_CUSTOM && c->special ? c->special->sort_as : kind;
+}
+
 static enum value
 sort_value(const struct column *c)
 {
