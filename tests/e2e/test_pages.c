@@ -192,7 +192,7 @@ examples_run(void **state)
         "migrate uninstall purge-audit purge delete; do\n"
         "    queuetop $verb --help | sed -n '/^examples:$/,/^$/s/^  //p' | grep -E \"^queuetop "
         "(queues|jobs|nodes|leases|failures|audit|job|help)\\\\b|next|adapter list|queue mails$|"
-        "--print|--dry-run\" | grep -v -e --watch | while read -r line; do\n"
+        "--print|--dry-run\" | grep -v -e --watch -e --wait | while read -r line; do\n"
         "        sh -c \"$line\" >out 2>err </dev/null || [ $? = 1 ] || { echo \"$line\"; cat err; "
         "}\n"
         "        echo >>ran\n"

@@ -264,6 +264,91 @@ tear_down(void **state)
     return 0;
 }
 
+/* One job of the queue is taken by node w and answered by this call of complete() or fail(). */
+static void
+answer(const char *queue, const char *how)
+{
+    pg_wait(conn, "select count(*) > 0 from queues.queue where queue like 'w%'", "t", PROC_WAIT_MS);
+    for (int i = 0; i < 3; i++)
+        pg_run(conn, "select queues.schedule('test')");
+    pg_run(conn,
+           "select queues.%s from (select array[lease] l, array[version] v, array[seq] s "
+           "from queues.claim('w', 1, queues => '{%s}')) c",
+           how, queue);
+    pg_run(conn, "select queues.scheduler_stop('test')");
+}
+
+static void
+check_waited(struct proc *p, int code, const char *out, const char *err)
+{
+    int got = proc_wait(p);
+    char *got_out = proc_output(p), *got_err = proc_errors(p);
+
+    if (got != code || !strstr(got_out, out) || !strstr(got_err, err))
+        fail_msg("exit code %d, not %d: %s%s", got, code, got_out, got_err);
+    free(got_out);
+    free(got_err);
+    proc_done(p);
+}
+
+static void
+an_end_is_waited_for(void **state)
+{
+    static const char failed[] = "fail('w', l, v, s, '{no such user}', final => '{t}')";
+    struct proc p, other;
+
+    (void)state;
+    proc_queuetop(&p, NULL, "-d \"%s\" push w1 --wait", dsn);
+    answer("w1", "complete('w', l, v, s, results => '{\"a\\\\012b\"}')");
+    check_waited(&p, 0, "\ncompleted\na\nb\n", "");
+    proc_queuetop(&p, NULL, "-d \"%s\" push w2 --wait 10m", dsn);
+    proc_want_output(&p, "\n");
+    char *id = proc_output(&p);
+    id[strcspn(id, "\n")] = 0;
+    proc_queuetop(&other, NULL, "-d \"%s\" job %s --wait --json", dsn, id);
+    free(id);
+    answer("w2", failed);
+    check_waited(&p, 7, "\nfailed\nno such user\n", "");
+    check_waited(&other, 7, "\"state\": \"failed\"", "");
+    check_run(NULL, "push w3 --id 01a1fd3f-5d66-7dab-ac0d-78c4a62b2130 --wait 100ms", 8,
+              "01a1fd3f-5d66-7dab-ac0d-78c4a62b2130\n", "the time is over, the job is ready");
+    check_run(NULL, "job 01a1fd3f-5d66-7dab-ac0d-78c4a62b2130 --wait 1ms", 8, NULL, "is ready");
+    proc_queuetop(&p, NULL, "-d \"%s\" job 01a1fd3f-5d66-7dab-ac0d-78c4a62b2130 --wait", dsn);
+    check_run(NULL, "cancel --id 01a1fd3f-5d66-7dab-ac0d-78c4a62b2130 --yes", 0, NULL, NULL);
+    check_waited(&p, 7, "state         cancelled\n", "");
+    check_run(NULL, "push w3 -", 2, NULL, NULL); /* an empty payload is no JSON */
+    check_run("1\n", "push w3 - --lines --wait", 2, NULL, "--wait waits for one");
+    check_run(NULL, "job 01a1fd3f-0000-7dab-ac0d-78c4a62b2130 --wait", 1, "", "there is no job");
+}
+
+/* A lost server is waited for. */
+static void
+a_wait_outlives_the_server(void **state)
+{
+    struct proc p;
+
+    (void)state;
+    proc_queuetop(&p, NULL, "-d \"%s\" push w4 --wait", dsn);
+    proc_want_output(&p, "\n");
+    PQfinish(conn);
+    pg_down("fast");
+    proc_want(&p, "trying again");
+    pg_up();
+    conn = pg_connect(dsn);
+    answer("w4", "complete('w', l, v, s)");
+    check_waited(&p, 0, "\ncompleted\n", "trying again");
+}
+
+/* Pushing is a worker's right, reading what became of it is not. */
+static void
+a_worker_may_not_wait(void **state)
+{
+    (void)state;
+    pg_run(conn, "create role pusher login in role queues_worker");
+    proc_check(3, NULL, "permission denied", "push w5 --wait -d \"%s user=pusher\"", dsn);
+    check("select count(*) from queues.queue where queue = 'w5'", "1");
+}
+
 int
 main(void)
 {
@@ -277,6 +362,9 @@ main(void)
         cmocka_unit_test_setup(standard_output_may_be_closed, clear),
         cmocka_unit_test_setup(what_is_wrong_is_said, clear),
         cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
+        cmocka_unit_test_setup(an_end_is_waited_for, clear),
+        cmocka_unit_test_setup(a_worker_may_not_wait, clear),
+        cmocka_unit_test_setup(a_wait_outlives_the_server, clear),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -25,7 +25,9 @@ enum cli_exit {
     CLI_REFUSED = 3,   /* a guard, --expect, the role, or the user at the prompt said no */
     CLI_NO_SERVER = 4, /* no connection */
     CLI_SERVER = 5,    /* the server said no; also input or output that failed */
-    CLI_PART = 6       /* stopped in part */
+    CLI_PART = 6,      /* stopped in part */
+    CLI_FAILED = 7,    /* --wait: the job failed, or was cancelled */
+    CLI_TIME_OVER = 8  /* --wait: the job has not ended */
 };
 
 enum cli_kind {

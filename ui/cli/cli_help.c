@@ -140,7 +140,7 @@ cli_help(const struct cli *c)
     print_examples(v);
     if (program)
         printf("\nexit: 0 done, 1 nothing matched, 2 usage, 3 refused, 4 no server, 5 the server "
-               "said no,\n6 stopped in part\n");
+               "said no,\n6 stopped in part, 7 the job failed, 8 time over (both: --wait)\n");
 }
 
 void

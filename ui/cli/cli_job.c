@@ -10,10 +10,12 @@
 #include "model/base/text.h"
 #include "ui/cli/cli_open.h"
 #include "ui/cli/cli_table.h"
+#include "ui/cli/cli_wait.h"
 #include "ui/cli/verbs.h"
 #include "ui/term/fmt.h"
 
 struct job_words {
+    int64_t wait_ms; /* 0 = no, CLI_NO_TIME = for ever */
     bool json;
 };
 
@@ -215,33 +217,22 @@ print_attempts(const struct rowset *attempts)
     }
 }
 
-static int
-run_job(struct cli *c, const void *options)
+/* False: the error; *found: whether there is such a job. */
+static bool
+show_job(struct cli_queue *q, const char *id, bool json, bool *found, struct err *e)
 {
     static const enum section_id sections[] = {SEC_JOB, SEC_ATTEMPTS};
-    const struct job_words *w = options;
-    const char *id = c->words[0];
-    struct cli_queue q;
-    struct err e = {0};
     struct params p = {0};
     struct rowset rows[2] = {{0}};
     struct cli_table out;
-    bool found = false;
 
-    if (!cli_open(c, false, &q, &e))
-        return cli_fail(c, &e);
-    id = cli_full_id(&q, SEC_JOBS, id, &e);
-    if (!id) {
-        cli_close(&q);
-        return cli_fail(c, &e);
-    }
     params_set_list(&p, PARAM_IDS, &id, 1);
-    bool ok = cli_ask(&q, sections, 2, &p, rows, &e);
-    if (ok && rows[0].n > 0) {
-        found = true;
-        cli_table_begin(&out, w->json ? OUT_JSON : OUT_TABLE, q.source, detail_columns);
-        out.now_ms = q.now_ms;
-        if (w->json) {
+    bool ok = cli_ask(q, sections, 2, &p, rows, e);
+    *found = ok && rows[0].n > 0;
+    if (*found) {
+        cli_table_begin(&out, json ? OUT_JSON : OUT_TABLE, q->source, detail_columns);
+        out.now_ms = q->now_ms;
+        if (json) {
             print_json(&out, rows[0].rows, &rows[1]);
         } else {
             cli_table_sideways(&out, rows[0].rows);
@@ -252,22 +243,47 @@ run_job(struct cli *c, const void *options)
     rowset_free(&rows[0]);
     rowset_free(&rows[1]);
     params_done(&p);
-    cli_close(&q);
-    if (!ok)
-        return cli_fail(c, &e);
-    int code = cli_flush(c);
-    return code != CLI_DONE ? code : found ? CLI_DONE : CLI_NOTHING;
+    return ok;
 }
 
+static int
+run_job(struct cli *c, const void *options)
+{
+    const struct job_words *w = options;
+    struct cli_queue q;
+    struct err e = {0};
+    bool found = false;
+    int waited = CLI_DONE;
+
+    if (!cli_open(c, false, &q, &e))
+        return cli_fail(c, &e);
+    const char *id = cli_full_id(&q, SEC_JOBS, c->words[0], &e);
+    bool ok = id && (!w->wait_ms || cli_wait(&q, id, w->wait_ms, &waited, &e));
+    if (ok && waited != CLI_NOTHING)
+        ok = show_job(&q, id, w->json, &found, &e);
+    if (q.adapter)
+        cli_close(&q);
+    if (!ok) {
+        int code = cli_fail(c, &e);
+        return waited == CLI_TIME_OVER ? waited : code;
+    }
+    int code = cli_flush(c);
+    return code != CLI_DONE ? code : found ? waited : CLI_NOTHING;
+}
+
+#define F(f) offsetof(struct job_words, f)
 /* clang-format off */
 static const struct cli_option job_options[] = {
-    {"json", 0, NULL, CLI_FLAG, offsetof(struct job_words, json), "as one JSON object", 0, 0}, {0}};
+    {"wait", 'w', "[T]", CLI_MAYBE, F(wait_ms), "wait for its end, T at most", 1, INT64_MAX},
+    {"json", 0, NULL, CLI_FLAG, F(json), "as one JSON object", 0, 0}, {0}};
 
 const struct cli_verb verbs_job[] = {
-    {.name = "job", .examples = {"job 0198c5e7", "job 0198c5e7 --json"},
+    {.name = "job", .examples = {"job 0198c5e7", "job 0198c5e7 --wait 10m --json"},
      .words = "ID", .help = "Show one job: payload, state, attempts with their errors",
      .min_words = 1, .max_words = 1, .options = job_options, .size = sizeof(struct job_words),
-     .run = run_job},
+     .run = run_job,
+     .more = "--wait shows the job when it has ended and exits with 0 (completed), 7 (failed, cancelled) or 8 (the time\n"
+             "is over). It looks at this one job with pauses from 50 ms to 2 s, and again after a lost connection."},
     {0},
 };
 /* clang-format on */

@@ -16,6 +16,7 @@
 
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
+#include "ui/cli/cli_wait.h"
 #include "ui/cli/verbs.h"
 
 enum { BATCH = 500, CHUNK = 65536 };
@@ -27,6 +28,7 @@ struct push_options {
     const char *kind, *payload, *file, *type, *at, *unique, *concurrency, *expires_at, *id;
     int priority, max_tries;
     int64_t delay_ms, expires_in_ms, run_timeout_ms, lease_timeout_ms;
+    int64_t wait_ms; /* 0 = no, CLI_NO_TIME = for ever */
     bool lines;
 };
 
@@ -181,6 +183,7 @@ on_push(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
     }
     for (int i = 0; i < n; i++) {
         puts(jobs[i].id);
+        snprintf(p->id, sizeof p->id, "%s", jobs[i].id);
         if (jobs[i].is_new)
             p->pushed++;
         else if (p->o->lines)
@@ -346,6 +349,8 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
         return fail(e, ERR_USAGE, "--lines reads standard input: push %s - --lines", c->words[0]);
     if (o->lines && (o->id || o->unique))
         return fail(e, ERR_USAGE, "--lines makes many jobs: --id and --unique name one");
+    if (o->lines && o->wait_ms)
+        return fail(e, ERR_USAGE, "--lines makes many jobs: --wait waits for one");
     if (o->id && strlen(o->id) != QUEUE_ID_LEN)
         return fail(e, ERR_USAGE, "--id: '%s' is not a uuid", o->id);
     if (o->at && o->delay_ms)
@@ -435,39 +440,32 @@ push_run(struct cli *c, const void *options)
     if (p.fd > STDIN_FILENO)
         close(p.fd);
     buf_free(&p.in);
-    return p.code;
+    return p.code == CLI_DONE && o->wait_ms ? cli_wait_outcome(c, p.id, o->wait_ms) : p.code;
 }
 
 #define F(field) offsetof(struct push_options, field)
 /* name, letter, value, kind, offset, help, min, max */
+/* clang-format off */
 static const struct cli_option push_table[] = {
-    {"kind",                                         'k', "K", CLI_TEXT, F(kind), "what sort of job it is", 0, 0},
-    {"payload",                                           0, "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0,
-     0},
-    {"payload-file",                                       0, "F", CLI_TEXT, F(file),
-     "the payload is what stands in file F (256 MiB at most)", 0, 0},
-    {"lines",                                             'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
-    {"type",                                              't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are",
-     0, 0},
-    {"delay",   0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
-    {"at",                                      0, "TIME", CLI_TEXT, F(at),
-     "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
+    {"kind", 'k', "K", CLI_TEXT, F(kind), "what sort of job it is", 0, 0},
+    {"payload", 0, "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0, 0},
+    {"payload-file", 0, "F", CLI_TEXT, F(file), "the payload is what stands in file F (256 MiB at most)", 0, 0},
+    {"lines", 'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
+    {"type", 't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are", 0, 0},
+    {"delay", 0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
+    {"at", 0, "TIME", CLI_TEXT, F(at), "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
     {"priority", 0, "N", CLI_INT, F(priority), "0 (soonest) to 9, default 5", 0, 9},
-    {"unique",                                              'u', "KEY", CLI_TEXT, F(unique), "one unfinished job a queue and key", 0, 0},
-    {"concurrency-key",                                 0, "KEY", CLI_TEXT, F(concurrency),
-     "few jobs of a queue and key at a time (the queue's --per-key, 1)", 0, 0},
-    {"expires-at",                                           0, "TIME", CLI_TEXT, F(expires_at),
-     "not started after that time: cancelled then", 0, 0},
-    {"expires-in",                                       0, "T", CLI_TIME, F(expires_in_ms), "not started after that time has passed", 1,
-     INT64_MAX},
-    {"id",                                             0, "UUID", CLI_TEXT, F(id), "the job's id, any uuid: pushed again it is the same job", 0,
-     0},
-    {"max-tries",                                              0, "N", CLI_INT, F(max_tries), "tries before it counts as failed", 1, 32767},
+    {"unique", 'u', "KEY", CLI_TEXT, F(unique), "one unfinished job a queue and key", 0, 0},
+    {"concurrency-key", 0, "KEY", CLI_TEXT, F(concurrency), "few jobs of a queue and key at a time (the queue's --per-key, 1)", 0, 0},
+    {"expires-at", 0, "TIME", CLI_TEXT, F(expires_at), "not started after that time: cancelled then", 0, 0},
+    {"expires-in", 0, "T", CLI_TIME, F(expires_in_ms), "not started after that time has passed", 1, INT64_MAX},
+    {"id", 0, "UUID", CLI_TEXT, F(id), "the job's id, any uuid: pushed again it is the same job", 0, 0},
+    {"max-tries", 0, "N", CLI_INT, F(max_tries), "tries before it counts as failed", 1, 32767},
     {"run-timeout",0, "T", CLI_TIME, F(run_timeout_ms), "how long it may run", 1, INT64_MAX},
-    {"lease-timeout",                                      0, "T", CLI_TIME, F(lease_timeout_ms), "how long its worker may be silent", 1,
-     INT64_MAX},
-    {0   },
-};
+    {"lease-timeout", 0, "T", CLI_TIME, F(lease_timeout_ms), "how long its worker may be silent", 1, INT64_MAX},
+    {"wait", 'w', "[T]", CLI_MAYBE, F(wait_ms), "wait for its end, T at most; print its state and its result or error", 1, INT64_MAX},
+    {0}};
+/* clang-format on */
 #undef F
 
 static const struct push_options push_defaults = {.priority = -1};
@@ -487,6 +485,8 @@ const struct cli_verb verbs_push[] = {
      .run = push_run,
      .more = "A second push with the same --id, or the same --unique key while such a job is "
                 "unfinished, makes no\nsecond job: it prints the id of the first and says so. In a "
-                "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too.", },
+                "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too. "
+                "--wait exits with 0 (completed), 7 (failed, cancelled)\nor 8 (the time is over), "
+                "as job --wait does; it reads the job, which takes more than a worker's role.", },
     {0},
 };

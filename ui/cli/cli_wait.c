@@ -1,0 +1,190 @@
+/*
+ * Waiting for a job: looks with a back-off. No LISTEN, because only workers are told of jobs, and
+ * because a session that listens keeps the server's queue of notifications.
+ */
+#include "ui/cli/cli_wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "ui/cli/cli_table.h"
+
+enum { FIRST_MS = 50, LONGEST_MS = 2000 };
+
+struct wait {
+    struct cli_queue *q;
+    const char *id;
+    int64_t until_ms; /* monotonic; 0 = for ever */
+    int64_t pause_ms;
+    bool is_open, was_there, is_told;
+    char state[40];
+};
+
+static bool
+has_ended(const char *state)
+{
+    return !strcmp(state, "completed") || !strcmp(state, "failed") || !strcmp(state, "cancelled");
+}
+
+/* Both records begin with a job_row. */
+static bool
+ask_state(struct wait *w, enum section_id section, struct err *e)
+{
+    struct params p = {0};
+    struct rowset rows = {0};
+
+    params_set_list(&p, PARAM_IDS, &w->id, 1);
+    params_set_int(&p, PARAM_LIMIT, 1);
+    bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
+    const struct job_row *j = ok && rows.n > 0 ? rows.rows : NULL;
+    if (ok)
+        snprintf(w->state, sizeof w->state, "%s", j && *j->id ? j->state : "");
+    rowset_free(&rows);
+    params_done(&p);
+    return ok;
+}
+
+/* Reads the state; "" = there is no such job. A list reads no payload, but some systems list no
+ * finished jobs. */
+static bool
+read_state(struct wait *w, struct err *e)
+{
+    bool has_list = adapter_takes(w->q->adapter, SEC_JOBS, PARAM_IDS);
+
+    if (has_list && (!ask_state(w, SEC_JOBS, e) || *w->state))
+        return e->kind == ERR_NONE;
+    return ask_state(w, SEC_JOB, e);
+}
+
+/* False: it is no error that passes. */
+static bool
+look(struct wait *w, struct err *e)
+{
+    *e = (struct err){.kind = ERR_NONE};
+    if (!w->is_open)
+        w->is_open = cli_open(w->q->cli, false, w->q, e);
+    if (w->is_open && read_state(w, e)) {
+        w->is_told = false;
+        return true;
+    }
+    if (w->is_open)
+        cli_close(w->q);
+    w->is_open = false;
+    if (e->kind != ERR_CONN && e->kind != ERR_TIMEOUT)
+        return false;
+    if (!w->is_told)
+        cli_say(w->q->cli, "%s; trying again", e->text);
+    w->is_told = true;
+    return true;
+}
+
+static bool
+sleep_a_while(struct wait *w, struct err *e)
+{
+    const bool never = false;
+    int64_t at = clock_ms() + w->pause_ms;
+
+    w->pause_ms += w->pause_ms / 2;
+    if (w->pause_ms > LONGEST_MS)
+        w->pause_ms = LONGEST_MS;
+    if (w->until_ms && at > w->until_ms)
+        at = w->until_ms;
+    *e = (struct err){.kind = ERR_NONE};
+    return loop_until(w->q->cli->loop, &never, at, e) || e->kind == ERR_NONE ||
+           e->kind == ERR_TIMEOUT;
+}
+
+static int
+say_time_over(const struct wait *w)
+{
+    if (!w->is_open)
+        cli_say(w->q->cli, "the time is over, and the server can't be asked");
+    else
+        cli_say(w->q->cli, "the time is over, the job is %s", w->state);
+    return CLI_TIME_OVER;
+}
+
+static int
+judge(const struct wait *w)
+{
+    if (*w->state)
+        return strcmp(w->state, "completed") ? CLI_FAILED : CLI_DONE;
+    if (w->was_there)
+        cli_say(w->q->cli,
+                "the job is not there any more: it was deleted, or its queue keeps no history");
+    else
+        cli_say(w->q->cli, "there is no job %s", w->id);
+    return CLI_NOTHING;
+}
+
+bool
+cli_wait(struct cli_queue *q, const char *id, int64_t wait_ms, int *code, struct err *e)
+{
+    struct wait w = {.q = q, .id = id, .pause_ms = FIRST_MS, .is_open = q->adapter != NULL};
+
+    if (wait_ms != CLI_NO_TIME)
+        w.until_ms = clock_ms() + wait_ms;
+    for (;;) {
+        if (!look(&w, e))
+            return false;
+        if (w.is_open && (!*w.state || has_ended(w.state))) {
+            *code = judge(&w);
+            return true;
+        }
+        w.was_there |= w.is_open;
+        if (w.until_ms && clock_ms() >= w.until_ms) {
+            *code = say_time_over(&w);
+            return w.is_open || fail(e, ERR_CONN, "no server");
+        }
+        if (!sleep_a_while(&w, e))
+            return false;
+    }
+}
+
+static void
+print_text(const char *s)
+{
+    for (const char *end; *s; s = end + (*end == '\n')) {
+        end = s + strcspn(s, "\n");
+        cli_table_line(s, (size_t)(end - s));
+    }
+}
+
+static bool
+print_outcome(struct cli_queue *q, const char *id, struct err *e)
+{
+    enum section_id section = SEC_JOB;
+    struct params p = {0};
+    struct rowset rows = {0};
+
+    params_set_list(&p, PARAM_IDS, &id, 1);
+    bool ok = cli_ask(q, &section, 1, &p, &rows, e);
+    if (ok && rows.n > 0) {
+        const struct job_detail *d = rows.rows;
+        print_text(d->job.state);
+        print_text(*d->result ? d->result : d->job.error);
+    }
+    rowset_free(&rows);
+    params_done(&p);
+    return ok;
+}
+
+int
+cli_wait_outcome(struct cli *c, const char *id, int64_t wait_ms)
+{
+    struct cli_queue q = {.cli = c};
+    struct err e = {0};
+    int code = CLI_DONE;
+
+    c->adapter = "native"; /* where it was pushed */
+    c->wish = c->schema;
+    bool ok = cli_wait(&q, id, wait_ms, &code, &e);
+    if (ok && (code == CLI_DONE || code == CLI_FAILED))
+        ok = print_outcome(&q, id, &e);
+    if (q.adapter)
+        cli_close(&q);
+    int failed = ok ? cli_flush(c) : cli_fail(c, &e);
+    return code == CLI_TIME_OVER || failed == CLI_DONE ? code : failed;
+}
