@@ -259,6 +259,7 @@ deps-engines:  ## optional: node, npm and Perl modules for tests against other q
 deps deps-check deps-dev deps-engines:
 	@APT='$(APT_$@)' tests/deps.sh
 	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
+COMPLETIONS = bash-completion/completions/queuetop zsh/site-functions/_queuetop fish/vendor_completions.d/queuetop.fish
 install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
 	install -D -m 644 model/worker/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h
@@ -274,9 +275,12 @@ install: all  ## into PREFIX (/usr/local), below DESTDIR
 	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c
 	install -m 644 tests/adapters/example_jobs.adapter.sql tests/adapters/example_jobs.sql $(DESTDIR)$(PREFIX)/share/doc/queuetop
 	for p in $(PAGES); do install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$${p##*.}/$${p##*/} || exit 1; done
+	for f in $(COMPLETIONS); do install -d $(DESTDIR)$(PREFIX)/share/$${f%/*} && s=$${f%%/*} && \
+	  $(BUILD)/queuetop completion $${s%-completion} >$(DESTDIR)$(PREFIX)/share/$$f || exit 1; done
 uninstall:  ## take away what install put there
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
-	  include/queuetop.h share/doc/queuetop $(foreach p,$(PAGES),share/man/man$(subst .,,$(suffix $p))/$(notdir $p))
+	  include/queuetop.h share/doc/queuetop $(foreach p,$(PAGES),share/man/man$(subst .,,$(suffix $p))/$(notdir $p)) \
+	  $(addprefix share/,$(COMPLETIONS))
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list

@@ -157,6 +157,80 @@ a_terminal_is_drawn_over(void **state)
     PQfinish(conn);
 }
 
+/* As bash asks: COMP_WORDS is the line up to the cursor. Gives the offers; the caller frees. */
+static char *
+complete(const char *words)
+{
+    char script[3000];
+    struct proc p;
+    const char *argv[] = {"bash", "-uc", script, NULL};
+
+    snprintf(script, sizeof script,
+             "PATH=${QUEUETOP%%/*}:$PATH; cd \"$TMPDIR\"; source <(queuetop completion bash)\n"
+             "complete -p queuetop >&2\n"
+             "COMP_WORDS=(queuetop %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+             "_queuetop queuetop; [ ${#COMPREPLY[@]} = 0 ] || printf '%%s\\n' \"${COMPREPLY[@]}\"; "
+             "[ ! -e evil ]",
+             words);
+    proc_start(&p, argv, NULL);
+    int code = proc_wait(&p);
+    char *out = proc_output(&p), *err = proc_errors(&p);
+    if (code != 0 || strcmp(err, "complete -F _queuetop queuetop\n") != 0)
+        fail_msg("%s: %d\n%s%s", words, code, out, err);
+    free(err);
+    proc_done(&p);
+    return out;
+}
+
+/* Live names are given up after a second, which a busy machine may need longer than: ask again. */
+static void
+check_completion(const char *words, const char *offers)
+{
+    char *out = complete(words);
+
+    for (int i = 0; *offers && !*out && i < 100; i++) {
+        free(out);
+        out = complete(words);
+    }
+    assert_string_equal(out, offers);
+    free(out);
+}
+
+static void
+a_shell_completes_the_line(void **state)
+{
+    PGconn *conn = core_new("names");
+    char words[900];
+
+    (void)state;
+    pg_run(conn,
+           "select push('mail in'), push('mails'), push('$(touch evil)'), push(E'mail\\e[2J')");
+    pg_run(conn, "select schedule_set(gen_random_uuid(), 'nightly', '{\"cron\": \"@daily\", "
+                 "\"queue\": \"mails\"}')");
+    pg_run(conn, "select node_start('web-3', gen_random_uuid(), 'host', 7, '1', 1, null, 2)");
+    core_settle(conn);
+    PQfinish(conn);
+    check_completion("pus", "push\n");
+    check_completion("push --payload-", "--payload-file\n");
+    check_completion("-d nowhere jobs --state fa", "failed\n");
+    check_completion("push q --payload-file ''", "");
+    check_completion("completion ''", "bash\nzsh\nfish\n");
+    check_completion("nosuch ''", "");
+    const struct {
+        const char *words, *offers;
+    } live[] = {
+        {"queues -q mail", "mail\\ in\nmails\n"                       },
+        {"pause ''",       "\\$\\(touch\\ evil\\)\nmail\\ in\nmails\n"},
+        {"drain ''",       "web-3\n"                                  },
+        {"cron show n",    "nightly\n"                                },
+    };
+    for (size_t i = 0; i < sizeof live / sizeof *live; i++) {
+        snprintf(words, sizeof words, "-d '%s' %s", pg_dsn("names"), live[i].words);
+        check_completion(words, live[i].offers);
+    }
+    check_completion("-d 'host=/nonexistent' pause ''", "");
+}
+
 int
 main(void)
 {
@@ -166,6 +240,7 @@ main(void)
         cmocka_unit_test(wrong_words_name_the_right_ones),
         cmocka_unit_test(a_pipe_is_watched),
         cmocka_unit_test(a_terminal_is_drawn_over),
+        cmocka_unit_test(a_shell_completes_the_line),
         cmocka_unit_test(a_lost_server_is_waited_for),
     };
 

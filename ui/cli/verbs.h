@@ -17,8 +17,9 @@ extern const struct cli_verb verbs_edit[];  /* ui/cli/cli_edit.c: edit */
 extern const struct cli_verb verbs_cron[];  /* ui/cli/cli_cron.c */
 extern const struct cli_verb verbs_queue[]; /* ui/cli/cli_queue.c */
 extern const struct cli_verb verbs_demo[];  /* ui/demo/demo_load.c: inner verbs of --demo */
-extern const struct cli_verb verbs_record[];  /* ui/cli/cli_record.c */
-extern const struct cli_verb verbs_words[];   /* ui/cli/cli_words.c: help */
-extern const struct cli_verb verbs_adapter[]; /* ui/cli/cli_adapter.c */
+extern const struct cli_verb verbs_record[];   /* ui/cli/cli_record.c */
+extern const struct cli_verb verbs_words[];    /* ui/cli/cli_words.c: help */
+extern const struct cli_verb verbs_complete[]; /* ui/cli/cli_complete.c: completion */
+extern const struct cli_verb verbs_adapter[];  /* ui/cli/cli_adapter.c */
 
 #endif
