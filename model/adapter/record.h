@@ -110,7 +110,8 @@ struct life_row {    /* whether anybody works; of the whole system */
     const char *scheduler; /* the last one's name, "" = there was none */
     int64_t overdue;       /* schedules of which a run is due and was not pushed */
     int64_t overdue_ms;    /* since when the first of them is */
-    int64_t counting; /* queues whose counters are still to be counted anew; FIELD_NULL = not known */
+    int64_t
+        counting; /* queues whose counters are still to be counted anew; FIELD_NULL = not known */
     int64_t counting_ms;          /* since when */
     int64_t unserved, max_queues; /* names that are above the limit, whose jobs wait; the limit */
 };

@@ -92,10 +92,10 @@ language sql set search_path from current as $$
 $$;
 comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
 
--- There is no sort, so the only plan is a scan of queue_due that begins at the given time. The index also holds the jobs
--- that were promoted, cancelled or put off: dead entries, which stay as long as somebody holds a snapshot. So the scan is
--- a short range: it begins where the last promotion ended, and ends two seconds ahead: steps and workers look again after a
--- second at the latest. See due_soon() for dead entries within that range.
+-- There is no sort, so the only plan is a scan of queue_due that begins at the given time. The index also holds the
+-- jobs that were promoted, cancelled or put off: dead entries, which stay as long as somebody holds a snapshot. So
+-- the scan is a short range: it begins where the last promotion ended, and ends two seconds ahead: steps and workers
+-- look again after a second at the latest. See due_soon() for dead entries within that range.
 create or replace function next_due(after timestamptz, after_seq bigint, lowest timestamptz) returns timestamptz
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on set jit = off

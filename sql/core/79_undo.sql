@@ -387,9 +387,9 @@ begin
                  else cron_next(s.cron, s.tz, of) end;
     return case when next <= done then cron_next(s.cron, s.tz, done) else next end;
 end $$;
-comment on function schedule_goes_on(schedule, schedule, timestamptz) is 'The next time of a schedule after an undo: the '
-    'time that was next before the undone act (was; of: when the act came), or the first after all that have had their '
-    'run since. So no time runs twice, and catch_up says what becomes of times that passed in between';
+comment on function schedule_goes_on(schedule, schedule, timestamptz) is 'The next time of a schedule after an undo: '
+    'the time that was next before the undone act (was; of: when the act came), or the first after all that have had '
+    'their run since. So no time runs twice, and catch_up says what becomes of times that passed in between';
 
 create or replace function schedule_undone(a audit, was schedule, present schedule) returns schedule
 language plpgsql stable set search_path from current as $$

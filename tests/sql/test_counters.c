@@ -242,9 +242,9 @@ keep_books(PGconn *c)
 
 #define COUNTING "select counting from shortfalls()"
 
-/* In another cluster queue after queue is counted anew, beside a scheduler that goes on, and readers
- * are told. What one call has counted is kept, whatever becomes of the next: it is undone, it is
- * cancelled as a queue takes too long, another scheduler takes over. Others push and work
+/* In another cluster queue after queue is counted anew, beside a scheduler that goes on, and
+ * readers are told. What one call has counted is kept, whatever becomes of the next: it is undone,
+ * it is cancelled as a queue takes too long, another scheduler takes over. Others push and work
  * meanwhile. */
 static void
 counted_anew_in_portions(void **state)
@@ -255,13 +255,15 @@ counted_anew_in_portions(void **state)
     pg_run(c, "select t.push('q' || i, 'a,b,c') from generate_series(1, 9) i");
     core_settle(c);
     fold(c);
-    pg_run(c, "set session_replication_role = replica; delete from queue where queue in ('q2', 'q5')"
-              " and payload ->> 'name' = 'b'; insert into queue (queue, state, error, error_key)"
-              " values ('silent', 'failed', 'e', 'e'); reset session_replication_role");
-    pg_run(c, "create or replace function few_jobs(queue text, most bigint) returns boolean language"
-              " sql as 'select false';" /* nothing is counted by a step, one queue by a call */
-              " create or replace function check_time(anew timestamptz, most bigint) returns"
-              " interval language sql as $$ select interval '0' $$");
+    pg_run(c,
+           "set session_replication_role = replica; delete from queue where queue in ('q2', 'q5')"
+           " and payload ->> 'name' = 'b'; insert into queue (queue, state, error, error_key)"
+           " values ('silent', 'failed', 'e', 'e'); reset session_replication_role");
+    pg_run(c,
+           "create or replace function few_jobs(queue text, most bigint) returns boolean language"
+           " sql as 'select false';" /* nothing is counted by a step, one queue by a call */
+           " create or replace function check_time(anew timestamptz, most bigint) returns"
+           " interval language sql as $$ select interval '0' $$");
     expect(c, "0", COUNTING);
     moved(c);
     pg_run(c, "select schedule('another')");
@@ -289,8 +291,9 @@ counted_anew_in_portions(void **state)
     assert_true(keep_books(c) >= 2);
     expect(c, "0", COUNTING);
     expect(c, "1", "select failed from overview() where queue = 'silent'");
-    expect(c, "0 0", "select (select count(*) from audit) || ' ' || count(*) from checked"
-                     " where queue = ''");
+    expect(c, "0 0",
+           "select (select count(*) from audit) || ' ' || count(*) from checked"
+           " where queue = ''");
     core_check(c);
     core_settle(c);
     fold(c);

@@ -126,8 +126,9 @@ undo_repeats_and_loses_no_time(void **state)
     pg_run(c, "update schedule set catch_up = 'none'");
     pg_run(c, due, "16:10");
     expect(c, "17:00", next);
-    expect(c, "s 10:00,s 11:00,s 12:00,s 12:30,s 13:00,s 14:00 missed: no scheduler was there, up to"
-              " 2026-01-01 16:00:00",
+    expect(c,
+           "s 10:00,s 11:00,s 12:00,s 12:30,s 13:00,s 14:00 missed: no scheduler was there, up to"
+           " 2026-01-01 16:00:00",
            RUNS " where due = date_trunc('second', due)");
     /* of two lives of one name: the second had the run */
     pg_run(c, remove);
@@ -139,10 +140,12 @@ undo_repeats_and_loses_no_time(void **state)
     expect(c, "18:00", next);
     pg_run(c, other, "c");
     undo(c, "pause"); /* not as it was any more: left alone */
-    expect(c, "0", "select count(*) from (select from cron_run where pushed group by schedule, due"
-                   " having count(*) > 1) x");
-    expect(c, "0", "select count(*) from (select from queue group by unique_key having count(*) >"
-                   " 1) x");
+    expect(c, "0",
+           "select count(*) from (select from cron_run where pushed group by schedule, due"
+           " having count(*) > 1) x");
+    expect(c, "0",
+           "select count(*) from (select from queue group by unique_key having count(*) >"
+           " 1) x");
     core_check(c);
     PQfinish(c);
 }

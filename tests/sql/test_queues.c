@@ -357,7 +357,8 @@ the_number_is_bounded(void **state)
 }
 
 /* More deltas than a step should read: it reads none of them, and everything is found in portions:
- * new names, with priorities of their own and without a ready job, a late job, jobs that are due. */
+ * new names, with priorities of their own and without a ready job, a late job, jobs that are due.
+ */
 static void
 a_flood_comes_in_portions(void **state)
 {

@@ -230,7 +230,8 @@ due_and_cancelled(void **state)
     assert_true(held < look + 100);
     pg_run(c, alone);
     held = idle_look(c);
-    print_message("a look without a scheduler: %" PRId64 " pages, %" PRId64 " fresh\n", held, claim);
+    print_message("a look without a scheduler: %" PRId64 " pages, %" PRId64 " fresh\n", held,
+                  claim);
     assert_true(held < claim + 100);
     pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
               " now() - i * interval '1 h' from generate_series(0, 2) i");
@@ -424,11 +425,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(expired_long_ago),
-        cmocka_unit_test(due_and_cancelled),
-        cmocka_unit_test(one_key_for_long),       cmocka_unit_test(own_ids_in_history),
-        cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
-        cmocka_unit_test(a_fold_undoes_no_lease), cmocka_unit_test(runs_that_are_gone),
+        cmocka_unit_test(due_at_one_instant),    cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(due_and_cancelled),     cmocka_unit_test(one_key_for_long),
+        cmocka_unit_test(own_ids_in_history),    cmocka_unit_test(many_fail_in_one_call),
+        cmocka_unit_test(many_complete_in_part), cmocka_unit_test(a_fold_undoes_no_lease),
+        cmocka_unit_test(runs_that_are_gone),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

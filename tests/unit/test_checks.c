@@ -326,7 +326,8 @@ main(void)
                                        CASE(work_has_just_begun),
                                        CASE(a_queue_stands_still),
                                        CASE(leases_and_nodes),
-                                       CASE(nobody_lives), CASE(books_of_the_whole),
+                                       CASE(nobody_lives),
+                                       CASE(books_of_the_whole),
                                        CASE(never_empty),
                                        CASE(the_database)};
 

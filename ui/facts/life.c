@@ -96,12 +96,12 @@ life_shortfalls(const struct life_row *row, int64_t now_ms, struct arena *mem)
                          fmt_plural(row->unserved, "queue").s, fmt_count(row->max_queues).s,
                          row->unserved == 1 ? "is" : "are");
     if (row->counting > 0)
-        s.counting = arena_printf(mem,
-                                  "counters are counted anew after a restore, for %s: those of %s"
-                                  " may be wrong%s",
-                                  fmt_age(now_ms - row->counting_ms).s,
-                                  fmt_plural(row->counting, "queue").s,
-                                  row->scheduler_alive == 0 ? ": start queuetop schedule" : "");
+        s.counting =
+            arena_printf(mem,
+                         "counters are counted anew after a restore, for %s: those of %s"
+                         " may be wrong%s",
+                         fmt_age(now_ms - row->counting_ms).s, fmt_plural(row->counting, "queue").s,
+                         row->scheduler_alive == 0 ? ": start queuetop schedule" : "");
     return s;
 }
 

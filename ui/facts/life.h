@@ -37,8 +37,8 @@ struct shortfalls {
 };
 struct shortfalls life_shortfalls(const struct life_row *row, int64_t now_ms, struct arena *mem);
 
-/* The same as life_troubles() by what the store knows. Schedules of which a run is overdue count without a word of
- * the queues. */
+/* The same as life_troubles() by what the store knows. Schedules of which a run is overdue count
+ * without a word of the queues. */
 int life_of_store(const struct store *s, int64_t now_ms, struct arena *mem,
                   struct trouble out[TROUBLES_MAX]);
 
