@@ -191,7 +191,9 @@ begin
         select s.*, g.seqs from share s left join got g on g.queue = s.queue
         where s.at is not null and (s.changed or g.queue is not null)
     ), old as (
-        delete from bucket b using charged c where b.queue = c.queue and b.n = c.bucket
+        delete from bucket b using charged c cross join lateral (
+            select o.ctid as at from bucket o where o.queue = c.queue and o.n = c.bucket offset 0) o
+        where b.ctid = o.at
     ), new as (
         insert into bucket (queue, at, level, seqs)
         select c.queue, c.at, c.level, c.reserved || coalesce(c.seqs, '{}') from charged c

@@ -126,7 +126,9 @@ comment on function take_new(tick, text, int, interval, text[], boolean) is 'The
 
 create or replace function lease_new(node text, timeout interval, start boolean, queues text[], priorities smallint[],
     seqs bigint[], timeouts interval[], own boolean[]) returns bigint[]
-language plpgsql as $$
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set enable_hashjoin = off set enable_mergejoin = off set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     leases bigint[];
@@ -159,8 +161,8 @@ begin
     return leases;
 end $$;
 comment on function lease_new(text, interval, boolean, text[], smallint[], bigint[], interval[], boolean[]) is 'For '
-    'take_new(), whose settings it takes: claimed leases of these jobs; the cursors move on. own: the job has timeouts '
-    'of its own, and gets a lease of its own';
+    'take_new(): claimed leases of these jobs; the cursors move on. own: the job has timeouts of its own, and gets a '
+    'lease of its own';
 
 create or replace function is_new() returns boolean
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
