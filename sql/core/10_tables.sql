@@ -143,8 +143,8 @@ comment on column work_queue.scattered is 'True = the jobs lie far apart in the 
 -- long as it has fewer than 1000 numbers a job; if it has more (somebody pushed a million jobs meanwhile), each job is
 -- looked up. If other jobs of the queue were between them already when the lease was cut (late ones, jobs with timeouts
 -- of their own), the limit is 10 numbers a job.
--- Both functions have no SET, so that they are inlined. Statements join the ranges in a LATERAL with OFFSET 0, so that
--- no plan reads the whole queue.
+-- The three functions have no SET, so that they are inlined. Statements join the ranges in a LATERAL with OFFSET 0, as
+-- leased_jobs() does, so that no plan reads the whole queue.
 create or replace function scattered(seqs bigint[], gap int) returns boolean
 language sql immutable parallel safe as $$
     select case when seqs[cardinality(seqs)] - seqs[1] >= gap * cardinality(seqs) then true end
@@ -160,6 +160,19 @@ language sql immutable parallel safe as $$
 $$;
 comment on function ranges(bigint[], boolean) is 'The ranges of numbers to read for the jobs of a lease. Other jobs in '
     'these ranges are not the lease''s';
+
+create or replace function leased_jobs(queue text, priority smallint, seqs bigint[], scattered boolean)
+returns setof queue
+language sql stable as $$
+    select j.* from ranges(leased_jobs.seqs, leased_jobs.scattered) r
+    cross join lateral (
+        select * from queue q
+        where q.queue = leased_jobs.queue and q.priority = leased_jobs.priority and q.state = 'ready'
+          and q.seq between r.low and r.high and leased_jobs.seqs[width_bucket(q.seq, leased_jobs.seqs)] = q.seq
+        offset 0) j
+$$;
+comment on function leased_jobs(text, smallint, bigint[], boolean) is 'The unfinished jobs of a lease: its queue, '
+    'priority, seqs and scattered';
 
 create table if not exists queue_config (
     queue         text collate "C" primary key check (length(queue) between 1 and 200),

@@ -206,13 +206,8 @@ begin
            coalesce(j.max_tries, w.max_tries, 5)::int, j.payload, j.body, j.payload_type, j.created, w.lock_timeout,
            coalesce(j.run_timeout, w.run_timeout)
     from work_queue w
-    cross join lateral ranges(w.seqs, w.scattered) r
-    cross join lateral (
-        select j.* from queue j
-        where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-          and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
-          and (j.expires_at > at) is not false offset 0) j
-    where w.lease = any(read_leases.leases)
+    cross join lateral leased_jobs(w.queue, w.priority, w.seqs, w.scattered) j
+    where w.lease = any(read_leases.leases) and (j.expires_at > at) is not false
     order by w.lease, j.seq;
 end $$;
 comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over '
@@ -266,11 +261,8 @@ create or replace function drop_missing(leases bigint[], at timestamptz default 
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off as $$
     with remaining as materialized (
-        select w.lease, array(select j.seq from ranges(w.seqs, w.scattered) r cross join lateral (
-                                  select j.seq from queue j where j.queue = w.queue and j.priority = w.priority
-                                    and j.state = 'ready'
-                                  and j.seq between r.low and r.high and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
-                                  and (j.expires_at > at) is not false offset 0) j order by j.seq) as seqs
+        select w.lease, array(select j.seq from leased_jobs(w.queue, w.priority, w.seqs, w.scattered) j
+                              where (j.expires_at > at) is not false order by j.seq) as seqs
         from work_queue w where w.lease = any(leases)
     ), emptied as (
         delete from work_queue w using remaining r where r.lease = w.lease and r.seqs = '{}')

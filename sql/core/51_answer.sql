@@ -602,10 +602,8 @@ begin
         from locked_leases l where w.lease = l.lease
         returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs, w.scattered)
     select v.lease, case when u.lease is null then 'lost' else 'extended' end, u.lock_timeout,
-           array(select q.seq from ranges(u.seqs, u.scattered) r cross join lateral (
-                     select q.seq from queue q where q.queue = u.queue and q.priority = u.priority and q.state = 'ready'
-                     and q.seq between r.low and r.high and u.seqs[width_bucket(q.seq, u.seqs)] = q.seq
-                     and q.cancel_asked is not null offset 0) q)
+           array(select q.seq from leased_jobs(u.queue, u.priority, u.seqs, u.scattered) q
+                 where q.cancel_asked is not null)
     from unnest(leases, versions) with ordinality v (lease, version, o) left join extended u on u.lease = v.lease
         and u.version = v.version order by v.o;
 end $$;

@@ -29,10 +29,7 @@ language sql stable security definer set search_path from current set enable_seq
                             5) then 'last try'
                     when counted then 'counts as a try' when release_preview.count then 'had not started' end as why
         from live w
-        cross join lateral ranges(w.seqs, w.scattered) r
-        cross join lateral (
-            select * from queue q where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
-            and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
+        cross join lateral leased_jobs(w.queue, w.priority, w.seqs, w.scattered) q
         cross join lateral (select release_preview.count and (w.all_started or q.seq = any(w.started_seqs)) is true
                             as counted) c
         where w.lock_key = release_preview.node) z
