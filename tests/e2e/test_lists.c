@@ -204,7 +204,7 @@ a_shell_completes_the_line(void **state)
 
     (void)state;
     pg_run(conn,
-           "select push('mail in'), push('mails'), push('$(touch evil)'), push(E'mail\\e[2J')");
+           "select push('mail in'), push('mails'), push('$(touch evil)'), push(E'mail\\x1b[2J')");
     pg_run(conn, "select schedule_set(gen_random_uuid(), 'nightly', '{\"cron\": \"@daily\", "
                  "\"queue\": \"mails\"}')");
     pg_run(conn, "select node_start('web-3', gen_random_uuid(), 'host', 7, '1', 1, null, 2)");
