@@ -5,9 +5,11 @@
 #include "tests/harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/proc.h"
@@ -264,6 +266,122 @@ tear_down(void **state)
     return 0;
 }
 
+static void
+check_waited(struct proc *p, int code, const char *out, const char *err)
+{
+    int got = proc_wait(p);
+    char *got_out = proc_output(p), *got_err = proc_errors(p);
+
+    if (got != code || !strstr(got_out, out) || !strstr(got_err, err))
+        fail_msg("exit code %d, not %d: %s%s", got, code, got_out, got_err);
+    free(got_out);
+    free(got_err);
+    proc_done(p);
+}
+
+static void
+write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "we");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The header names the columns; what a row does not say, the options do. */
+static void
+rows_are_jobs(void **state)
+{
+    static const char jobs[] = "select string_agg(concat_ws('|', queue, kind, priority, payload, "
+                               "state, unique_key, max_tries, run_timeout), E'\\n' order by seq) "
+                               "from queues.queue";
+
+    (void)state;
+    write_file(
+        "t.csv",
+        "\xef\xbb\xbfkind,payload,queue,priority,run_after,unique_key,max_tries,run_timeout\r\n"
+        "a,\"{\"\"n\"\":\n \"\"x,y\"\"}\",,,,,,\r\n\r\n,7,other,9,2100-01-01,u,3,90s");
+    check_run(NULL, "push csv --csv t.csv --kind k --priority 4", 0, NULL, "2 jobs were pushed");
+    check(jobs, "csv|a|4|{\"n\":\n \"x,y\"}|ready\nother|k|9|7|scheduled|u|3|00:01:30");
+    check_run("id\n01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "push csv --csv -", 0,
+              "01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "1 jobs were pushed");
+    check_run("id\n01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "push csv --csv -", 0,
+              "01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "0 jobs were pushed");
+    check_run("kind,knd\n", "push csv --csv -", 2, "", "no column 'knd', did you mean kind?");
+    check_run("kind,kind\n", "push csv --csv -", 2, "", "column kind stands there twice");
+    check_run("", "push csv --csv -", 2, "", "has no header");
+    check_run(NULL, "push csv --csv t.csv --payload 1", 2, "", "--csv goes without");
+    check_run(NULL, "push csv --rejects x", 2, "", "go with --csv");
+    check_run(NULL, "push csv --csv nosuch", 2, "", "nosuch: No such file");
+    unlink("t.csv");
+}
+
+/* Bad rows are found by this program and by the server; the rest is pushed. The file of rejects is
+ * one to import again. */
+static void
+bad_rows_are_put_aside(void **state)
+{
+    (void)state;
+    write_file("t.csv", "payload,priority,id\n1,1,\n2,10,\n{,1,\n4,1\n5,1,x\n6,1,\n\"7\"x,,\n");
+    check_run(NULL, "push bad --csv t.csv --rejects r.csv", 6, NULL,
+              "5 lines were rejected: see r.csv");
+    check("select string_agg(payload::text, ',' order by seq) from queues.queue", "1,6");
+    FILE *f = fopen("r.csv", "re");
+    char line[200], all[2000] = "";
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) /* the number and what was in the row */
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%.*s%s", (int)strcspn(line, ",") + 1,
+                 line, strrchr(line, '"') > line ? strstr(line, "\",") + 2 : "\n");
+    fclose(f);
+    assert_string_equal(all, "line,\n3,2,10,\n4,{,1,\n5,4,1\n6,5,1,x\n8,\"7\"x,,\n");
+    unlink("r.csv");
+    write_file("r.csv", "line,reason,payload,priority,id\n3,\"because, so\",2,1,\n4,,{,1,\n");
+    check_run(NULL, "push bad --csv r.csv --rejects again.csv", 6, NULL, "1 lines were rejected");
+    check("select count(*) from queues.queue", "3");
+    f = fopen("again.csv", "re");
+    assert_non_null(f);
+    assert_string_equal(fgets(line, sizeof line, f), "line,reason,payload,priority,id\n");
+    fclose(f);
+    unlink("again.csv");
+    unlink("r.csv");
+    check_run("payload\n{\n", "push bad --csv - --rejects r.csv", 2, "", "0 jobs were pushed");
+    unlink("r.csv");
+    unlink("t.csv");
+}
+
+/* Without a file for them the first bad row ends it, behind all rows before it, and the line to go
+ * on from is printed. The same for a server that goes away. */
+static void
+an_import_is_gone_on_with(void **state)
+{
+    FILE *f = fopen("t.csv", "we");
+    struct proc p;
+
+    (void)state;
+    assert_non_null(f);
+    fputs("payload\n", f);
+    for (int i = 2; i <= 1500; i++)
+        fprintf(f, i == 1203 ? "{\n" : "%d\n", i);
+    assert_int_equal(fclose(f), 0);
+    check_run(NULL, "push on --csv t.csv", 6, NULL, "to go on there: --from-line 1203");
+    check("select count(*) || ' ' || max(payload::text::int) from queues.queue", "1201 1202");
+    check_run(NULL, "push on --csv t.csv --from-line 1204", 0, NULL, "297 jobs were pushed");
+    check("select count(*) || ' ' || count(distinct payload::text) from queues.queue", "1498 1498");
+
+    /* a pipe that stays silent: what came is pushed, and a signal ends it */
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    int gate = open("gate", O_RDWR | O_CLOEXEC);
+    assert_int_equal(write(gate, "payload\n1\n2\n3", 13), 13);
+    proc_queuetop(&p, NULL, "push pipe --csv gate -d \"%s\"", dsn);
+    pg_wait(conn, "select count(*) from queues.queue where queue = 'pipe'", "2", PROC_WAIT_MS);
+    assert_int_equal(kill(p.pid, SIGINT), 0);
+    check_waited(&p, 6, "", "to go on there: --from-line 4");
+    close(gate);
+    unlink("gate");
+    unlink("t.csv");
+}
+
 /* One job of the queue is taken by node w and answered by this call of complete() or fail(). */
 static void
 answer(const char *queue, const char *how)
@@ -276,19 +394,6 @@ answer(const char *queue, const char *how)
            "from queues.claim('w', 1, queues => '{%s}')) c",
            how, queue);
     pg_run(conn, "select queues.scheduler_stop('test')");
-}
-
-static void
-check_waited(struct proc *p, int code, const char *out, const char *err)
-{
-    int got = proc_wait(p);
-    char *got_out = proc_output(p), *got_err = proc_errors(p);
-
-    if (got != code || !strstr(got_out, out) || !strstr(got_err, err))
-        fail_msg("exit code %d, not %d: %s%s", got, code, got_out, got_err);
-    free(got_out);
-    free(got_err);
-    proc_done(p);
 }
 
 static void
@@ -362,6 +467,9 @@ main(void)
         cmocka_unit_test_setup(standard_output_may_be_closed, clear),
         cmocka_unit_test_setup(what_is_wrong_is_said, clear),
         cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
+        cmocka_unit_test_setup(rows_are_jobs, clear),
+        cmocka_unit_test_setup(bad_rows_are_put_aside, clear),
+        cmocka_unit_test_setup(an_import_is_gone_on_with, clear),
         cmocka_unit_test_setup(an_end_is_waited_for, clear),
         cmocka_unit_test_setup(a_worker_may_not_wait, clear),
         cmocka_unit_test_setup(a_wait_outlives_the_server, clear),

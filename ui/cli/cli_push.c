@@ -16,6 +16,7 @@
 
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
+#include "ui/cli/cli_import.h"
 #include "ui/cli/cli_wait.h"
 #include "ui/cli/verbs.h"
 
@@ -29,6 +30,8 @@ struct push_options {
     int priority, max_tries;
     int64_t delay_ms, expires_in_ms, run_timeout_ms, lease_timeout_ms;
     int64_t wait_ms; /* 0 = no, CLI_NO_TIME = for ever */
+    const char *csv, *rejects;
+    int64_t from_line;
     bool lines;
 };
 
@@ -349,6 +352,12 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
         return fail(e, ERR_USAGE, "--lines reads standard input: push %s - --lines", c->words[0]);
     if (o->lines && (o->id || o->unique))
         return fail(e, ERR_USAGE, "--lines makes many jobs: --id and --unique name one");
+    if (o->csv && (dash || o->payload || o->file || o->lines || o->id || o->unique || o->wait_ms))
+        return fail(e, ERR_USAGE,
+                    "--csv goes without -, --payload, --payload-file, --lines, --id, --unique and "
+                    "--wait: the columns say that");
+    if (!o->csv && (o->rejects || o->from_line))
+        return fail(e, ERR_USAGE, "--rejects and --from-line go with --csv");
     if (o->lines && o->wait_ms)
         return fail(e, ERR_USAGE, "--lines makes many jobs: --wait waits for one");
     if (o->id && strlen(o->id) != QUEUE_ID_LEN)
@@ -413,6 +422,16 @@ run(struct push *p, struct err *e)
 }
 
 static int
+push_table_rows(struct cli *c, const struct push *p)
+{
+    struct import_words w = {
+        .file = p->o->csv, .rejects = p->o->rejects, .from_line = p->o->from_line};
+
+    describe(p, &w.standard);
+    return cli_import(c, &w);
+}
+
+static int
 push_run(struct cli *c, const void *options)
 {
     const struct push_options *o = options;
@@ -421,6 +440,8 @@ push_run(struct cli *c, const void *options)
 
     if (!check(c, o, &e))
         return cli_usage(c, "%s", e.text);
+    if (o->csv)
+        return push_table_rows(c, &p);
     if (!(p.queue = queue_new(cli_db(c, true), c->schema, &e)))
         return cli_fail(c, &e);
     if (!open_input(&p, &e)) {
@@ -451,6 +472,9 @@ static const struct cli_option push_table[] = {
     {"payload", 0, "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0, 0},
     {"payload-file", 0, "F", CLI_TEXT, F(file), "the payload is what stands in file F (256 MiB at most)", 0, 0},
     {"lines", 'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
+    {"csv", 0, "FILE", CLI_TEXT, F(csv), "one job a row of FILE; the first line names the columns", 0, 0},
+    {"rejects", 0, "FILE", CLI_TEXT, F(rejects), "with --csv: bad rows go there with line and reason, the rest is pushed", 0, 0},
+    {"from-line", 0, "N", CLI_BIG, F(from_line), "with --csv: pass over the lines before N", 1, INT64_MAX},
     {"type", 't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are", 0, 0},
     {"delay", 0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
     {"at", 0, "TIME", CLI_TEXT, F(at), "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
@@ -474,7 +498,7 @@ const struct cli_verb verbs_push[] = {
     {
      .name = "push",
      .examples = {"push mails -k welcome --payload '{\"to\": 7}'",
-                     "push mails - --lines --priority 7 <jobs.ndjson"},
+                     "push mails --csv jobs.csv --rejects bad.csv"},
      .words = "QUEUE [-]",
      .help = "Push a job and print its id; - reads the payload from standard input",
      .min_words = 1,
@@ -483,10 +507,15 @@ const struct cli_verb verbs_push[] = {
      .size = sizeof(struct push_options),
      .defaults = &push_defaults,
      .run = push_run,
-     .more = "A second push with the same --id, or the same --unique key while such a job is "
-                "unfinished, makes no\nsecond job: it prints the id of the first and says so. In a "
-                "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too. "
-                "--wait exits with 0 (completed), 7 (failed, cancelled)\nor 8 (the time is over), "
-                "as job --wait does; it reads the job, which takes more than a worker's role.", },
+     .more =
+            "A second push with the same --id, or the same --unique key while such a job is "
+            "unfinished, makes no\nsecond job: it prints the id of the first and says so. In a "
+            "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too. "
+            "--wait exits with 0 (completed), 7 (failed, cancelled)\nor 8 (the time is over), "
+            "as job --wait does; it reads the job, which takes more than a worker's role.\n\n--csv "
+            "knows the columns queue, kind, payload, type, priority, run_after, expires_at, "
+            "unique_key, concurrency_key,\nid, max_tries, run_timeout and lease_timeout. An empty "
+            "cell says nothing: the options hold. If it is stopped, it\nprints the line to go on "
+            "from (--from-line). A file of rejects is read again as it is.", },
     {0},
 };
