@@ -23,19 +23,21 @@ comment on function spread_check(interval) is 'Raises QT007 if jobs can''t be sp
 create or replace function requeue_live(action uuid, ids uuid[], reset boolean, spread interval default null)
 returns setof uuid
 language sql set search_path from current as $$
-    with chosen as materialized (
+    with wanted as materialized (
+        select a.at, (a.params ->> 'priority')::smallint as priority from audit a where a.action = requeue_live.action
+    ), chosen as materialized (
         select q.id, q.queue, q.priority, q.state, q.error_key, q.seq from queue q
         where q.id = any(ids) and q.state::text in ('failed', 'retry', 'scheduled') for update
     ), numbered as materialized ( -- they keep their order; spread: one job at a random time in each of n equal parts
         select id, nextval('job_seq') as seq,
-               (select a.at from audit a where a.action = requeue_live.action)
-               + spread * ((row_number() over () - random()) / count(*) over ()) as due
+               (select w.at from wanted w) + spread * ((row_number() over () - random()) / count(*) over ()) as due
         from (select id from chosen order by seq) c
     ), requeued as (
         update queue q
         set state = case when spread is not null then 'scheduled' when q.concurrency_key is null then 'ready'
                          else 'blocked' end::job_state,
             seq = n.seq,
+            priority = coalesce((select w.priority from wanted w), q.priority),
             changed = now(),
             run_after = n.due,
             last_action = action,
@@ -46,32 +48,39 @@ language sql set search_path from current as $$
             cancel_asked = null
         from chosen c join numbered n using (id) left join queue_config s on s.queue = c.queue
         where q.id = any(ids) and q.id = c.id
-        returning q.id, q.queue, q.priority, q.seq, q.state, q.run_after, c.state as was, c.error_key
+        returning q.id, q.queue, q.priority, q.seq, q.state, q.run_after, c.state as was, c.priority as was_at,
+                  c.error_key
     ), counted as (
         insert into delta (queue, priority, error_key, ready, blocked, failed, retry, scheduled, min_seq, max_seq,
                            min_after)
         select queue, priority, null,
                count(*) filter (where state = 'ready'),
-               count(*) filter (where state = 'blocked'),
-               -count(*) filter (where was = 'failed'),
-               -count(*) filter (where was = 'retry'),
-               count(*) filter (where state = 'scheduled') - count(*) filter (where was = 'scheduled'),
+               count(*) filter (where state = 'blocked'), 0, 0,
+               count(*) filter (where state = 'scheduled'),
                min(seq) filter (where state = 'ready'), max(seq) filter (where state = 'ready'), min(run_after)
         from requeued group by queue, priority
+        union all
+        select queue, was_at, null, 0, 0,
+               -count(*) filter (where was = 'failed'),
+               -count(*) filter (where was = 'retry'),
+               -count(*) filter (where was = 'scheduled'), null, null, null
+        from requeued group by queue, was_at
         union all
         select queue, 0, error_key, 0, 0, -count(*), 0, 0, null, null, null from requeued
         where was = 'failed' and error_key is not null group by queue, error_key)
     select id from requeued
 $$;
 comment on function requeue_live(uuid, uuid[], boolean, interval) is 'Makes waiting and failed jobs ready (jobs with a '
-    'concurrency key: blocked). spread: scheduled, evenly over that time from the beginning of the action on. Tries '
-    'are kept and one more is allowed; reset: they start at 0. An expiry that is over no longer counts';
+    'concurrency key: blocked), at the priority that the action asks for, if it does. spread: scheduled, evenly over '
+    'that time from the beginning of the action on. Tries are kept and one more is allowed; reset: they start at 0. An '
+    'expiry that is over no longer counts';
 
 create or replace function requeue_history(action uuid, job uuid, spread interval default null, out new_id uuid,
     out why text)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
+    a audit := (select x from audit x where x.action = requeue_history.action);
     h history;
 begin
     select * into h from history_of(array[job]) x order by x.finished desc limit 1;
@@ -82,9 +91,9 @@ begin
     else
         insert into queue (queue, kind, priority, payload, body, payload_type, unique_key, max_tries, lease_timeout,
                            run_timeout, concurrency_key, run_after, origin_id, last_action)
-        values (h.queue, h.kind, h.priority, h.payload, h.body, h.payload_type, h.unique_key, h.max_tries,
-                h.lease_timeout, h.run_timeout, h.concurrency_key,
-                (select a.at from audit a where a.action = requeue_history.action) + spread * random(), h.id, action)
+        values (h.queue, h.kind, coalesce((a.params ->> 'priority')::smallint, h.priority), h.payload, h.body,
+                h.payload_type, h.unique_key, h.max_tries, h.lease_timeout, h.run_timeout, h.concurrency_key,
+                a.at + spread * random(), h.id, action)
         on conflict do nothing returning id into new_id;
         why := case when new_id is null then 'a newer job has its unique key' else 'as new job ' || new_id end;
     end if;
@@ -130,8 +139,8 @@ declare
     job   uuid;
 begin
     perform lock_waiting(ids); -- ready ones are for their workers to lock
-    select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'tries', q.tries, 'max_tries', q.max_tries,
-                                        'run_after', q.run_after, 'changed', q.changed)),
+    select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'priority', q.priority, 'tries', q.tries,
+                                        'max_tries', q.max_tries, 'run_after', q.run_after, 'changed', q.changed)),
            array_agg(q.id) filter (where q.unique_key is null or q.state <> 'failed')
     into was, plain
     from queue q where q.id = any(ids) and q.state::text <> 'ready';
@@ -172,6 +181,22 @@ end $$;
 comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'These jobs become ready again: failed jobs '
     'with one more try (reset: with all their tries), waiting jobs now, finished jobs as new jobs. spread: not all at '
     'once, but evenly over a time of up to 30 days. Jobs that can''t be requeued are left alone; why says the reason';
+
+create or replace function requeue_at_priority(action uuid, batch int, ids uuid[], reset boolean default false,
+    reason text default null, spread interval default null, priority int default null)
+returns table (id text, state text, why text, cursor text, n bigint)
+language plpgsql security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+begin
+    perform spread_check(spread);
+    if priority is not null then
+        perform change_check('priority', priority, null);
+    end if;
+    return query select * from act_on(action, batch, 'requeue', ids, jsonb_build_object(
+        'reset', reset, 'spread', spread, 'priority', priority), reason);
+end $$;
+comment on function requeue_at_priority(uuid, int, uuid[], boolean, text, interval, int) is 'requeue(), and the jobs '
+    'get this priority, 0 (soonest) to 9: at 0 they start before those that wait. NULL: they keep theirs';
 
 create or replace function requeue_find(which job_filter) returns table (id uuid, cursor text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -336,6 +361,40 @@ end $$;
 comment on function requeue_preview(uuid[], text, text[], text, text, timestamptz, boolean, interval) is 'What requeue '
     '(ids) or requeue_where would do now: n jobs that would become ready or scheduled (state NULL: left alone), and '
     'why. Changes nothing';
+
+create or replace function requeue_sample(queue text default null, states text[] default null, kind text default null,
+    error text default null, before timestamptz default null, n int default 10)
+returns table (id text)
+language plpgsql stable security definer set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
+    set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+    which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, null, null, null);
+    most  int := least(greatest(requeue_sample.n, 0), 1000);
+begin
+    return query
+    with ranked as (
+        select c.id, row_number() over (order by c.changed, c.id) as place, count(*) over () as total
+        from queue c
+        where c.state not in ('ready', 'blocked') and c.state::text = any(which.states)
+          and (which.queue is null or c.queue = which.queue) and (which.kind is null or c.kind = which.kind)
+          and (which.error is null or error_matches(c.error, c.error_key, which.error))
+          and (which.before is null or c.changed < which.before)
+          and not (c.state = 'failed' and c.unique_key is not null
+                   and exists (select from queue o where o.queue = c.queue and o.unique_key = c.unique_key
+                                                     and o.state <> 'failed'))
+    )
+    select r.id::text from ranked r
+    where r.total <= most -- place k of the sample is the first of its rank
+       or (r.place - 1) * (most - 1) / greatest(r.total - 1, 1)
+          <> (r.place - 2) * (most - 1) / greatest(r.total - 1, 1)
+       or r.place = 1
+    order by r.place desc limit most;
+end $$;
+comment on function requeue_sample(text, text[], text, text, timestamptz, int) is 'Of the jobs that requeue_where '
+    'would make ready now: n of them (at most 1000), the newest, the oldest and those at equal steps between, newest '
+    'first. Finished jobs are never among them';
 
 create or replace function requeue_where(action uuid, batch int, queue text, states text[] default '{failed}',
     kind text default null, error text default null, before timestamptz default null, "limit" int default 1000,

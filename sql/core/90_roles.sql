@@ -13,13 +13,14 @@ declare
         'give_back,node_start,node_beat,node_stop,schedule,schedule_or_wait,is_new,scheduler_stop,backlog,'
         'keep_only,keep_books,fold_beside,uuid_v7}';
     act_functions  text[] :=
-        '{requeue,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,delete_jobs,drain_node,'
-        'set_queue,schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
+        '{requeue,requeue_at_priority,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,'
+        'delete_jobs,drain_node,set_queue,'
+        'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
         'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
         'set_time_where,undo,edit_job,push_by_hand}';
     read_functions text[] :=
         '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
-        'failure_groups,slot_class,requeue_preview,queue_pace,failed_within_hour,'
+        'failure_groups,slot_class,requeue_preview,requeue_sample,queue_pace,failed_within_hour,'
         'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
         'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls}';

@@ -474,6 +474,68 @@ the_callers_order_decides(void **state)
     PQfinish(c);
 }
 
+/* Some are tried before the rest: which ones, at which priority, and the way back. */
+static void
+a_sample_goes_ahead_of_those_that_wait(void **state)
+{
+    PGconn *c = fresh("sample");
+    static const char sample[] = "select string_agg(t.said(id, null, null), ',' order by o) from"
+                                 " requeue_sample(%s) with ordinality s (id, o)";
+
+    (void)state;
+    pg_run(c, "select t.failed('q', 'a,b,c,d,e,f,g', 'broken 1'); select t.failed('q', 'x', 'no')");
+    pg_run(c,
+           "update queue set changed = now() - (122 - ascii(payload->>'name')) * interval '1 s'");
+    pg_run(c, "update queue set unique_key = 'k' where payload->>'name' = 'd'");
+    expect(c, "g -,d -,a -", sample, "'q', error => 'broken 9', n => 3");
+    expect(c, "g -,f -,e -,d -,c -,b -,a -", sample,
+           "'q', kind => null, error "
+           "=> '~broken', n => 10");
+    expect(c, "a -", sample, "'q', before => now() - interval '24.5 s', n => 1");
+    expect(c, "", "select coalesce(string_agg(id, ','), '') from requeue_sample('none')");
+    expect(c, "0", "select count(*) from requeue_sample('q', n => 0)");
+    pg_run(c,
+           "insert into queue (queue, unique_key, payload) values ('q', 'k', '{\"name\": \"d2\"}');"
+           "select t.push('q', 'waits,more')");
+    expect(c, "g -,e -,a -", sample, "'q', error => 'broken 1', n => 3"); /* not d */
+    core_settle(c);
+    expect(c, "e ready,a ready,d - (a newer job has its unique key)",
+           "select string_agg(t.said(id, state, why), ',') from requeue_at_priority(" ACT(
+               1) ", 1,"
+                  " t.ids('e,a,d'), false, 'three of 7', null, 0)");
+    core_check(c);
+    expect(c, "a 0,e 0",
+           "select string_agg(concat_ws(' ', payload->>'name', priority), ',' order by"
+           " payload->>'name') from queue where state = 'ready' and priority = 0");
+    expect(c, "b,c,d,f,g,x", "select t.names('failed', 'q')"); /* frozen, by the filter */
+    expect(c, "4 ready, 1 - (a newer job has its unique key)",
+           "select t.look('requeue_preview(queue => ''q'', error => ''broken 1'')')");
+    core_settle(c);
+    core_check(c);
+    expect(c, "a", "select t.claim('n', 1)"); /* before those that wait */
+    expect(c, "1 failed again, 1 - (running)",
+           "select t.look('undo_preview(''00000000-0000-0000-0000-000000000001'')')");
+    pg_run(c, "select undo(" ACT(2) ", 1, " ACT(1) ")");
+    expect(c, "failed 5",
+           "select concat_ws(' ', state, priority) from queue where"
+           " payload->>'name' = 'e'");
+    core_check(c);
+    expect(c, "priority 0", "select audit_change(a) from audit a where action = " ACT(1));
+    assert_string_equal(
+        pg_try(c, "select requeue_at_priority(" ACT(3) ", 1, t.ids('b'), priority => 10)"),
+        "QT007");
+    assert_string_equal(
+        pg_try(c, "select requeue_at_priority(" ACT(1) ", 1, t.ids('b'), priority => 1)"), "");
+    pg_run(c, "select t.done('n')"); /* a finished one comes as a new job */
+    core_settle(c);
+    expect(c, "a ready (as new job ID)",
+           "select t.said(id, state, why) from requeue_at_priority(" ACT(4) ", 1, t.ids('a'),"
+                                                                            " priority => 0)");
+    expect(c, "0", "select priority from queue where payload->>'name' = 'a'");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -492,6 +554,7 @@ main(void)
         cmocka_unit_test(twice_at_the_same_time),
         cmocka_unit_test(expected_and_frozen),
         cmocka_unit_test(what_is_wanted_is_normalised_once),
+        cmocka_unit_test(a_sample_goes_ahead_of_those_that_wait),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
