@@ -40,6 +40,10 @@ free_now(struct action *a)
     for (int i = 0; i < a->nids; i++)
         free(a->ids[i]);
     free(a->ids);
+    for (int i = 0; i < a->nchanged; i++)
+        free(a->changed[i]);
+    free(a->changed);
+    free(a->lead);
     params_done(&a->params);
     params_done(&a->search);
     tally_clear(&a->effects);
@@ -51,6 +55,7 @@ free_now(struct action *a)
     free(a->waits);
     free(a->what);
     free(a->where);
+    free(a->these);
     free(a->sql);
     free(a->summary);
     free(a->challenge);

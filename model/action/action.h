@@ -142,6 +142,9 @@ bool action_takes_held(const struct action *a);
 const char *action_title(const struct action *a);
 const char *action_what(const struct action *a);
 const char *action_where(const struct action *a);
+const char *action_these(const struct action *a); /* the same without when they were counted */
+/* What the intent said of this; NULL = nothing. */
+const char *action_param(const struct action *a, enum param p);
 const char *action_undo(const struct action *a);
 const char *action_about(const struct action *a); /* of the intent, "" = nothing */
 /* What must be known of this act here: dangers, whether it is official; lines, "! " = a warning. */

@@ -117,12 +117,22 @@ distinct(const struct rowset *rows)
     return n;
 }
 
+static void
+keep_changed(struct action *a, const struct change_row *row)
+{
+    a->changed = xreallocarray(a->changed, (size_t)a->nchanged + 1, sizeof *a->changed);
+    a->changed[a->nchanged++] = xstrdup(row->id);
+}
+
 void
 action_count_rows(struct action *a, const struct rowset *rows)
 {
     const struct change_row *row = rows->rows;
     struct tally *t = tally_of(a);
 
+    for (int i = 0; i < rows->n && a->keeps_changed && !is_trying(a); i++)
+        if (*row[i].state)
+            keep_changed(a, &row[i]);
     for (int i = 0; i < rows->n; i++)
         if (row[i].n != 0) /* 0: the batch found nothing, but its cursor leads on */
             tally_add(t, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);

@@ -37,6 +37,11 @@ struct action {
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
+    bool frozen; /* its predicate, or its ids, are those of an earlier preview */
+    char *lead;  /* what stands before the reason of the user; NULL = nothing */
+    bool keeps_changed;
+    char **changed; /* if keeps_changed: the ids of the rows that changed */
+    int nchanged;
     bool no_node; /* no node has this name, and no lease is held under it */
     char *about;  /* NULL = nothing */
     int64_t older_than_ms;
@@ -55,7 +60,7 @@ struct action {
     struct tally effects;
     struct rowset nodes; /* evidence */
     const struct node_row *evidence;
-    char *what, *where, *notes, *sql, *summary, *challenge;
+    char *what, *where, *these, *notes, *sql, *summary, *challenge;
     char *busy; /* what the preview is doing; NULL = counting */
 
     int batch, at, tries; /* batch under way, first id of it, how often it was asked */
@@ -79,6 +84,12 @@ bool action_has_moved(struct action *a);
 bool action_answered(struct action *a);
 void action_end(struct action *a, enum action_state state, const struct err *e);
 
+/* For a canary: some of the jobs, by id, ahead of others; then the rest of what the whole counted,
+ * without these. Each is a new action with a reason that begins with `lead`, previewed anew. */
+struct action *action_few(const struct action *whole, const char *const *ids, int n,
+                          const char *lead);
+struct action *action_rest(const struct action *whole, const char *const *without, int n,
+                           const char *lead);
 void action_preview(struct action *a);
 void action_sort_ids(struct action *a);
 /* If there is no preview section: run the batches themselves, and roll each back. */
@@ -96,6 +107,8 @@ void action_add_duplicate(struct action *a, const struct err *e);
 char *action_make_notes(const struct action *a);
 /* A note of the section in use, NULL = none. */
 const char *action_note(const struct action *a, const char *key);
+/* "4,000 jobs"; noun NULL: the number alone. */
+void action_add_count(struct buf *b, int64_t n, const char *noun);
 void action_make_texts(struct action *a);
 void action_make_summary(struct action *a);
 

@@ -258,10 +258,11 @@ clock_came(void *ctx, struct db_reply *reply)
     }
     a->now_ms = ((const struct spent_row *)rows.rows)->now_ms;
     rowset_free(&rows);
-    params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
+    if (!a->frozen)
+        params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
     if (a->act == ACT_TIME && !a->has_time) /* now_ms is rounded up, and "now" must be over */
         params_set_time(&a->params, PARAM_AT, a->now_ms + (a->in_ms ? a->in_ms : -1));
-    if (a->gather) {
+    if (a->gather && !a->frozen) {
         a->ids = xcalloc(1, sizeof *a->ids);
         a->cap = 1;
         ask_page(a);

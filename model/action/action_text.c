@@ -25,8 +25,8 @@ const struct act_info act_infos[ACT_COUNT] = {
 };
 /* clang-format on */
 
-static void
-add_count(struct buf *b, int64_t n, const char *noun)
+void
+action_add_count(struct buf *b, int64_t n, const char *noun)
 {
     char digits[32];
     int len = snprintf(digits, sizeof digits, "%" PRId64, n);
@@ -36,7 +36,8 @@ add_count(struct buf *b, int64_t n, const char *noun)
             buf_str(b, ",");
         buf_add(b, &digits[i], 1);
     }
-    buf_printf(b, " %s%s", noun, n == 1 ? "" : "s");
+    if (noun)
+        buf_printf(b, " %s%s", noun, n == 1 ? "" : "s");
 }
 
 static void
@@ -44,7 +45,7 @@ add_effect(struct buf *b, const struct effect_row *row, const char *noun)
 {
     if (b->len > 0)
         buf_str(b, "\n");
-    add_count(b, row->n, noun);
+    action_add_count(b, row->n, noun);
     if (!*row->state)
         buf_printf(b, " left alone: %s", *row->why ? row->why : "not in a state for this");
     else if (*row->why)
@@ -136,15 +137,15 @@ add_payload(struct buf *b, const char *payload)
                    shown < len ? "…" : "");
 }
 
-static char *
-make_where(const struct action *a)
+static void
+make_where(struct action *a)
 {
     enum param target = act_infos[a->act].target;
     char *const *v = a->params.value;
     struct buf b = {0};
 
     if (a->ids && !a->gather) {
-        add_count(&b, a->nids, "job");
+        action_add_count(&b, a->nids, "job");
         buf_str(&b, " by id");
     }
     add_term(&b, "queue", v[PARAM_QUEUE]);
@@ -171,8 +172,9 @@ make_where(const struct action *a)
         add_term(&b, "finished before", v[PARAM_BEFORE]);
     if (a->act == ACT_RELEASE && v[PARAM_NODE])
         buf_str(&b, a->all_leases ? ", all its leases" : ", expired leases only");
+    a->these = xstrdup(b.data ? b.data : "");
     add_clock(&b, a->now_ms);
-    return b.data;
+    a->where = b.data;
 }
 
 static char *
@@ -191,7 +193,7 @@ void
 action_make_texts(struct action *a)
 {
     a->what = make_what(a);
-    a->where = make_where(a);
+    make_where(a);
     a->notes = action_make_notes(a);
     a->sql = adapter_show(a->adapter, a->section, &a->params);
     a->challenge = make_challenge(a);
@@ -245,7 +247,7 @@ add_outcome(struct buf *b, const struct action *a)
         if (n == 0)
             continue;
         buf_str(b, sign);
-        add_count(b, n, noun);
+        action_add_count(b, n, noun);
         buf_printf(b, " %s", t->rows[i].state);
         if (act_infos[a->act].says_why && *t->rows[i].why)
             buf_printf(b, " (%s)", t->rows[i].why);
@@ -257,7 +259,7 @@ add_outcome(struct buf *b, const struct action *a)
         buf_printf(b, ": %s", t->rows[0].why);
     } else if (skipped > 0) {
         buf_str(b, ", ");
-        add_count(b, skipped, noun);
+        action_add_count(b, skipped, noun);
         buf_str(b, " left alone");
         add_reasons(b, a, t);
     }

@@ -102,6 +102,18 @@ action_where(const struct action *a)
 }
 
 const char *
+action_these(const struct action *a)
+{
+    return a->these ? a->these : "";
+}
+
+const char *
+action_param(const struct action *a, enum param p)
+{
+    return a->params.value[p];
+}
+
+const char *
 action_about(const struct action *a)
 {
     return a->about ? a->about : "";

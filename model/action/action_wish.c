@@ -9,7 +9,7 @@
 #include "model/action/action_parts.h"
 #include "model/adapter/terms.h"
 
-enum { BATCH_IDS = 500, BATCH_ROWS = 1000 };
+enum { BATCH_IDS = 500, BATCH_ROWS = 1000, REASON_MOST = 1000 };
 
 static void
 take_predicate(struct action *a, const struct intent *in)
@@ -211,6 +211,40 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
 
 /* --- the same wish with other options ------------------------------------------------------------ */
 
+/* The reason of the user behind the lead, no longer than the audit takes. */
+static void
+set_reason(struct action *a, const char *reason)
+{
+    struct buf b = {0};
+    size_t len;
+
+    if (!reason || !*reason)
+        reason = NULL;
+    if (!a->lead) {
+        params_set(&a->params, PARAM_REASON, reason);
+        return;
+    }
+    buf_printf(&b, "%s%s%s", a->lead, reason ? ": " : "", reason ? reason : "");
+    for (len = b.len < REASON_MOST ? b.len : REASON_MOST; len < b.len && len > 0; len--)
+        if (((unsigned char)b.data[len] & 0xc0) != 0x80)
+            break; /* never cut within a character */
+    b.data[len] = 0;
+    params_set(&a->params, PARAM_REASON, b.data);
+    buf_free(&b);
+}
+
+/* What the user gave as the reason, without the lead. */
+static const char *
+own_reason(const struct action *a)
+{
+    const char *reason = a->params.value[PARAM_REASON];
+    size_t len = a->lead ? strlen(a->lead) : 0;
+
+    if (!reason || !a->lead)
+        return reason;
+    return strlen(reason) > len + 2 ? reason + len + 2 : NULL;
+}
+
 struct act_options
 action_options(const struct action *a)
 {
@@ -218,7 +252,7 @@ action_options(const struct action *a)
 
     return (struct act_options){.spread_ms = a->spread_ms,
                                 .reset = reset && !strcmp(reset, "true"),
-                                .reason = a->params.value[PARAM_REASON]};
+                                .reason = own_reason(a)};
 }
 
 bool
@@ -227,9 +261,28 @@ action_has_reason(const struct action *a)
     return adapter_takes(a->adapter, a->section, PARAM_REASON);
 }
 
-/* A new action with a uuid of its own, previewed anew. */
-struct action *
-action_again(const struct action *old, const struct act_options *o)
+static bool
+is_one_of(const char *id, const char *const *ids, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(ids[i], id))
+            return true;
+    return false;
+}
+
+/* The ids that were named or looked up, but for some. */
+static void
+copy_ids(struct action *a, const struct action *old, const char *const *without, int n)
+{
+    a->ids = xcalloc((size_t)old->nids + 1, sizeof *a->ids);
+    for (int i = 0; i < old->nids; i++)
+        if (!is_one_of(old->ids[i], without, n))
+            a->ids[a->nids++] = xstrdup(old->ids[i]);
+}
+
+/* The same wish with a uuid of its own; neither ids nor options yet. */
+static struct action *
+same_wish(const struct action *old)
 {
     struct action *a = xcalloc(1, sizeof *a);
     uuid_t id;
@@ -246,30 +299,88 @@ action_again(const struct action *old, const struct act_options *o)
                          .batch_size = old->batch_size,
                          .all_leases = old->all_leases,
                          .typed = old->typed,
+                         .frozen = old->frozen,
+                         .lead = old->lead ? xstrdup(old->lead) : NULL,
                          .about = old->about ? xstrdup(old->about) : NULL,
                          .older_than_ms = old->older_than_ms,
                          .has_time = old->has_time,
                          .in_ms = old->in_ms,
-                         .spread_ms = o->spread_ms,
                          .summary = xstrdup("")};
     params_copy(&a->params, &old->params);
     params_copy(&a->search, &old->search);
     params_set(&a->search, PARAM_CURSOR, NULL);
-    if (old->ids && !old->gather) {
-        a->ids = xcalloc((size_t)old->nids + 1, sizeof *a->ids);
-        for (; a->nids < old->nids; a->nids++)
-            a->ids[a->nids] = xstrdup(old->ids[a->nids]);
-    }
     uuid_generate_random(id);
     uuid_unparse_lower(id, a->id);
     params_set(&a->params, PARAM_ACTION, a->id);
-    params_set(&a->params, PARAM_REASON, o->reason && *o->reason ? o->reason : NULL);
+    return a;
+}
+
+static void
+set_spread(struct action *a, int64_t ms)
+{
+    a->spread_ms = ms;
+    params_set(&a->params, PARAM_BY, NULL);
+    if (ms)
+        params_set_interval(&a->params, PARAM_BY, ms);
+}
+
+/* A new action with a uuid of its own, previewed anew. */
+struct action *
+action_again(const struct action *old, const struct act_options *o)
+{
+    struct action *a = same_wish(old);
+
+    if (old->ids && (!old->gather || old->frozen))
+        copy_ids(a, old, NULL, 0);
+    set_reason(a, o->reason);
     if (a->act == ACT_REQUEUE) {
         params_set_bool(&a->params, PARAM_RESET, o->reset);
-        params_set(&a->params, PARAM_BY, NULL);
-        if (o->spread_ms)
-            params_set_interval(&a->params, PARAM_BY, o->spread_ms);
+        set_spread(a, o->spread_ms);
     }
+    action_preview(a);
+    return a;
+}
+
+/* --- a part of a requeue, and the rest ----------------------------------------------------------- */
+
+static void
+set_lead(struct action *a, const struct action *whole, const char *lead)
+{
+    free(a->lead);
+    a->lead = xstrdup(lead);
+    set_reason(a, own_reason(whole));
+    a->expected = -1; /* was compared with the count of the whole */
+    params_set(&a->params, PARAM_EXPECTED, NULL);
+}
+
+struct action *
+action_few(const struct action *whole, const char *const *ids, int n, const char *lead)
+{
+    struct action *a = same_wish(whole);
+
+    a->section = act_infos[a->act].by_ids;
+    a->gather = false;
+    a->keeps_changed = true;
+    a->ids = xcalloc((size_t)n + 1, sizeof *a->ids);
+    for (; a->nids < n; a->nids++)
+        a->ids[a->nids] = xstrdup(ids[a->nids]);
+    set_lead(a, whole, lead);
+    set_spread(a, 0);
+    params_set_int(&a->params, PARAM_N, 0); /* the soonest priority */
+    action_preview(a);
+    return a;
+}
+
+struct action *
+action_rest(const struct action *whole, const char *const *without, int n, const char *lead)
+{
+    struct action *a = same_wish(whole);
+
+    a->frozen = true;
+    if (whole->ids)
+        copy_ids(a, whole, without, n);
+    set_lead(a, whole, lead);
+    set_spread(a, whole->spread_ms);
     action_preview(a);
     return a;
 }

@@ -41,6 +41,7 @@ enum section_id {
     SEC_CRON_RUNS,
     SEC_CRON_NEXT,
     SEC_QUEUE_SETTINGS,
+    SEC_REQUEUE_SAMPLE, /* some of the jobs that a requeue by filter would change */
     SEC_HEALTH_SERVER,
     SEC_HEALTH_SESSIONS,
     SEC_HEALTH_VACUUMS,

@@ -40,6 +40,7 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     [SEC_CRON_RUNS] = {"cron_runs", &record_run, false, false},
     [SEC_CRON_NEXT] = {"cron_next", &record_run, false, false},
     [SEC_QUEUE_SETTINGS] = {"queue_settings", &record_setting, false, false},
+    [SEC_REQUEUE_SAMPLE] = {"requeue_sample", &record_sample, false, false},
     [SEC_HEALTH_SERVER] = {"health_server", &record_health_server, false, false},
     [SEC_HEALTH_SESSIONS] = {"health_sessions", &record_health_session, false, false},
     [SEC_HEALTH_VACUUMS] = {"health_vacuums", &record_health_vacuum, false, false},

@@ -314,6 +314,13 @@ static const struct field life_fields[] = {
 };
 RECORD(life, life_fields, life_row);
 
+#define S(f) offsetof(struct sample_row, f)
+static const struct field sample_fields[] = {
+    {"id", F_STR, S(id), false},
+};
+RECORD(sample, sample_fields, sample_row);
+#undef S
+
 #define E(f) offsetof(struct effect_row, f)
 static const struct field effect_fields[] = {
     {"state", F_STR, E(state), false},

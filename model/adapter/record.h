@@ -166,6 +166,10 @@ struct setting_row { /* of a queue */
     const char *setting, *value, *standard, *note;
 };
 
+struct sample_row { /* one of the jobs that a requeue by filter would change */
+    const char *id;
+};
+
 struct effect_row { /* of a preview: n rows will become state; state "" = skipped, because why */
     const char *state, *why;
     int64_t n;
@@ -204,8 +208,8 @@ struct record {
 extern const struct record record_queue, record_count, record_final, record_rate, record_time,
     record_pace, record_minute, record_step, record_life, record_job, record_detail, record_attempt,
     record_node, record_lease, record_group, record_fail_time, record_audit, record_schedule,
-    record_run, record_setting, record_effect, record_change, record_server, record_role,
-    record_spent;
+    record_run, record_setting, record_sample, record_effect, record_change, record_server,
+    record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

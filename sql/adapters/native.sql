@@ -671,9 +671,10 @@ cross join lateral {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz',
 select setting, value, standard, note from {schema}.queue_settings($1::text)
 
 -- name: requeue
--- params: action batch ids reset reason by
+-- params: action batch ids reset reason by n
 select id, state, why, cursor, n
-from {schema}.requeue($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text, $6::interval)
+from {schema}.requeue_at_priority($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text,
+                                  $6::interval, $7::int)
 
 -- name: requeue_where
 -- params: action batch queue states kind error before limit cursor expected reset reason by
@@ -817,6 +818,10 @@ select id, state, why, cursor, n from {schema}.signal_backend($1::uuid, $2::int,
 select state, n, why
 from {schema}.requeue_preview($1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
                               coalesce($7::boolean, false), $8::interval)
+
+-- name: requeue_sample
+-- params: queue states kind error before n
+select id from {schema}.requeue_sample($1::text, $2::text[], $3::text, $4::text, $5::timestamptz, $6::int)
 
 -- name: release_preview
 -- params: node expired_only fail count

@@ -24,7 +24,9 @@ requeues_a_group(void **state)
     vt_want(&vt, "mailbox full");
     vt_keys(&vt, "r");
     vt_want(&vt, "120 jobs"); /* the largest group is first */
-    vt_want(&vt, "Type the number");
+    vt_want(&vt, "first 10, then ask");
+    vt_keys(&vt, "tab"); /* not a few of them first */
+    vt_want(&vt, "Type 120 to go on:");
     vt_keys(&vt, "y enter text:12 enter");
     vt_settle(&vt, 60);
     assert_int_equal(con_count("state = 'failed'"), 123);
@@ -97,7 +99,9 @@ marks_all_that_match(void **state)
     vt_keys(&vt, "*");
     vt_want(&vt, "all that match");
     vt_keys(&vt, "r");
-    vt_want(&vt, "350 jobs");
+    vt_want(&vt, "first 10, then ask");
+    vt_keys(&vt, "tab");
+    vt_want(&vt, "Type 350 to go on:");
     vt_keys(&vt, "text:350 enter");
     vt_want(&vt, "requeue: 350 jobs");
     assert_int_equal(con_count("state = 'failed'"), 0);
@@ -250,7 +254,7 @@ extends_leases(void **state)
     vt_keys(&vt, "C-u text:soon enter"); /* not a time */
     vt_settle(&vt, 60);
     vt_keys(&vt, "C-u text:30m enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "extend: ");
     assert_string_equal(pg_value(con_db(),
@@ -262,7 +266,7 @@ extends_leases(void **state)
     vt_keys(&vt, "E");
     vt_want(&vt, "Extend leases");
     vt_keys(&vt, "C-u text:2h enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "extend: ");
     assert_string_equal(pg_value(con_db(),
@@ -313,7 +317,7 @@ pauses_and_resumes(void **state)
     vt_want(&vt, "Pause queue: mail.send");
     vt_type(&vt, "month close");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: ");
     assert_string_equal(
@@ -321,7 +325,7 @@ pauses_and_resumes(void **state)
         "month close");
     vt_want(&vt, "‖");
     vt_keys(&vt, "p");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "resume: ");
     assert_int_equal(
@@ -340,7 +344,7 @@ cancels(void **state)
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 2");
     vt_keys(&vt, "c");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cancel: ");
     assert_int_equal(con_count("true"), 1);
@@ -359,7 +363,7 @@ drains_a_node(void **state)
     vt_keys(&vt, "4");
     vt_want(&vt, "worker-1");
     vt_keys(&vt, "d");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "drain: ");
     pg_wait(con_db(), "select state from node where lock_key = 'worker-1'", "draining", 3000);
@@ -401,6 +405,8 @@ holds_the_count_that_was_typed(void **state)
     vt_keys(&vt, "3");
     vt_want(&vt, "boom");
     vt_keys(&vt, "R");
+    vt_want(&vt, "first 10, then ask");
+    vt_keys(&vt, "tab");
     vt_want(&vt, "If the count is no longer 120, nothing is changed.");
     pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from "
                      "(select id from queue where state = 'failed' order by seq limit 1) x");

@@ -49,7 +49,7 @@ of_queues(struct vt *vt)
     box(vt, "N", "Push a job", "box_push");
     box(vt, "l", "Limits of queue", "box_limits");
     vt_keys(vt, "p enter");
-    vt_want(vt, "go on");
+    vt_want(vt, "F2 count again");
     shop_golden(vt, "ask_pause");
     vt_keys(vt, "esc esc");
 }
@@ -64,18 +64,18 @@ of_jobs(struct vt *vt)
     vt_keys(vt, "enter");
     vt_want(vt, " of 12");
     box(vt, "b", "Priority: ", "box_priority");
-    box(vt, "r", "go on", "ask_requeue");
+    box(vt, "r", "F2 count again", "ask_requeue");
     box(vt, "X", "undo brings it back", "ask_discard");
-    box(vt, "D", "Type the number", "ask_delete");
+    box(vt, "D", "Type 1 to go on:", "ask_delete");
     box(vt, "Y", "row as JSON", "box_json");
     box(vt, "f", "the row in full", "box_full");
     vt_keys(vt, "r");
-    vt_want(vt, "go on");
+    vt_want(vt, "F2 count again");
     vt_keys(vt, "f4");
     vt_want(vt, "spread over");
     shop_golden(vt, "box_options");
     vt_keys(vt, "esc esc");
-    vt_gone(vt, "go on");
+    vt_gone(vt, "F2 count again");
 }
 
 /* The question, then No: what was typed is kept, and a slip is told. */
@@ -149,6 +149,58 @@ at_60x20(void **state)
     vt_done(&vt);
 }
 
+/* The few that wait come to an end: one of them fails again. */
+static void
+let_them_end(void)
+{
+    PGconn *c = pg_connect(pg_dsn("shop"));
+
+    pg_run(c, "set search_path to queues");
+    pg_run(c, "create temp table few as select id, row_number() over (order by id) as n from queue "
+              "where queue = 'search.index' and state = 'ready' and priority = 0");
+    assert_int_equal(pg_int(c, "select count(*) from few"), 10);
+    pg_run(c, "update queue q set state = 'failed', error = 'mapping conflict: field 7',"
+              " error_key = 'mapping conflict: field N' from few f where f.id = q.id and f.n = 4");
+    pg_run(c, "with done as (delete from queue q using few f where f.id = q.id and f.n <> 4"
+              " returning q.*, f.n) insert into history (id, created, started, finished, state,"
+              " priority, tries, queue, kind, node) select id, created, now() - (8 + n) * interval"
+              " '0.1 s', now(), 'completed', 0, tries, queue, kind, 'worker-' || n %% 5 from done");
+    PQfinish(c);
+}
+
+/* The last of the file: it changes what the others show. */
+static void
+a_few_first(void **state)
+{
+    static const struct {
+        int rows, cols;
+    } sizes[] = {
+        {24, 80 },
+        {20, 60 },
+        {45, 140},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct vt vt;
+        shop_enter(&vt, sizes[i].rows, sizes[i].cols, NULL);
+        vt_keys(&vt, "3");
+        vt_want(&vt, "connect() to es-N");
+        vt_keys(&vt, "r");
+        vt_want(&vt, "first 10, then ask");
+        vt_keys(&vt, "enter");
+        vt_want(&vt, "0 of 10 ended");
+        let_them_end();
+        vt_want(&vt, "9 of 10 are done, 1 failed again: the cause seems");
+        shop_golden(&vt, "canary");
+        vt_keys(&vt, "esc");
+        vt_want(&vt, "tried: 9 done, 1 failed again");
+        vt_keys(&vt, "q");
+        vt_ended_well(&vt, 0);
+        vt_done(&vt);
+    }
+}
+
 static int
 end(void **state)
 {
@@ -165,6 +217,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_80x24),
         cmocka_unit_test(at_60x20),
+        cmocka_unit_test(a_few_first),
     };
 
     return cmocka_run_group_tests(tests, shop_open, end);

@@ -31,7 +31,7 @@ static const struct place {
     {"palette",   "",  "queue10",           ":",     "Tab"           },
     {"filter",    "2", "ready",             "/",     "Tab"           },
     {"actions",   "3", "boom",              "a",     "Requeue"       },
-    {"requeue",   "3", "boom",              "r",     "Type"          },
+    {"requeue",   "3", "boom",              "r",     "first 10"      },
     {"discard",   "3", "boom",              "X",     "Type"          },
     {"full",      "3", "boom",              "f",     "boom"          },
     {"release",   "4", "worker-1",          "L",     "Release"       },

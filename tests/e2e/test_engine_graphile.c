@@ -187,7 +187,7 @@ requeues_in_the_console(void **state)
     vt_keys(&vt, "3");
     vt_want(&vt, "no such user");
     vt_keys(&vt, "r");
-    vt_want(&vt, "y go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "requeue: 2 jobs");
     vt_keys(&vt, "q");

@@ -240,7 +240,7 @@ cancels_a_statement_that_waits(void **state)
     vt_keys(&vt, "esc");
     vt_want(&vt, "nothing was changed");
     vt_keys(&vt, "C");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cancel query: 1 statement told to stop");
     assert_string_equal(pg_finish(c), "57014");

@@ -240,7 +240,7 @@ acting(void **state)
     vt_want(&vt, "Extend leases");
     vt_keys(&vt, "esc");
     press(&vt, "drain");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "esc");
     con_quit(&vt);
 }
@@ -265,7 +265,7 @@ acting_on_jobs(void **state)
     press(&vt, "options");
     vt_want(&vt, "Options: discard");
     vt_keys(&vt, "esc");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     press(&vt, "dismiss");
     vt_want(&vt, "nothing was changed");
     press(&vt, "delete");
@@ -293,6 +293,14 @@ acting_on_jobs(void **state)
     vt_want(&vt, "  requeue ");
     press(&vt, "undo");
     vt_want(&vt, "failed again");
+    vt_keys(&vt, "esc");
+    con_failed("bulk", 100, "refused");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "bulk");
+    press(&vt, "requeue");
+    vt_want(&vt, "first 10, then ask");
+    press(&vt, "other-way");
+    vt_want(&vt, "Type 100 to go on:");
     vt_keys(&vt, "esc");
     con_quit(&vt);
 }

@@ -117,7 +117,7 @@ runs_one_now(void **state)
     vt_want(&vt, "nothing was changed");
     assert_int_equal(con_count("true"), 0);
     vt_keys(&vt, "n");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cron run: 1 schedule run (job ");
     assert_int_equal(con_count("queue = 'report'"), 1);
@@ -139,7 +139,7 @@ pauses_and_resumes(void **state)
     vt_want(&vt, "Pause schedule: nightly");
     vt_type(&vt, "disk is full");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cron pause: 1 schedule paused");
     assert_string_equal(
@@ -148,7 +148,7 @@ pauses_and_resumes(void **state)
     vt_want(&vt, "next, once resumed");
     vt_keys(&vt, "p");
     vt_want(&vt, "Resume a schedule");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cron resume: 1 schedule resumed (next ");
     assert_string_equal(pg_value(con_db(), "select paused_at is null and next_run > now() from "
@@ -187,13 +187,13 @@ adds_one(void **state)
     vt_want(&vt, "exclude each other");
     vt_keys(&vt, "left enter");
     vt_want(&vt, "12:00 Asia/Tokyo)");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_want(&vt, "payload {\"n\": 1}"); /* what it will push, each time */
     assert_int_equal(pg_int(con_db(), "select count(*) from schedule"), 1);
     vt_keys(&vt, "esc"); /* back to the form, with all that was typed */
     vt_want(&vt, "one at a time");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "cron add: 1 schedule added (next ");
     vt_gone(&vt, "New schedule");

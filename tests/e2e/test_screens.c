@@ -44,7 +44,7 @@ static const struct step steps[] = {
     {"enter space j space",                   "2 marked",                                       NULL,         "jobs"     },
     {"U j enter",                             "ATTEMPTS",                                       NULL,         "job"      },
     {"3",                                     "sample",                                         NULL,         "failed"   },
-    {"r",                                     "Type the number",                                NULL,         "confirm"  },
+    {"r",                                     "first 10, then ask",                             NULL,         "confirm"  },
     {"esc 4",                                 "worker-4",                                       NULL,         NULL       },
     {"g",                                     /* the dead one comes first */ "worker-4 leases", NULL,         "nodes"    },
     {"enter",                                 "L releases all 9",                               "asking ...", "node"     },

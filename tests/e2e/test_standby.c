@@ -95,7 +95,7 @@ a_promotion_is_noticed(void **state)
     vt_want(&vt, "this server was promoted");
     vt_gone(&vt, "STANDBY");
     vt_keys(&vt, "r");
-    vt_want(&vt, "y go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "requeue: 3 jobs ready");
     assert_int_equal(pg_int(standby, "select count(*) from queues.audit"), 1);
@@ -163,7 +163,7 @@ no_act_goes_to_the_old_database(void **state)
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: mail.send");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "esc esc");
     con_empty(state);
     con_ready("mail.send", 1);
@@ -179,7 +179,7 @@ no_act_goes_to_the_old_database(void **state)
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: mail.send");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "go on");
+    vt_want(&vt, "F2 count again");
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: ");
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);

@@ -19,7 +19,7 @@ discards_a_group_and_brings_it_back(void **state)
     vt_want(&vt, "connection refused");
     vt_keys(&vt, "X");
     vt_want(&vt, "120 jobs → discarded (failed)");
-    vt_want(&vt, "Type the number");
+    vt_want(&vt, "Type 120 to go on:");
     vt_keys(&vt, "text:120 enter");
     vt_want(&vt, "discard: 120 jobs discarded");
     assert_int_equal(con_count("true"), 3);
@@ -52,7 +52,7 @@ deletes_one_for_good(void **state)
     vt_want(&vt, "boom");
     vt_keys(&vt, "D");
     vt_want(&vt, "gone for good");
-    vt_want(&vt, "Type the number");
+    vt_want(&vt, "Type 1 to go on:");
     vt_keys(&vt, "y enter");
     vt_settle(&vt, 60);
     assert_int_equal(con_count("true"), 2);
@@ -120,13 +120,13 @@ spreads_a_requeue(void **state)
     vt_keys(&vt, "3");
     vt_want(&vt, "boom");
     vt_keys(&vt, "r");
-    vt_want(&vt, "20 jobs → ready");
+    vt_want(&vt, "Requeue 20 jobs of mail.send");
     vt_keys(&vt, "f4");
     vt_want(&vt, "spread over");
     vt_keys(&vt, "text:soon enter");
     vt_want(&vt, "a time like 90s");
     vt_keys(&vt, "C-u text:10m tab space tab text:gently enter");
-    vt_want(&vt, "20 jobs → scheduled");
+    vt_want(&vt, "spread over a time (now: 10m)");
     vt_want(&vt, "spread over");
     vt_keys(&vt, "y");
     vt_want(&vt, "requeue: 20 jobs scheduled");
@@ -215,7 +215,7 @@ says_who_holds_the_lock(void **state)
     vt_keys(&vt, "3");
     vt_want(&vt, "boom");
     vt_keys(&vt, "r");
-    vt_want(&vt, "2 jobs → ready");
+    vt_want(&vt, "Requeue 2 jobs");
     vt_keys(&vt, "y");
     vt_want(&vt, "waits for a lock: pid");
     vt_want(&vt, "the culprit");

@@ -4,6 +4,8 @@
  */
 #include "tests/unit/act_fixture.h"
 
+#include "model/action/canary.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -396,6 +398,221 @@ test_why_not(void **state)
     }
 }
 
+/* --- a canary: some jobs first ------------------------------------------------------------------ */
+
+static void
+test_canary_places(void **state)
+{
+    int64_t at[12];
+
+    (void)state;
+    assert_int_equal(canary_places(4000, 10, at), 10);
+    assert_int_equal(at[0], 0);
+    assert_int_equal(at[1], 444);
+    assert_int_equal(at[9], 3999);
+    assert_int_equal(canary_places(3, 10, at), 3); /* fewer than wanted: each once */
+    assert_true(at[0] == 0 && at[1] == 1 && at[2] == 2);
+    assert_int_equal(canary_places(11, 10, at), 10);
+    for (int i = 1; i < 10; i++)
+        assert_true(at[i] > at[i - 1]);
+    assert_int_equal(canary_places(5, 1, at), 1);
+    assert_int_equal(canary_places(0, 10, at), 0);
+}
+
+/* "DDFx": done, failed, failed with another error; w waits, r runs, g is gone. */
+static struct canary_verdict
+judge(const char *states, const char *words)
+{
+    static char same[] = "connect() to es-3: refused \"a\"",
+                again[] = "connect() to es-17: refused 'b'", other[] = "mapping conflict",
+                none[] = "";
+    struct tried_job jobs[20];
+    struct buf b = {0};
+    int n = (int)strlen(states);
+
+    for (int i = 0; i < n; i++) {
+        char c = states[i];
+        jobs[i] = (struct tried_job){.state = c == 'D'               ? TRIED_DONE
+                                              : c == 'F' || c == 'x' ? TRIED_FAILED
+                                              : c == 'g'             ? TRIED_GONE
+                                              : c == 'r'             ? TRIED_RUNS
+                                                                     : TRIED_WAITS,
+                                     .error = c == 'x'   ? other
+                                              : c != 'F' ? none
+                                              : i % 2    ? same
+                                                         : again};
+    }
+    struct canary_verdict v = canary_judge(jobs, n);
+    canary_say(&v, 60000, &b);
+    assert_string_equal(b.data, words);
+    buf_free(&b);
+    return v;
+}
+
+static void
+test_canary_verdicts(void **state)
+{
+    (void)state;
+    assert_int_equal(judge("DDDDDDDDDD", "10 of 10 are done: the cause seems gone").hope,
+                     HOPE_GOOD);
+    assert_int_equal(
+        judge("DDDDDDDDDx", "9 of 10 are done, 1 failed again: the cause seems gone").hope,
+        HOPE_SOME);
+    assert_int_equal(
+        judge("DDDDFFFFFF", "4 of 10 are done, 6 failed again: the cause is still there for some")
+            .hope,
+        HOPE_LITTLE);
+    assert_int_equal(
+        judge("FFFF", "the cause is still there: 4 of 4 failed again with the same error").hope,
+        HOPE_NONE);
+    assert_int_equal(
+        judge("FFxF", "the cause is still there: 4 of 4 failed again with different errors").hope,
+        HOPE_NONE);
+    assert_int_equal(judge("DDwr",
+                           "2 of 4 are done, 2 without an answer in 60s: whether the cause is "
+                           "gone is not known")
+                         .hope,
+                     HOPE_UNKNOWN);
+    assert_int_equal(judge("wwww",
+                           "none of 4 is done: 4 without an answer in 60s: whether the cause "
+                           "is gone is not known")
+                         .hope,
+                     HOPE_UNKNOWN);
+    assert_int_equal(judge("Dggg",
+                           "1 of 4 is done, 3 were discarded or purged meanwhile: the cause "
+                           "seems gone")
+                         .hope,
+                     HOPE_GOOD);
+    assert_int_equal(judge("gg", "none of 2 is done: 2 were discarded or purged meanwhile: whether "
+                                 "the cause is gone is not known")
+                         .hope,
+                     HOPE_UNKNOWN);
+    assert_true(judge("FwF", "none of 3 is done: 2 failed again, 1 without an answer in 60s: the "
+                             "cause is still there for some")
+                    .same_error);
+}
+
+#define LOOKED "id queue kind state tries created_ms error started_ms finished_ms node"
+#define TRIED(id, state, error) id "|mail|k|" state "|1|1|" error "|1000|2100|w1"
+
+/* What the adapter answers to a look at the jobs, and nobody to keep them from starting. */
+static void
+answer_look(struct fixture *f, struct result *jobs)
+{
+    wait_asked(f);
+    struct result *tables[] = {jobs, fake_table("queue paused", "mail|f", NULL),
+                               fake_table("workers scheduler_alive overdue", "0|t|0", NULL),
+                               fake_table("node state running", NULL)};
+    fake_answer(f->db, tables);
+}
+
+/* The sample, then the few by id at priority 0; an answer is lost. */
+static struct canary *
+try_three(struct fixture *f)
+{
+    struct params where = {0};
+
+    params_set(&where, PARAM_QUEUE, "mail");
+    begin(f, &(struct intent){
+                 .act = ACT_REQUEUE, .where = &where, .expected = -1, .reason = "es is back"});
+    params_done(&where);
+    preview(f, fake_table(EFFECTS, "ready|4000|~", NULL));
+    assert_true(canary_fits(f->action));
+    struct canary *c = canary_new(f->action, 3, 60000);
+    f->action = NULL;
+    assert_non_null(strstr(asked(f)->sql[0], "requeue_sample"));
+    assert_string_equal(asked(f)->param[0][5], "3");
+    batch(f, fake_table("id", "new", "mid", "old", NULL));
+    assert_int_equal(canary_state(c), CANARY_TRYING);
+    preview(f, fake_table(EFFECTS, "ready|2|~", "~|1|running", NULL));
+    canary_update(c);
+    assert_string_equal(asked(f)->param[0][2], "{\"new\",\"mid\",\"old\"}");
+    assert_string_equal(asked(f)->param[0][4], "first 3 of 4,000: es is back");
+    assert_string_equal(asked(f)->param[0][6], "0");
+    fake_fail(f->db, ERR_CONN, "", true); /* the answer is lost: the same batch again */
+    wait_asked(f);
+    assert_string_equal(asked(f)->param[0][1], "1");
+    batch(f, fake_table(ROWS, "new|ready|~|~|1", "mid|~|running|~|1", "old|ready|~|~|1", NULL));
+    canary_update(c);
+    return c;
+}
+
+/* Looks at the few, one of which fails; then the rest. */
+static void
+test_canary(void **state)
+{
+    struct fixture *f = *state;
+    struct err e;
+    int n;
+
+    struct canary *c = try_three(f);
+    assert_int_equal(canary_state(c), CANARY_WATCHING); /* the one left alone is not watched */
+    assert_string_equal(asked(f)->param[0][11], "{\"new\",\"old\"}");
+    answer_look(
+        f, fake_table(LOOKED, TRIED("new", "ready", "boom"), TRIED("old", "running", ""), NULL));
+    assert_string_equal(canary_obstacle(c),
+                        "no worker takes this queue: none is alive; start one (queuetop work)");
+    wait_asked(f);
+    fake_fail(f->db, ERR_CONN, "", false);
+    assert_non_null(strstr(canary_away(c), "the connection is lost: asks again"));
+    wait_asked(f);
+    batch(f,
+          fake_table(LOOKED, TRIED("new", "completed", ""), TRIED("old", "failed", "boom"), NULL));
+    assert_null(canary_away(c));
+    assert_int_equal(canary_state(c), CANARY_COUNTING);
+    const struct tried_job *jobs = canary_jobs(c, &n);
+    assert_true(n == 2 && jobs[0].state == TRIED_DONE && jobs[1].state == TRIED_FAILED);
+    assert_int_equal(jobs[0].run_ms, 1100);
+    preview(f, fake_table(EFFECTS, "ready|3990|~", NULL));
+    canary_update(c);
+    assert_int_equal(canary_state(c), CANARY_ASKING);
+    assert_string_equal(action_challenge(canary_rest(c)), "3990");
+    struct act_options o = action_options(canary_rest(c));
+    assert_string_equal(o.reason, "es is back");
+    char *lead = xasprintf("rest of action %s: es is back", action_id(canary_first(c)));
+    f->action = canary_take_rest(c);
+    action_start(f->action, false);
+    assert_string_equal(asked(f)->param[0][6],
+                        "2025-11-21 08:00:00.123+00"); /* as it was counted */
+    assert_string_equal(asked(f)->param[0][11], lead);
+    assert_true(strcmp(action_id(f->action), action_id(canary_first(c))) != 0);
+    free(lead);
+    canary_free(c);
+    assert_true(loop_turn(f->loop, 0, &e));
+}
+
+/* Ids that were named: without those that were tried; and what stops before the rest. */
+static void
+test_canary_of_ids(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    struct canary *c = canary_new(f->action, 2, 60000);
+    f->action = NULL;
+    preview(f, fake_table(EFFECTS, "ready|2|~", NULL));
+    canary_update(c);
+    assert_string_equal(asked(f)->param[0][2], "{\"a\",\"c\"}");
+    batch(f, fake_table(ROWS, "a|ready|~|~|1", "c|ready|~|~|1", NULL));
+    canary_update(c);
+    answer_look(f, fake_table(LOOKED, TRIED("c", "failed", "x 1"), NULL)); /* a is purged */
+    preview(f, fake_table(EFFECTS, "ready|1|~", NULL));
+    canary_update(c);
+    assert_int_equal(canary_state(c), CANARY_ASKING);
+    assert_int_equal(canary_verdict(c).hope, HOPE_NONE);
+    canary_stop(c);
+    assert_int_equal(canary_state(c), CANARY_OVER);
+    assert_string_equal(canary_summary(c),
+                        "2 of 3 tried: 1 failed again, 1 gone; the other 1 is as it was");
+    assert_int_equal(canary_exit_code(c), 3);
+    canary_free(c);
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|3|as a new job", NULL));
+    assert_false(canary_fits(f->action)); /* nothing shows what becomes of a finished job */
+}
+
 int
 main(void)
 {
@@ -414,6 +631,10 @@ main(void)
         cmocka_unit_test_setup_teardown(test_pace_of_a_purge, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freed_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_why_not, set_up, tear_down),
+        cmocka_unit_test(test_canary_places),
+        cmocka_unit_test(test_canary_verdicts),
+        cmocka_unit_test_setup_teardown(test_canary, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_canary_of_ids, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/action/canary.h"
 #include "model/base/clock.h"
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
@@ -21,7 +22,7 @@ enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
 bool
 app_action_runs(const struct app *a)
 {
-    return a->running.action && !a->running.ended;
+    return a->running.canary || (a->running.action && !a->running.ended);
 }
 
 struct action *
@@ -40,6 +41,8 @@ app_action_run(struct app *a, struct action *act, bool force)
 {
     if (a->running.action)
         action_free(a->running.action);
+    canary_free(a->running.canary); /* that led to it */
+    a->running.canary = NULL;
     a->running.action = act;
     a->running.source = a->at;
     a->running.ended = a->running.stopping = a->running.shown = false;
@@ -51,13 +54,29 @@ app_action_run(struct app *a, struct action *act, bool force)
 }
 
 void
+app_canary_run(struct app *a, struct canary *canary)
+{
+    if (a->running.action)
+        action_free(a->running.action);
+    a->running.action = NULL;
+    a->running.canary = canary;
+    a->running.source = a->at;
+    a->running.seen = canary_generation(canary);
+    box_progress(a);
+}
+
+void
 app_action_stop(struct app *a)
 {
     if (!app_action_runs(a))
         return;
+    if (a->running.canary) {
+        canary_stop(a->running.canary);
+        return;
+    }
     a->running.stopping = true;
     action_stop(a->running.action);
-    app_say(a, SAY_INFO, "stops after this batch; what is done stays done");
+    app_say(a, SAY_INFO, "stops after this part; what is done stays done");
 }
 
 void
@@ -129,11 +148,64 @@ action_over(struct app *a, enum severity how)
     }
 }
 
+/* The few have ended, or can't be tried: a message says what came of them and of the rest. */
+static void
+canary_over(struct app *a)
+{
+    struct canary *c = a->running.canary;
+    struct view *box = app_find_box(a, &canary_ops);
+
+    app_say(a, canary_failed(c) ? SAY_BAD : SAY_INFO, "requeue%s: %s",
+            app_of_source(a, a->running.source), canary_summary(c));
+    if (box)
+        app_close_box(a, box);
+    a->running.canary = NULL;
+    canary_free(c);
+    store_refresh_all(source_store(sources_peek(a->sources, a->running.source)));
+    if (a->leaving.after_action)
+        app_quit(a);
+}
+
+/* With its box hidden, a message tells that it asks. */
+static void
+say_asks(struct app *a)
+{
+    struct canary_verdict v = canary_verdict(a->running.canary);
+    struct buf b = {0};
+
+    if (app_find_box(a, &canary_ops))
+        return;
+    canary_say(&v, canary_waited_ms(a->running.canary), &b);
+    app_say(a, v.hope == HOPE_NONE ? SAY_BAD : SAY_INFO, "requeue%s: %s; F8 asks for the rest",
+            app_of_source(a, a->running.source), b.data);
+    buf_free(&b);
+}
+
+static void
+update_canary(struct app *a)
+{
+    struct canary *c = a->running.canary;
+    enum canary_state before = canary_state(c);
+
+    canary_update(c);
+    if (canary_generation(c) != a->running.seen)
+        app_stale(a);
+    a->running.seen = canary_generation(c);
+    if (canary_state(c) == CANARY_OVER)
+        canary_over(a);
+    else if (canary_state(c) == CANARY_ASKING && before != CANARY_ASKING)
+        say_asks(a);
+}
+
 void
 app_action_update(struct app *a)
 {
     enum severity how = SAY_INFO;
 
+    if (a->running.canary) {
+        update_canary(a);
+        return;
+    }
     if (!app_action_runs(a))
         return;
     uint64_t seen = action_generation(a->running.action);

@@ -27,6 +27,7 @@ void box_sql(struct app *a);                                        /* of the vi
 
 /* --- a running action, and leaving while it runs (ui/box/box_progress.c) --- */
 extern const struct view_ops progress_ops, quit_ops;
+extern const struct view_ops canary_ops; /* the few jobs that are tried first: box_canary.c */
 void box_progress(struct app *a);
 
 /* --- the password that the server wants (ui/box/box_password.c) --- */

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/clock.h"
+#include "model/action/canary.h"
 #include "ui/box/box.h"
+#include "ui/box/box_parts.h"
 #include "ui/console/commands.h"
 
 struct confirm_box {
@@ -17,10 +18,11 @@ struct confirm_box {
     struct action *action;
     char job[64]; /* the one that it is for, "" = several */
     bool filled;
+    bool at_once;  /* not a few of them first */
     uint64_t seen; /* generation of the action that the box shows */
 };
 
-static void
+void
 say_lines(struct question *ask, enum role role, const char *label, const char *text)
 {
     while (*text) {
@@ -94,14 +96,77 @@ ask_ladder(struct confirm_box *c)
         break;
     case CONFIRM_TYPE:
         if (digits && action_can_hold_count(c->action))
-            question_say(&c->ask, ROLE_WARN, NULL,
+            question_say(&c->ask, ROLE_DIM, NULL,
                          "If the count is no longer %s, nothing is changed.", challenge);
         question_typed(&c->ask,
                        is_signal(c->action) ? "the pid"
-                       : digits             ? "the number"
+                       : digits             ? NULL
                                             : "the name",
                        challenge);
         break;
+    }
+}
+
+/* --- a few first, then ask ------------------------------------------------------------------- */
+
+/* Whether the question offers to try a few of the jobs first. */
+static bool
+offers_canary(const struct confirm_box *c)
+{
+    return action_count(c->action) >= CANARY_FROM && canary_fits(c->action);
+}
+
+static int
+ways_rows(const void *ctx, int w)
+{
+    (void)ctx, (void)w;
+    return 3;
+}
+
+static void
+draw_way(struct grid *g, struct rect row, bool chosen, const char *name, const char *words)
+{
+    struct pen pen = pen_start(g, row);
+
+    pen_put(&pen, chosen ? ROLE_KEY : ROLE_DIM, chosen ? "› " : "  ");
+    pen_printf(&pen, chosen ? ROLE_STRONG : ROLE_DIM, "%-21s", name);
+    pen_put(&pen, chosen ? ROLE_TEXT : ROLE_DIM, words);
+}
+
+/* The two ways; where there is one row only, the chosen one. */
+static void
+ways_draw(const void *ctx, struct grid *g, struct rect r)
+{
+    const struct confirm_box *c = ctx;
+    char first[40], words[120];
+
+    snprintf(first, sizeof first, "first %d, then ask", CANARY_JOBS);
+    snprintf(words, sizeof words, "now; the other %s when you say so",
+             fmt_count(action_count(c->action) - CANARY_JOBS).s);
+    rect_cut_top(&r, r.h > 2);
+    bool both = r.h > 1;
+    for (int i = 0; i < 2; i++)
+        if (both || i == c->at_once)
+            draw_way(g, rect_cut_top(&r, 1), i == c->at_once, i ? "all at once" : first,
+                     i ? "nothing is tried before" : words);
+}
+
+/* A few jobs that can be taken back: Enter is enough, unless each act is typed here. */
+static void
+ask_ways(struct confirm_box *c)
+{
+    char few[20];
+
+    snprintf(few, sizeof few, "%d", CANARY_JOBS);
+    c->ask.pane = (struct question_pane){ways_rows, 74, ways_draw, c};
+    question_words(&c->ask.turn, c->at_once ? "first 10, then ask" : "all at once");
+    if (c->at_once) {
+        ask_ladder(c);
+    } else if (c->view.app->options.production) {
+        question_typed(&c->ask, NULL, few);
+    } else {
+        c->ask.easy = true;
+        question_words(&c->ask.yes, "first 10, then ask");
     }
 }
 
@@ -137,29 +202,52 @@ say_about(struct question *ask, enum act act, const char *label, const char *tex
     }
 }
 
+static void
+say_target(struct confirm_box *c)
+{
+    enum act act = action_act(c->action);
+    const char *about = action_about(c->action);
+
+    if (*c->job)
+        question_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
+    say_about(&c->ask, act, about_label(act, about), about);
+    say_about(&c->ask, act, "note", action_notes(c->action));
+}
+
+static void
+say_act(struct confirm_box *c)
+{
+    question_init(&c->ask, action_title(c->action));
+    say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
+    question_say(&c->ask, ROLE_TEXT, NULL, " ");
+    say_target(c);
+    say_evidence(c);
+    say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
+    say_undo(&c->ask, c->action);
+}
+
 /* Fills the box from the preview: what will happen, where, how it can be taken back. */
 static void
 fill(struct confirm_box *c)
 {
+    bool many = action_act(c->action) == ACT_REQUEUE && !*c->job;
+
     c->filled = true;
     app_stale(c->view.app);
     question_done(&c->ask);
-    question_init(&c->ask, action_title(c->action));
+    if (many) {
+        say_requeue(&c->ask, c->view.app, c->action);
+        say_target(c);
+    } else {
+        say_act(c);
+    }
     c->ask.can_dry = true;
     c->ask.can_sql = true;
-    c->ask.can_options = action_has_reason(c->action);
-    say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
-    question_say(&c->ask, ROLE_TEXT, NULL, " ");
-    if (*c->job)
-        question_say(&c->ask, ROLE_TEXT, "job", "%s", c->job);
-    enum act act = action_act(c->action);
-    const char *about = action_about(c->action);
-    say_about(&c->ask, act, about_label(act, about), about);
-    say_about(&c->ask, act, "note", action_notes(c->action));
-    say_evidence(c);
-    say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
-    say_lines(&c->ask, ROLE_DIM, "undo", action_undo(c->action));
-    ask_ladder(c);
+    say_options(&c->ask, c->action);
+    if (offers_canary(c))
+        ask_ways(c);
+    else
+        ask_ladder(c);
 }
 
 /* What the box shows until the preview has come. */
@@ -227,104 +315,41 @@ start(struct confirm_box *c)
 {
     struct app *a = c->view.app;
     struct action *act = c->action;
+    bool few = offers_canary(c) && !c->at_once;
 
     c->action = NULL;
     bool force = action_looks_alive(act);
-    if (action_confirm(act, a->options.production) == CONFIRM_TYPE)
+    if (!few && action_confirm(act, a->options.production) == CONFIRM_TYPE)
         action_hold_count(act);
     app_drop_boxes(a); /* also the form that it may have come from */
-    app_action_run(a, act, force);
+    if (few)
+        app_canary_run(a, canary_new(act, CANARY_JOBS, CANARY_WAIT_MS));
+    else
+        app_action_run(a, act, force);
 }
 
-/* --- options --------------------------------------------------------------------------------- */
-
-static const struct view_ops confirm_ops;
-
-/* Takes the options of the form: the question behind it makes a new action and counts again. */
-static void
-options_done(struct app *a, struct form *f)
+/* The same wish with other options is counted again. */
+void
+confirm_again(struct view *v, const struct act_options *o)
 {
-    struct confirm_box *c = (struct confirm_box *)app_find_box(a, &confirm_ops);
-    bool requeue = !strcmp(form_subject(f), act_infos[ACT_REQUEUE].name);
-    struct act_options o = {.reason = form_text(f, requeue ? 2 : 0)};
-    struct err e;
+    struct confirm_box *c = (struct confirm_box *)v;
+    struct action *old = c->action;
 
-    if (requeue) {
-        o.reset = form_choice(f, 1) == 1;
-        if (*form_text(f, 0) && !duration_parse(form_text(f, 0), &o.spread_ms, &e))
-            return;
-    }
-    if (c) {
-        struct action *old = c->action;
-        c->action = action_again(old, &o);
-        action_free(old);
-        begin(c);
-    }
-    app_close_box(a, app_front(a));
-    if (c)
-        confirm_update(&c->view);
+    c->action = action_again(old, o);
+    action_free(old);
+    begin(c);
+    confirm_update(v);
 }
 
-static const char *
-options_check(const struct app *a, const struct form *f, int *field)
-{
-    const char *text = form_text(f, 0);
-    int64_t ms;
-    struct err e;
+/* --- keys ------------------------------------------------------------------------------------- */
 
-    (void)a;
-    *field = 0;
-    if (strcmp(form_subject(f), act_infos[ACT_REQUEUE].name) != 0 || !*text)
-        return NULL;
-    return duration_parse(text, &ms, &e) && ms > 0 ? NULL : "a time like 90s, 10m or 2h, or empty";
-}
-
-static const char *const tries_words[] = {"kept, one more", "start over", NULL};
-static const struct form_field options_fields[] = {
-    {"spread over", FIELD_TEXT,   "",   NULL,        "empty: at once; 10m, 2h: evenly over that time"},
-    {"tries",       FIELD_CHOICE, NULL, tries_words, NULL                                            },
-    {"reason",      FIELD_TEXT,   "",   NULL,        "for the audit; may be empty"                   },
-};
-static const struct form_spec requeue_options = {"Options",    options_fields, 3,
-                                                 options_done, options_check,  NULL};
-static const struct form_spec other_options = {"Options",    options_fields + 2, 1,
-                                               options_done, options_check,      NULL};
-
-/* The duration as it can be typed. */
+/* F2: what was counted grows old while one thinks. */
 static void
-type_duration(char *text, size_t size, int64_t ms)
-{
-    static const struct {
-        int64_t ms;
-        const char *unit;
-    } units[] = {
-        {86400000, "d" },
-        {3600000,  "h" },
-        {60000,    "m" },
-        {1000,     "s" },
-        {1,        "ms"},
-    };
-    int i = 0;
-
-    text[0] = '\0';
-    while (ms % units[i].ms != 0)
-        i++;
-    if (ms > 0)
-        snprintf(text, size, "%lld%s", (long long)(ms / units[i].ms), units[i].unit);
-}
-
-static void
-open_options(struct confirm_box *c)
+count_again(struct confirm_box *c)
 {
     struct act_options o = action_options(c->action);
-    bool requeue = action_act(c->action) == ACT_REQUEUE;
-    char spread[40];
 
-    type_duration(spread, sizeof spread, o.spread_ms);
-    const char *const values[] = {spread, tries_words[o.reset], o.reason ? o.reason : ""};
-
-    box_form_with(c->view.app, requeue ? &requeue_options : &other_options,
-                  act_infos[action_act(c->action)].name, requeue ? values : values + 2, 0);
+    confirm_again(&c->view, &o);
 }
 
 static bool
@@ -341,13 +366,17 @@ confirm_key(struct view *v, const struct key *k)
         app_close_box(v->app, v);
         break;
     case ASK_DRY:
-        app_say(v->app, SAY_INFO, "dry run: %s", action_what(c->action));
+        count_again(c);
         break;
     case ASK_SQL:
         box_text(v->app, "SQL of this action", action_sql(c->action));
         break;
     case ASK_OPTIONS:
-        open_options(c);
+        box_options(v->app, c->action);
+        break;
+    case ASK_TURN:
+        c->at_once = !c->at_once;
+        fill(c);
         break;
     case ASK_WAIT:
         break;
@@ -380,10 +409,10 @@ confirm_drawn(struct view *v)
 static void
 confirm_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, question_footer(&((struct confirm_box *)v)->ask));
+    question_footer(&((struct confirm_box *)v)->ask, out);
 }
 
-static const struct view_ops confirm_ops = {
+const struct view_ops confirm_ops = {
     .name = "confirm-box",
     .size = sizeof(struct confirm_box),
     .done = confirm_free,
@@ -411,6 +440,8 @@ box_confirm(struct app *a, struct action *act, const char *job)
 const struct command commands_dialog[] = {
     {.name = "accept", .keys = "y", .help = "Yes, where no typing is asked for", .scope = IN_DIALOG},
     {.name = "editor", .keys = "F5", .help = "A payload that is typed: in your editor", .scope = IN_DIALOG},
+    {.name = "other-way", .keys = "Tab", .help = "A requeue of 100 jobs or more: 10 first, or all at once",
+     .scope = IN_DIALOG},
     {.name = "dry-run", .keys = "F2", .help = "Count again, change nothing", .scope = IN_DIALOG},
     {.name = "dialog-sql", .keys = "F3", .help = "The SQL that would run", .scope = IN_DIALOG},
     {.name = "options", .keys = "F4", .help = "Requeue: spread over a time, tries start over; a reason for the audit",

@@ -6,6 +6,7 @@
 
 #include "model/db/rows.h"
 #include "ui/box/box.h"
+#include "ui/box/box_parts.h"
 
 static void
 fill_progress(const struct app *a, struct progress_box *b)
@@ -81,7 +82,7 @@ progress_box_footer(struct view *v, struct buf *out)
 {
     buf_str(out, v->app->running.ended ? "Esc close"
                                        : "Esc hide (goes on; F8 shows it)   Ctrl-C stop "
-                                         "after this batch");
+                                         "after this part");
 }
 
 const struct view_ops progress_ops = {
@@ -96,7 +97,9 @@ const struct view_ops progress_ops = {
 void
 box_progress(struct app *a)
 {
-    if (a->running.action && app_front(a)->ops != &progress_ops)
+    if (a->running.canary && !app_find_box(a, &canary_ops))
+        app_box(a, &canary_ops, NULL);
+    else if (!a->running.canary && a->running.action && app_front(a)->ops != &progress_ops)
         app_box(a, &progress_ops, NULL);
 }
 
@@ -114,10 +117,13 @@ quit_init(struct view *v, const char *arg)
 
     (void)arg;
     question_init(&q->ask, "Quit");
-    if (app_action_runs(v->app)) {
+    if (v->app->running.canary) {
+        question_say(&q->ask, ROLE_WARN, NULL, "some jobs of a requeue are tried");
+        question_say(&q->ask, ROLE_TEXT, NULL, "y quits: they go on, the rest stays as it is");
+    } else if (app_action_runs(v->app)) {
         question_say(&q->ask, ROLE_WARN, NULL, "an action is running: %s",
                      action_title(v->app->running.action));
-        question_say(&q->ask, ROLE_TEXT, NULL, "y stops it after this batch, then quits");
+        question_say(&q->ask, ROLE_TEXT, NULL, "y stops it after this part, then quits");
     } else {
         question_say(&q->ask, ROLE_TEXT, NULL, "Leave queuetop?");
         q->ask.easy = true;
@@ -153,6 +159,7 @@ quit_key(struct view *v, const struct key *k)
     case ASK_DRY:
     case ASK_SQL:
     case ASK_OPTIONS:
+    case ASK_TURN:
         break;
     }
     return true;
@@ -173,7 +180,7 @@ quit_drawn(struct view *v)
 static void
 quit_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, question_footer(&((struct quit_box *)v)->ask));
+    question_footer(&((struct quit_box *)v)->ask, out);
 }
 
 const struct view_ops quit_ops = {

@@ -45,6 +45,7 @@ trust_key(struct view *v, const struct key *k)
     case ASK_DRY:
     case ASK_SQL:
     case ASK_OPTIONS:
+    case ASK_TURN:
     case ASK_WAIT:
         break;
     }
@@ -75,7 +76,7 @@ trust_drawn(struct view *v)
 static void
 trust_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, question_footer(&((struct trust_box *)v)->ask));
+    question_footer(&((struct trust_box *)v)->ask, out);
 }
 
 static const struct view_ops trust_ops = {

@@ -7,7 +7,7 @@
 
 #include "ui/widget/prompt.h"
 
-enum { BOX_MIN = 50, BOX_MAX = 100, MARGIN = 3 };
+enum { BOX_MIN = 50, BOX_MAX = 100, MARGIN = 3, KEYS_MOST = 8, KEYS_ROWS = 3, ROOMY = 20 };
 
 void
 question_init(struct question *a, const char *title)
@@ -34,8 +34,20 @@ question_done(struct question *a)
     free(a->title);
     free(a->challenge);
     free(a->prompt);
+    free(a->aside);
+    free(a->yes);
+    free(a->no);
+    free(a->options);
+    free(a->turn);
     line_done(&a->line);
-    a->title = a->challenge = a->prompt = NULL;
+    a->title = a->challenge = a->prompt = a->aside = a->yes = a->no = a->options = a->turn = NULL;
+}
+
+void
+question_words(char **to, const char *text)
+{
+    free(*to);
+    *to = text ? xstrdup(text) : NULL;
 }
 
 void
@@ -58,7 +70,7 @@ question_typed(struct question *a, const char *what, const char *challenge)
     free(a->challenge);
     free(a->prompt);
     a->challenge = xstrdup(challenge);
-    a->prompt = xasprintf("Type %s to go on: ", what);
+    a->prompt = xasprintf("Type %s to go on: ", what ? what : challenge);
     a->line.digits_only = challenge[strspn(challenge, "0123456789")] == 0;
     line_set(&a->line, "");
 }
@@ -70,6 +82,8 @@ typed_key(struct question *a, const struct key *k)
 {
     switch (line_key(&a->line, k)) {
     case LINE_DONE:
+        if (a->enter_is_no && a->line.len == 0)
+            return ASK_NO;
         if (!strcmp(a->line.text, a->challenge))
             return ASK_YES;
         snprintf(a->note, sizeof a->note, "That is not what stands above; nothing has happened.");
@@ -102,8 +116,10 @@ question_key(struct question *a, const struct key *k)
         return ASK_DRY;
     if (key_is(k, "F3") && a->can_sql)
         return ASK_SQL;
-    if (key_is(k, "F4") && a->can_options)
+    if (key_is(k, "F4") && a->options)
         return ASK_OPTIONS;
+    if (key_is(k, "Tab") && a->turn)
+        return ASK_TURN;
     if (a->challenge)
         return typed_key(a, k);
     if (key_in(k, "y Y") || (a->easy && key_is(k, "Enter")))
@@ -118,19 +134,46 @@ question_shown(struct question *a, int64_t now_ms)
         a->shown_ms = now_ms > 0 ? now_ms : 1;
 }
 
-const char *
-question_footer(const struct question *a)
+/* --- its keys in words ------------------------------------------------------------------------- */
+
+struct key_words {
+    const char *key, *words;
+};
+
+/* The keys that do something now. In the footer F4 has fewer words: the box says them all. */
+static int
+list_keys(const struct question *a, struct key_words list[static KEYS_MOST])
 {
-    if (a->busy)
-        return "Esc cancel";
-    if (a->challenge)
-        return a->can_options
-                   ? "type, then Enter confirms   F2 dry run   F3 SQL   F4 options   Esc cancel"
-                   : "type, then Enter confirms   F2 dry run   F3 SQL   Esc cancel";
-    if (a->can_options)
-        return a->easy ? "y or Enter go on   F2 dry run   F3 SQL   F4 options   Esc cancel"
-                       : "y go on   F2 dry run   F3 SQL   F4 options   Enter, n or Esc cancel";
-    return a->easy ? "y or Enter go on   Esc cancel" : "y go on   Enter, n or Esc cancel";
+    int n = 0;
+
+    if (a->busy) {
+        list[n++] = (struct key_words){"Esc", "cancel"};
+        return n;
+    }
+    if (!a->challenge && !a->watching)
+        list[n++] = (struct key_words){a->easy && a->yes ? "Enter" : "y", a->yes ? a->yes : "yes"};
+    if (a->turn)
+        list[n++] = (struct key_words){"Tab", a->turn};
+    if (a->can_dry)
+        list[n++] = (struct key_words){"F2", "count again"};
+    if (a->can_sql)
+        list[n++] = (struct key_words){"F3", "SQL"};
+    list[n++] = (struct key_words){"Esc", a->no ? a->no : "no"};
+    if (a->options)
+        list[n++] = (struct key_words){"F4", a->options};
+    return n;
+}
+
+void
+question_footer(const struct question *a, struct buf *out)
+{
+    struct key_words list[KEYS_MOST];
+    int n = list_keys(a, list);
+
+    if (a->challenge && !a->busy)
+        buf_str(out, "type, then Enter");
+    for (int i = 0; i < n; i++)
+        buf_printf(out, "%s%s %s", out->len ? "   " : "", list[i].key, list[i].words);
 }
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -160,7 +203,8 @@ label_width(const struct question *a)
 static int
 inner_width(const struct question *a, int label_w, int screen_w)
 {
-    int w = most(BOX_MIN, most(cells(a->title) + 2, cells(a->prompt) + cells(a->challenge) + 2));
+    int w = most(most(BOX_MIN, a->pane.w),
+                 most(cells(a->title) + 2, cells(a->prompt) + cells(a->challenge) + 2));
 
     for (int i = 0; i < a->n; i++)
         w = most(w, cells(a->lines[i].text) + (a->lines[i].label ? label_w : 0));
@@ -191,63 +235,83 @@ draw_lines(const struct question *a, struct grid *g, struct rect r, int label_w)
     }
 }
 
-static void
-draw_keys(const struct question *a, struct grid *g, struct rect r)
+/* How many rows the keys take; draws them, unless g is NULL. A key and its words stay together. */
+static int
+flow_keys(const struct question *a, struct grid *g, struct rect r)
 {
-    struct pen pen = pen_start(g, r);
-    bool acts = !a->busy && !a->challenge;
-    int need = (acts ? a->easy ? 17 : 11 : 0) + 10; /* with four cells between them */
+    struct key_words list[KEYS_MOST];
+    int n = list_keys(a, list), x = 0, y = 0;
 
-    if (!a->busy)
-        need += (a->can_dry ? 14 : 0) + (a->can_sql ? 10 : 0) + (a->can_options ? 14 : 0);
-    int gap = need > r.w ? 2 : 4;
+    for (int i = 0; i < n; i++) {
+        int w = cells(list[i].key) + 1 + cells(list[i].words), gap = x > 0 ? 3 : 0;
+        if (x > 0 && x + gap + w > r.w && y + 1 < KEYS_ROWS) {
+            x = gap = 0;
+            y++;
+        }
+        if (g && y < r.h) {
+            struct pen pen = pen_start(g, (struct rect){r.x + x + gap, r.y + y, r.w - x - gap, 1});
+            pen_put(&pen, ROLE_KEY, list[i].key);
+            pen_put(&pen, ROLE_KEY_HELP, " ");
+            pen_put(&pen, ROLE_KEY_HELP, list[i].words);
+        }
+        x += gap + w;
+    }
+    return y + 1;
+}
 
-    if (acts) {
-        pen_put(&pen, ROLE_KEY, a->easy ? "y Enter" : "y");
-        pen_put(&pen, ROLE_KEY_HELP, " go on");
-        pen_gap(&pen, gap);
-    }
-    if (!a->busy && a->can_dry) {
-        pen_put(&pen, ROLE_KEY, "F2");
-        pen_put(&pen, ROLE_KEY_HELP, " dry run");
-        pen_gap(&pen, gap);
-    }
-    if (!a->busy && a->can_sql) {
-        pen_put(&pen, ROLE_KEY, "F3");
-        pen_put(&pen, ROLE_KEY_HELP, " SQL");
-        pen_gap(&pen, gap);
-    }
-    if (!a->busy && a->can_options) {
-        pen_put(&pen, ROLE_KEY, "F4");
-        pen_put(&pen, ROLE_KEY_HELP, " options");
-        pen_gap(&pen, gap);
-    }
-    pen_put(&pen, ROLE_KEY, "Esc");
-    pen_put(&pen, ROLE_KEY_HELP, pen.r.w < 25 ? " cancel" : " cancel (nothing happens)");
+static int
+lines_height(const struct question *a, int label_w, int w)
+{
+    int h = 0;
+
+    for (int i = 0; i < a->n; i++)
+        h += line_height(&a->lines[i], label_w, most(w, 1));
+    return h;
+}
+
+/* The lines, and below them the pane, which keeps its rows where there is little room. */
+static void
+draw_body(const struct question *a, struct grid *g, struct rect in, int label_w, int pane_h)
+{
+    int room = in.h - (a->n > 0);
+    struct rect pane = rect_cut_bottom(&in, pane_h < room ? pane_h : most(room, 0));
+    int first_w = a->n > 0 ? cells(a->lines[0].text) + (a->lines[0].label ? label_w : 0) : 0;
+
+    draw_lines(a, g, in, label_w);
+    if (a->aside && in.h > 0 && first_w + 2 + cells(a->aside) <= in.w)
+        grid_right(g, rect_cut_top(&in, 1), ROLE_DIM, a->aside);
+    if (pane.h > 0)
+        a->pane.draw(a->pane.ctx, g, pane);
 }
 
 void
 question_draw(const struct question *a, struct grid *g, struct rect screen)
 {
-    int label_w = label_width(a), w = inner_width(a, label_w, screen.w), h = 0;
-    int below = (a->challenge ? 2 : 0) + (a->note[0] ? 1 : 0) + 2;
+    int label_w = label_width(a), w = inner_width(a, label_w, screen.w);
+    int pane_h = a->pane.rows ? a->pane.rows(a->pane.ctx, w) : 0;
+    int h = lines_height(a, label_w, w) + pane_h;
+    int keys_h = flow_keys(a, NULL, (struct rect){0, 0, w, KEYS_ROWS});
+    int below = (a->challenge ? 2 : 0) + (a->note[0] ? 1 : 0) + keys_h + 1;
 
-    for (int i = 0; i < a->n; i++)
-        h += line_height(&a->lines[i], label_w, most(w, 1));
     grid_paint(g, grid_rect(g), ROLE_SHADE);
-    struct rect box = rect_center(screen, w + 2 * MARGIN, h + below + 4);
+    int room = screen.h >= ROOMY ? screen.h - 2 : screen.h; /* the header and the footer stay */
+    struct rect box =
+        rect_center(screen, w + 2 * MARGIN, h + below + 4 < room ? h + below + 4 : room);
     grid_fill(g, box, ROLE_TEXT);
     struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, a->title), MARGIN - 1, 0);
-    bool tight = in.h < h + below + 2;
-    rect_cut_top(&in, tight ? 0 : 1);
-    rect_cut_bottom(&in, tight ? 0 : 1);
-    struct rect keys = rect_cut_bottom(&in, 1), note = rect_cut_bottom(&in, a->note[0] != 0);
-    rect_cut_bottom(&in, tight ? 0 : 1);
+    int spare = in.h - h - (a->challenge != NULL) - (a->note[0] != 0) - keys_h;
+    int above_typed = spare > 0 && a->challenge, above_keys = spare > above_typed;
+    bool is_airy = spare >= above_typed + above_keys + 2;
+    rect_cut_top(&in, is_airy);
+    rect_cut_bottom(&in, is_airy);
+    struct rect keys = rect_cut_bottom(&in, spare < 0 && in.h < keys_h + 4 ? 1 : keys_h);
+    struct rect note = rect_cut_bottom(&in, a->note[0] != 0);
+    rect_cut_bottom(&in, above_keys);
     struct rect typed = rect_cut_bottom(&in, a->challenge ? 1 : 0);
-    rect_cut_bottom(&in, !tight && a->challenge ? 1 : 0);
-    draw_lines(a, g, in, label_w);
+    rect_cut_bottom(&in, above_typed);
+    draw_body(a, g, in, label_w, pane_h);
     grid_str(g, note, ROLE_WARN, a->note);
-    draw_keys(a, g, keys);
+    flow_keys(a, g, keys);
     if (a->challenge)
         line_draw(&a->line, g, typed,
                   &(struct line_look){.label = a->prompt, .label_role = ROLE_STRONG});

@@ -51,9 +51,9 @@ table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
     for (; rows && rows->name; rows++) {
         if (t->n == OPTIONS_MAX)
             abort();
-        int has_arg = rows->kind == CLI_FLAG    ? no_argument
-                      : rows->kind == CLI_MAYBE ? optional_argument
-                                                : required_argument;
+        int has_arg = rows->kind == CLI_FLAG                              ? no_argument
+                      : rows->kind == CLI_MAYBE || rows->kind == CLI_SOME ? optional_argument
+                                                                          : required_argument;
         t->row[t->n] = rows;
         t->is_common[t->n] = is_common;
         t->longs[t->n] = (struct option){rows->name, has_arg, NULL, UCHAR_MAX + 1 + t->n};
@@ -167,8 +167,9 @@ set_option(struct parse *p, int at, const char *text)
     case CLI_EACH:
         list_add(p->c->mem, field, text, strlen(text));
         return true;
+    case CLI_SOME:
     case CLI_INT:
-        if (!parse_number(o, text, &value, p->e))
+        if (text && !parse_number(o, text, &value, p->e))
             return false;
         *(int *)field = (int)value;
         return true;
@@ -305,6 +306,21 @@ is_time(const char *word)
     return word && duration_parse(word, &ms, &e);
 }
 
+/* The value of an option. Of one that need not have a value, the next word is, if it fits. */
+static const char *
+option_value(const struct parse *p, int at, int argc, char **argv)
+{
+    enum cli_kind kind = p->table.row[at]->kind;
+    const char *next = optind < argc ? argv[optind] : NULL;
+
+    if (optarg || !next || !*next)
+        return optarg;
+    bool fits = kind == CLI_MAYBE  ? is_time(next)
+                : kind == CLI_SOME ? !next[strspn(next, "0123456789")]
+                                   : false;
+    return fits ? argv[optind++] : NULL;
+}
+
 static bool
 parse_all(struct parse *p, int argc, char **argv)
 {
@@ -321,9 +337,7 @@ parse_all(struct parse *p, int argc, char **argv)
         if (code == 1)
             continue;
         int at = table_find(&p->table, code);
-        if (p->table.row[at]->kind == CLI_MAYBE && !optarg && is_time(argv[optind]))
-            optarg = argv[optind++];
-        if (!set_option(p, at, optarg))
+        if (!set_option(p, at, option_value(p, at, argc, argv)))
             return false;
     }
     while (optind < argc)

@@ -36,6 +36,7 @@ enum cli_kind {
     CLI_LIST, /* struct cli_list: split at commas; given again adds to it */
     CLI_EACH, /* struct cli_list: not split; given again adds to it */
     CLI_INT,  /* int, within min and max */
+    CLI_SOME, /* the same; the number may be left out: 0. It is the next word if that is a number */
     CLI_BIG,  /* int64_t, within min and max */
     CLI_TIME, /* int64_t milliseconds, by duration_parse ("5m"), within min and max (ms) */
     CLI_MAYBE /* the same; the value may be left out: CLI_NO_TIME. It is the next word if that is a

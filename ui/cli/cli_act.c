@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "model/action/action.h"
+#include "model/action/canary.h"
 #include "model/base/clock.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
@@ -28,9 +29,10 @@ struct act_run {
     struct cli *cli;
     const struct act_words *words;
     struct cli_queue queue;
-    struct action *action;
-    struct cli_table out; /* used only to print a line */
-    int shown;            /* width of the progress line on standard error */
+    struct action *action; /* NULL: none but those of the canary */
+    struct canary *canary; /* --canary, until the end; else NULL */
+    struct cli_table out;  /* used only to print a line */
+    int shown;             /* width of the progress line on standard error */
 };
 
 /* --- talking ---------------------------------------------------------------------------------- */
@@ -100,14 +102,25 @@ read_answer(char *line, int size)
     return true;
 }
 
+static bool
+wants_canary(const struct act_run *r)
+{
+    return r->words->canary >= 0 && !r->words->no_canary;
+}
+
+static int
+canary_size(const struct act_run *r)
+{
+    return r->words->canary ? r->words->canary : CANARY_JOBS;
+}
+
 /* The question: y for an act that is small and harmless, else the count or the name must be
  * typed. */
 static bool
-asked_and_agreed(const struct act_run *r)
+asked_and_agreed(const struct action *a, bool typed)
 {
     char line[300];
-    const char *challenge = action_challenge(r->action);
-    bool typed = action_confirm(r->action, false) == CONFIRM_TYPE;
+    const char *challenge = action_challenge(a);
     struct buf b = {0};
 
     text_clean(&b, challenge, strlen(challenge), TEXT_LINE, INT_MAX);
@@ -168,25 +181,99 @@ add_outcome(const struct act_run *r, struct buf *b)
 }
 
 static void
-print_json(const struct act_run *r, int code)
+add_text(struct buf *b, const char *name, const char *text)
+{
+    buf_printf(b, ", \"%s\": ", name);
+    if (text && *text)
+        json_string(b, text, strlen(text));
+    else
+        buf_str(b, "null");
+}
+
+static void
+add_tried_job(struct buf *b, const struct tried_job *j)
+{
+    static const char *const states[TRIED_STATES] = {[TRIED_WAITS] = "waiting",
+                                                     [TRIED_RUNS] = "running",
+                                                     [TRIED_DONE] = "done",
+                                                     [TRIED_FAILED] = "failed",
+                                                     [TRIED_GONE] = "gone"};
+
+    buf_printf(b, "{\"id\": \"%s\", \"state\": \"%s\"", j->id, states[j->state]);
+    add_text(b, "node", j->node);
+    if (j->run_ms == FIELD_NULL)
+        buf_str(b, ", \"run_ms\": null");
+    else
+        buf_printf(b, ", \"run_ms\": %" PRId64, j->run_ms);
+    add_text(b, "error", j->error);
+    buf_str(b, "}");
+}
+
+/* The few that were tried first, an object of its own. */
+static void
+add_canary(const struct act_run *r, struct buf *b)
+{
+    struct canary_verdict v = canary_verdict(r->canary);
+    const struct action *few = canary_first(r->canary);
+    struct buf words = {0};
+    int n;
+    const struct tried_job *jobs = canary_jobs(r->canary, &n);
+
+    buf_printf(b,
+               ", \"canary\": {\"tried\": %d, \"done\": %d, \"failed\": %d, \"waiting\": %d, "
+               "\"gone\": %d",
+               n, v.by_state[TRIED_DONE], v.by_state[TRIED_FAILED],
+               v.by_state[TRIED_WAITS] + v.by_state[TRIED_RUNS], v.by_state[TRIED_GONE]);
+    add_text(b, "action", few && n > 0 ? action_id(few) : NULL);
+    if (n > 0)
+        canary_say(&v, canary_waited_ms(r->canary), &words);
+    add_text(b, "verdict", words.data);
+    buf_str(b, ", \"jobs\": [");
+    for (int i = 0; i < n; i++) {
+        buf_str(b, i ? ", " : "");
+        add_tried_job(b, &jobs[i]);
+    }
+    buf_str(b, "]}");
+    buf_free(&words);
+}
+
+/* The act of the rest, if there was one; else that of all. */
+static void
+add_act(const struct act_run *r, struct buf *b, int code)
 {
     struct progress p = action_progress(r->action);
     bool preview = action_state(r->action) == ACTION_READY;
     bool known = !preview && action_audited(r->action); /* the audit has it under this id */
+
+    buf_printf(b, ", \"action\": %s%s%s, \"dry_run\": %s, \"exit\": %d", known ? "\"" : "null",
+               known ? action_id(r->action) : "", known ? "\"" : "", preview ? "true" : "false",
+               code);
+    buf_printf(b, ", \"changed\": %" PRId64 ", \"skipped\": %" PRId64 ", \"outcome\": [",
+               preview ? action_count(r->action) : p.changed,
+               preview ? action_skips(r->action) : p.skipped);
+    add_outcome(r, b);
+    buf_str(b, "]");
+}
+
+static void
+print_json(const struct act_run *r, int code)
+{
+    const char *verb = act_infos[r->action ? action_act(r->action) : ACT_REQUEUE].name;
     struct buf b = {0};
 
     buf_str(&b, "{\"source\": ");
     json_string(&b, r->queue.source, strlen(r->queue.source));
-    buf_printf(&b, ", \"verb\": \"%s\", \"action\": %s%s%s, \"dry_run\": %s, \"exit\": %d",
-               act_infos[action_act(r->action)].name, known ? "\"" : "null",
-               known ? action_id(r->action) : "", known ? "\"" : "", preview ? "true" : "false",
-               code);
-    buf_printf(&b, ", \"changed\": %" PRId64 ", \"skipped\": %" PRId64 ", \"outcome\": [",
-               preview ? action_count(r->action) : p.changed,
-               preview ? action_skips(r->action) : p.skipped);
-    add_outcome(r, &b);
-    buf_str(&b, "], \"summary\": ");
-    json_string(&b, action_summary(r->action), strlen(action_summary(r->action)));
+    buf_printf(&b, ", \"verb\": \"%s\"", verb);
+    if (r->action)
+        add_act(r, &b, code);
+    else
+        buf_printf(&b,
+                   ", \"action\": null, \"dry_run\": false, \"exit\": %d, \"changed\": 0, "
+                   "\"skipped\": 0, \"outcome\": []",
+                   code);
+    if (r->canary)
+        add_canary(r, &b);
+    add_text(&b, "summary", r->action ? action_summary(r->action) : canary_summary(r->canary));
     buf_str(&b, "}");
     cli_table_json(b.data, b.len);
     buf_free(&b);
@@ -194,14 +281,14 @@ print_json(const struct act_run *r, int code)
 
 /* On standard error: where the action is recorded and, if undo can, how it is taken back. */
 static void
-tell_record(const struct act_run *r)
+tell_record(const struct action *a)
 {
-    const char *id = action_id(r->action);
+    const char *id = a ? action_id(a) : "";
 
-    if (!action_audited(r->action) || action_state(r->action) == ACTION_READY ||
-        action_progress(r->action).changed == 0)
+    if (!a || !action_audited(a) || action_state(a) == ACTION_READY ||
+        action_progress(a).changed == 0)
         return;
-    if (strstr(action_undo(r->action), "udit"))
+    if (strstr(action_undo(a), "udit"))
         fprintf(stderr, "action %s: queuetop undo %s takes it back\n", id, fmt_id_tail(id).s);
     else
         fprintf(stderr, "action %s\n", id);
@@ -211,7 +298,7 @@ tell_record(const struct act_run *r)
 static int
 finish(const struct act_run *r, int code)
 {
-    const char *text = action_summary(r->action);
+    const char *text = r->action ? action_summary(r->action) : canary_summary(r->canary);
 
     if (r->words->json)
         print_json(r, code);
@@ -219,8 +306,10 @@ finish(const struct act_run *r, int code)
         cli_table_line(text, strlen(text));
     if (code != CLI_DONE && code != CLI_NOTHING)
         cli_say(r->cli, "%s", text);
+    if (!r->words->json && r->canary)
+        tell_record(canary_first(r->canary));
     if (!r->words->json)
-        tell_record(r);
+        tell_record(r->action);
     int flushed = cli_flush(r->cli);
     return flushed == CLI_DONE ? code : flushed;
 }
@@ -254,6 +343,8 @@ stop_asked(void *ctx, int signo)
     (void)signo;
     if (r->action)
         action_stop(r->action);
+    else if (r->canary)
+        canary_stop(r->canary);
 }
 
 /* By default only expired leases are released. If there is none, says what the node holds and how
@@ -299,7 +390,10 @@ decide(struct act_run *r)
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return cli_usage(r->cli, "nobody to ask here: --yes acts, --dry-run only looks");
     tell_preview(r);
-    if (asked_and_agreed(r))
+    if (wants_canary(r))
+        fprintf(stderr, "%d go first, ahead of those that wait. ", canary_size(r));
+    bool typed = !wants_canary(r) && action_confirm(r->action, false) == CONFIRM_TYPE;
+    if (asked_and_agreed(r->action, typed))
         return -1;
     cli_say(r->cli, "nothing was changed");
     return CLI_REFUSED;
@@ -318,6 +412,94 @@ keep_record(const struct act_run *r)
     buf_free(&b);
 }
 
+/* --- a few first ------------------------------------------------------------------------------ */
+
+static void
+show_tried(struct act_run *r)
+{
+    struct canary_verdict v = canary_verdict(r->canary);
+    const char *away = canary_away(r->canary);
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    clear_progress(r);
+    r->shown = fprintf(stderr, "\r%d of %d done, %d failed again, %" PRId64 "s%s%s   ",
+                       v.by_state[TRIED_DONE], canary_wanted(r->canary), v.by_state[TRIED_FAILED],
+                       canary_waited_ms(r->canary) / 1000, away ? ": " : "", away ? away : "");
+    fflush(stderr);
+}
+
+/* Until the few have ended, or the time is over. What keeps them from starting is said once. */
+static bool
+watch_canary(struct act_run *r, struct err *e)
+{
+    bool said = false;
+
+    for (;;) {
+        canary_update(r->canary);
+        enum canary_state s = canary_state(r->canary);
+        if (s == CANARY_ASKING || s == CANARY_OVER)
+            return true;
+        if (!said && canary_obstacle(r->canary)) {
+            clear_progress(r);
+            cli_say(r->cli, "%s", canary_obstacle(r->canary));
+            said = true;
+        }
+        show_tried(r);
+        if (!loop_turn(r->cli->loop, TURN_MS, e))
+            return false;
+    }
+}
+
+static void
+tell_verdict(const struct act_run *r)
+{
+    struct canary_verdict v = canary_verdict(r->canary);
+    struct buf b = {0};
+
+    canary_say(&v, canary_waited_ms(r->canary), &b);
+    cli_say(r->cli, "%s", b.data);
+    buf_free(&b);
+}
+
+/* The rest is requeued if a person says so, or by --yes if all that were tried are done. */
+static bool
+may_go_on(struct act_run *r)
+{
+    tell_verdict(r);
+    if (r->words->yes)
+        return canary_verdict(r->canary).hope == HOPE_GOOD;
+    return asked_and_agreed(canary_rest(r->canary), true);
+}
+
+/* Takes the action over. -1: the rest is r->action, to be started; else the exit code. */
+static int
+run_canary(struct act_run *r)
+{
+    struct err e = {0};
+    int64_t wait_ms = r->words->wait_ms ? r->words->wait_ms : CANARY_WAIT_MS;
+
+    if (!canary_fits(r->action)) {
+        cli_say(r->cli, "no canary: %s can't put these jobs ahead and see what becomes of them",
+                adapter_title(r->queue.adapter));
+        return CLI_REFUSED;
+    }
+    r->canary = canary_new(r->action, canary_size(r), (int)wait_ms);
+    r->action = NULL;
+    bool ok = watch_canary(r, &e);
+    clear_progress(r);
+    if (!ok)
+        return cli_fail(r->cli, &e);
+    if (canary_state(r->canary) == CANARY_OVER)
+        return finish(r, canary_exit_code(r->canary));
+    if (!may_go_on(r)) {
+        canary_stop(r->canary);
+        return finish(r, CLI_REFUSED);
+    }
+    r->action = canary_take_rest(r->canary);
+    return -1;
+}
+
 static int
 run_action(struct act_run *r)
 {
@@ -331,6 +513,8 @@ run_action(struct act_run *r)
     if (!ok)
         return cli_fail(r->cli, &e);
     code = decide(r);
+    if (code < 0 && wants_canary(r))
+        code = run_canary(r);
     if (code >= 0)
         return code;
     if (!r->words->yes && action_confirm(r->action, false) == CONFIRM_TYPE)
@@ -441,7 +625,9 @@ cli_act(struct cli *c, const struct act_words *w, struct intent *in)
     r->action = action_new(c->loop, r->queue.db, r->queue.adapter, in);
     code = run_action(r);
     action_free(r->action);
+    canary_free(r->canary);
     r->action = NULL;
+    r->canary = NULL;
     cli_close(&r->queue);
     return code;
 }

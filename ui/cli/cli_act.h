@@ -10,10 +10,13 @@ struct act_words { /* the first member of a verb's own options struct */
     struct cli_list ids, states;
     const char *queue, *node, *kind, *error, *reason;
     int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not said */
+    int canary;      /* jobs that are tried first; 0 = as many as usual, -1 = none */
+    int64_t wait_ms; /* for their answers; 0 = not said */
+    bool no_canary;
     bool dry_run, yes, json, reset, expired_only, all, fail, no_count, force;
 };
 /* clang-format off */
-#define ACT_WORDS_DEFAULTS {.expect = -1, .older_ms = -1}
+#define ACT_WORDS_DEFAULTS {.expect = -1, .older_ms = -1, .canary = -1}
 
 /* Options that every acting verb takes, as rows of its table. */
 #define ACT_OPTION(f) offsetof(struct act_words, f)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/action/canary.h"
 #include "model/base/clock.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/verbs.h"
@@ -60,6 +61,10 @@ run_requeue(struct cli *c, const void *options)
 {
     const struct act_words *w = options;
 
+    if (w->canary >= 0 && w->no_canary)
+        return cli_usage(c, "--canary and --no-canary exclude each other");
+    if (w->canary < 0 && w->wait_ms)
+        return cli_usage(c, "--wait is for --canary");
     return act_on_jobs(c, w,
                        &(struct intent){.act = ACT_REQUEUE, .reset = w->reset, .by_ms = w->by_ms});
 }
@@ -177,6 +182,9 @@ static const struct cli_option requeue_options[] = {
     ID, QUEUE, STATE,
     KIND, ERROR,
     {"reset-tries", 0, NULL, CLI_FLAG, F(reset), "tries start over", 0, 0},
+    {"canary", 0, "[N]", CLI_SOME, F(canary), "try N of them first (10), ahead of others; the rest only if none failed again", 1, CANARY_MOST},
+    {"wait", 0, "T", CLI_TIME, F(wait_ms), "with --canary: until each has ended, at most this long (60s)", 1000, 86400000},
+    {"no-canary", 0, NULL, CLI_FLAG, F(no_canary), "all at once (the default)", 0, 0},
     {"spread", 0, "T", CLI_TIME, F(by_ms), "not at once, but evenly over this time: 10m, 2h", 1, INT64_C(30) * 86400000},
     ACT_OPTIONS, {0}};
 static const struct cli_option release_options[] = {

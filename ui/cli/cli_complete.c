@@ -60,7 +60,7 @@ find_option(const struct line *l, const char *word)
 static bool
 takes_value(const struct cli_option *o)
 {
-    return o->kind != CLI_FLAG && o->kind != CLI_MAYBE;
+    return o->kind != CLI_FLAG && o->kind != CLI_MAYBE && o->kind != CLI_SOME;
 }
 
 static void

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/action/canary.h"
 #include "model/adapter/lookup.h"
 #include "model/base/clock.h"
 #include "model/base/log.h"
@@ -401,6 +402,7 @@ app_free(struct app *a)
     app_drop_views(a);
     if (a->running.action)
         action_free(a->running.action);
+    canary_free(a->running.canary);
     for (int i = 0; i < a->messages.n; i++)
         message_done(&a->messages.items[i]);
     line_history_done(&a->typed.filters);

@@ -133,6 +133,7 @@ struct typed { /* the box whose line it is: what was typed there, and what can c
 
 struct running {           /* ui/act/act.c */
     struct action *action; /* the last one, NULL = none */
+    struct canary *canary; /* a few jobs of a requeue are tried first; NULL = none */
     int source;            /* that it was begun for */
     bool ended;            /* its outcome was said */
     bool stopping;         /* the user has asked to stop it */
@@ -269,8 +270,9 @@ void app_say(struct app *a, enum severity s, const char *fmt, ...)
 struct action *app_action_begin(struct app *a, const struct intent *intent); /* NULL: a message
                                                                                 says why */
 void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
-bool app_action_runs(const struct app *a);
-void app_action_update(struct app *a); /* after each turn */
+void app_canary_run(struct app *a, struct canary *canary);                   /* takes canary over */
+bool app_action_runs(const struct app *a); /* an action, or a canary that is not over */
+void app_action_update(struct app *a);     /* after each turn */
 void app_action_stop(struct app *a);
 void app_action_forget(struct app *a); /* frees it if it has ended: its box is closed */
 

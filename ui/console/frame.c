@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/action/canary.h"
 #include "model/base/clock.h"
 #include "ui/console/app.h"
 #include "ui/console/replay_keys.h"
@@ -147,7 +148,12 @@ say_state(const struct app *a, struct buf *out)
 static void
 say_badges(const struct app *a, struct buf *out)
 {
-    if (a->running.action && a->views.nboxes == 0) {
+    if (a->running.canary && a->views.nboxes == 0) {
+        struct canary_verdict v = canary_verdict(a->running.canary);
+        bool asks = canary_state(a->running.canary) == CANARY_ASKING;
+        buf_printf(out, "[requeue %d of %d%s]  ", v.by_state[TRIED_DONE] + v.by_state[TRIED_FAILED],
+                   canary_wanted(a->running.canary), asks ? ", F8 asks" : "");
+    } else if (a->running.action && a->views.nboxes == 0) {
         struct progress p = action_progress(a->running.action);
         const char *verb = act_infos[action_act(a->running.action)].name;
         buf_printf(out, "[%s %s]  ", verb,

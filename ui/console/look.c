@@ -371,7 +371,7 @@ static const char *
 no_action(const struct app *a, int arg)
 {
     (void)arg;
-    return a->running.action ? NULL : "no action is running";
+    return a->running.action || a->running.canary ? NULL : "no action is running";
 }
 
 static const char *

@@ -44,10 +44,10 @@ draw_counts(const struct progress_box *p, struct grid *g, struct rect r)
     else
         pen_put(&pen, ROLE_TEXT, fmt_plural(p->done, p->noun).s);
     if (p->batches > 0 && p->all_batches > 0)
-        pen_printf(&pen, ROLE_TEXT, "   %s of %s batches", fmt_count(p->batches).s,
+        pen_printf(&pen, ROLE_TEXT, "   %s of %s parts", fmt_count(p->batches).s,
                    fmt_count(p->all_batches).s);
     else if (p->batches > 0)
-        pen_printf(&pen, ROLE_TEXT, "   batch %s", fmt_count(p->batches).s);
+        pen_printf(&pen, ROLE_TEXT, "   part %s", fmt_count(p->batches).s);
     if (p->batch_size > 0)
         pen_printf(&pen, ROLE_TEXT, " of %s", fmt_count(p->batch_size).s);
 }
@@ -59,10 +59,12 @@ draw_speed(const struct progress_box *p, struct grid *g, struct rect r)
 
     if (!isnan(p->rate))
         pen_printf(&pen, ROLE_DIM, "%s %ss/s", fmt_rate(p->rate).s, p->noun);
-    if (p->left_ms != FIELD_NULL && !p->result)
+    if (p->left_ms != FIELD_NULL && p->left_ms < 1000 && !p->result)
+        pen_put(&pen, ROLE_DIM, "   done in less than 1s");
+    else if (p->left_ms != FIELD_NULL && !p->result)
         pen_printf(&pen, ROLE_DIM, "   %s left", fmt_age(p->left_ms).s);
     if (p->slowest_ms != FIELD_NULL)
-        pen_printf(&pen, ROLE_DIM, "   slowest batch %s", fmt_duration(p->slowest_ms).s);
+        pen_printf(&pen, ROLE_DIM, "   slowest part %s", fmt_duration(p->slowest_ms).s);
 }
 
 static void
@@ -75,7 +77,7 @@ draw_keys(const struct progress_box *p, struct grid *g, struct rect r)
     if (p->result)
         return;
     pen_put(&pen, p->stopping ? ROLE_OFF : ROLE_KEY, "Ctrl-C");
-    pen_put(&pen, ROLE_KEY_HELP, p->stopping ? " stops after this batch" : " stop after batch");
+    pen_put(&pen, ROLE_KEY_HELP, p->stopping ? " stops after this part" : " stop after part");
 }
 
 void
@@ -102,7 +104,7 @@ progress_draw(const struct progress_box *p, struct grid *g, struct rect screen)
         return;
     }
     grid_str(g, rect_cut_top(&in, 1), ROLE_DIM,
-             "each batch is its own transaction: what is done stays done");
+             "each part is its own transaction: what is done stays done");
     if (p->note)
         grid_lines(g, in, ROLE_WARN, p->note, strlen(p->note), &area);
 }

@@ -66,6 +66,15 @@ struct ask_line {
     char *text;
 };
 
+/* A part that the owner draws, between the lines and what is typed. It gets at most the rows that
+ * it wants, and on a small screen fewer. */
+struct question_pane {
+    int (*rows)(const void *ctx, int w); /* NULL = there is none */
+    int w;                               /* that it would like to have */
+    void (*draw)(const void *ctx, struct grid *g, struct rect r);
+    const void *ctx;
+};
+
 /* The question asks for more the more is at stake: an answer by y (Enter means No, unless `easy`),
  * or the count or the name, typed, and Enter. Pasted text is refused. Keys that were typed before
  * the box was on the screen, or before its present text was, are ignored. Long lines wrap, and the
@@ -75,34 +84,42 @@ struct question {
     struct ask_line lines[ASK_LINES];
     int n;
     char *challenge;  /* what must be typed, NULL = y is enough */
-    char *prompt;     /* "Type the number of jobs to go on:" */
-    bool easy;        /* Enter means yes too: only for reversible acts on one row */
+    char *prompt;     /* "Type 402 to go on:" */
+    char *aside;      /* at the right end of the first line, if there is room; NULL = nothing */
+    char *yes, *no;   /* what y and Esc do, in words; NULL = "yes", "no" */
+    char *options;    /* F4, and what can be set there, in words; NULL = nothing can */
+    char *turn;       /* Tab, and what it turns to; NULL = there is one way only */
+    bool easy;        /* Enter means yes too: reversible acts on one row, or on a few */
+    bool enter_is_no; /* Enter in an empty line means no */
     bool can_dry;     /* F2 */
     bool can_sql;     /* F3 */
-    bool can_options; /* F4 */
     bool busy;        /* the preview is not there yet: only Esc works */
+    bool watching;    /* nothing is asked yet: the owner takes the keys */
     int64_t shown_ms; /* 0 = not shown yet */
     char note[120];   /* what was wrong with the last key, e.g. pasted text */
     struct line line;
+    struct question_pane pane;
 };
 
-enum question_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS };
+enum question_answer { ASK_WAIT, ASK_YES, ASK_NO, ASK_DRY, ASK_SQL, ASK_OPTIONS, ASK_TURN };
 
 void question_init(struct question *a, const char *title);
 void question_done(struct question *a); /* frees what it holds; may be called twice */
 void question_say(struct question *a, enum role role, const char *label, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); /* one more line, dropped beyond ASK_LINES */
 void question_clear(struct question *a);   /* lines only: for a new preview */
-/* Asks for typed text: what = "the number of jobs", challenge = "402". Digits only when it is a
- * number; thousands separators are not asked for. */
+/* Asks for typed text: what = "the name", challenge = "mail"; what NULL: the prompt shows the
+ * challenge itself. Digits only when it is a number; thousands separators are not asked for. */
 void question_typed(struct question *a, const char *what, const char *challenge);
+/* Sets one of the texts of a question: copied; NULL unsets. */
+void question_words(char **to, const char *text);
 enum question_answer question_key(struct question *a, const struct key *k);
 void question_draw(const struct question *a, struct grid *g,
                    struct rect screen); /* shades what is behind */
 /* Call it after term_draw has shown the box: from now on keys count. */
 void question_shown(struct question *a, int64_t now_ms);
 /* Words for the footer of the screen. */
-const char *question_footer(const struct question *a);
+void question_footer(const struct question *a, struct buf *out);
 
 /* --- the progress of an action ---------------------------------------------------------------- */
 struct progress_box {
