@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "model/base/secure.h"
 
 struct guard {
     atomic_int *groups; /* shared */
@@ -35,10 +36,8 @@ watch(const struct guard *g, int fd)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     setpgid(0, 0);
-    close(g->fd); /* otherwise it would hold our end of the pipe open, on kernels without
-                     close_range */
     dup2(fd, STDIN_FILENO);
-    close_range(STDOUT_FILENO, ~0U, 0); /* no file, socket or terminal is kept open by it */
+    secure_close(STDOUT_FILENO, ~0U); /* no file, socket or terminal is kept open by it */
     do
         n = read(STDIN_FILENO, &byte, 1);
     while (n < 0 && errno == EINTR);

@@ -1,8 +1,10 @@
-/* Keeping passwords out of other people's sight. */
+/* Keeping passwords out of other people's sight, and descriptors out of other programs. */
 #include "model/base/secure.h"
 
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "model/base/log.h"
 
@@ -49,4 +51,21 @@ secure_has_password(const char *word)
             return true;
     }
     return false;
+}
+
+/* The call itself, because C libraries before glibc 2.34 have no function for it. Kernels
+ * before 5.9 don't know it: there the descriptors are closed one by one, up to the limit of open
+ * files. */
+void
+secure_close(unsigned low, unsigned high)
+{
+    enum { MOST = 1 << 20 };
+    long most = sysconf(_SC_OPEN_MAX);
+
+    if (low > high || syscall(__NR_close_range, low, high, 0) == 0)
+        return;
+    if (most < 0 || most > MOST)
+        most = MOST;
+    for (unsigned fd = low; fd <= high && fd < (unsigned)most; fd++)
+        close((int)fd);
 }

@@ -6,16 +6,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "model/base/child.h"
 #include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "model/base/secure.h"
 #include "model/worker/worker_parts.h"
 
 enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 60000 };
@@ -344,6 +350,55 @@ a_signal_is_named(void **state)
     free(clean);
 }
 
+/* From now on the kernel seems not to know close_range. */
+static bool
+forget_close_range(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 &&
+           syscall(__NR_close_range, ~0U, ~0U, 0) < 0 && errno == ENOSYS;
+}
+
+/* 0 = descriptors 11 to 13 were closed and their neighbours were not, then all from 14 on. */
+static int
+close_some(bool is_old)
+{
+    for (int fd = 10; fd <= 15; fd++)
+        if (dup2(STDERR_FILENO, fd) != fd)
+            return 1;
+    if (is_old && !forget_close_range())
+        return 2;
+    secure_close(11, 13);
+    secure_close(13, 12);
+    for (int fd = 10; fd <= 15; fd++)
+        if ((fcntl(fd, F_GETFD) < 0) != (fd >= 11 && fd <= 13))
+            return 3;
+    secure_close(14, ~0U);
+    return fcntl(10, F_GETFD) < 0 || fcntl(14, F_GETFD) >= 0 || fcntl(15, F_GETFD) >= 0 ? 4 : 0;
+}
+
+static void
+descriptors_are_closed_on_old_kernels_too(void **state)
+{
+    (void)state;
+    for (int is_old = 0; is_old < 2; is_old++) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(close_some(is_old));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 int
 main(void)
 {
@@ -361,6 +416,7 @@ main(void)
         cmocka_unit_test(commands_are_looked_up),
         cmocka_unit_test(errors_are_one_line_and_a_trace),
         cmocka_unit_test(a_signal_is_named),
+        cmocka_unit_test(descriptors_are_closed_on_old_kernels_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

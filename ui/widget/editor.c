@@ -20,6 +20,7 @@
 
 #include "model/base/child.h"
 #include "model/base/mem.h"
+#include "model/base/secure.h"
 
 enum { WORDS = 16, NOT_STARTED = 127 << 8 };
 
@@ -83,10 +84,9 @@ close_others(int one, int two)
 {
     int low = one < two ? one : two, high = one < two ? two : one;
 
-    close_range(3, (unsigned)low - 1, 0);
-    if (high > low + 1)
-        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-    close_range((unsigned)high + 1, ~0U, 0);
+    secure_close(3, (unsigned)low - 1);
+    secure_close((unsigned)low + 1, (unsigned)high - 1);
+    secure_close((unsigned)high + 1, ~0U);
 }
 
 static _Noreturn void
