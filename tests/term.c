@@ -90,6 +90,30 @@ on_csi(const char *leader, const long args[], int n, const char *intermed, char 
     return note_unknown(user, text);
 }
 
+/* Since version 0.2 libvterm hands over a string in fragments, and its command apart. */
+#if VTERM_VERSION_MAJOR > 0 || VTERM_VERSION_MINOR > 1
+typedef VTermStateFallbacks fallbacks;
+
+static int
+on_osc(int command, VTermStringFragment part, void *user)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "OSC %d;%.*s", command, (int)part.len, part.str);
+    return note_unknown(user, text);
+}
+
+static int
+on_dcs(const char *command, size_t len, VTermStringFragment part, void *user)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "DCS %.*s%.*s", (int)len, command, (int)part.len, part.str);
+    return note_unknown(user, text);
+}
+#else
+typedef VTermParserCallbacks fallbacks;
+
 static int
 on_osc(const char *command, size_t len, void *user)
 {
@@ -107,6 +131,7 @@ on_dcs(const char *command, size_t len, void *user)
     snprintf(text, sizeof text, "DCS %.*s", (int)len, command);
     return note_unknown(user, text);
 }
+#endif
 
 static int
 on_control(unsigned char control, void *user)
@@ -145,7 +170,7 @@ static void
 make_screen(struct vt *vt)
 {
     static const VTermScreenCallbacks callbacks = {.settermprop = on_prop, .bell = on_bell};
-    static const VTermParserCallbacks unknown = {
+    static const fallbacks unknown = {
         .control = on_control, .csi = on_csi, .osc = on_osc, .dcs = on_dcs};
 
     vt->is_cursor_shown = true;
