@@ -25,9 +25,11 @@
 #: ROWS=N             bench foreign: finished jobs in each table
 #: ENGINES_ONLY=NAME  bench foreign: only this system
 #: PREFIX=DIR         install: there (/usr/local), below DESTDIR
+#: LIBDIR=DIR         install: the C library there (PREFIX/lib)
 MAKEFLAGS += --no-builtin-rules
 VERSION = 0.1.0
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 BUILD  ?= build$(if $(SAN),/san)$(if $(DEBUG),/debug)
 FUZZ_SECONDS ?= 30
 JOBS   ?= 3
@@ -40,7 +42,8 @@ pkg     = $(shell pkg-config $1 2>/dev/null)
 WARN    = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
           -Wmissing-prototypes -Wwrite-strings -Wcast-qual -Wpointer-arith -Wformat=2 -Wundef -Wvla \
           -Wdouble-promotion -Wimplicit-fallthrough $(if $(WERROR),-Werror) $(if $(CLANG),,\
-          -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wbidi-chars=any)
+          -Wlogical-op -Wduplicated-cond -Wduplicated-branches $(BIDI))
+BIDI   := $(call takes,-Wbidi-chars=any)
 HARDEN := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
           $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection) \
           $(if $(CLANG),,$(call takes,-ftrivial-auto-var-init=zero))
@@ -101,7 +104,7 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); printf '%s\n' '$(CC) $(subst ','\'',$(ALLC) $(ALLLD))' >$@.new; \
 	if cmp -s $@.new $@; then rm $@.new; else \
 	  command -v $(firstword $(CC)) >/dev/null || { echo 'make: no C compiler ($(CC)): sudo make deps' >&2; exit 1; }; \
-	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h,deps) mv $@.new $@; fi
+	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h microhttpd.h,deps) mv $@.new $@; fi
 
 # Each .sql file becomes one array of numbers, so that no byte in it can mean anything to C.
 define EMBED
@@ -248,7 +251,7 @@ screenshots: all $(BUILD)/vshot  ## draw screenshots/*.svg and *.png anew
 # --- installing ------------------------------------------------------------------------------------
 APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-dev libzstd-dev libmicrohttpd-dev \
                    postgresql
-APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db spin
+APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db spin systemd
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
@@ -259,28 +262,11 @@ deps-engines:  ## optional: node, npm and Perl modules for tests against other q
 deps deps-check deps-dev deps-engines:
 	@APT='$(APT_$@)' tests/deps.sh
 	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
-COMPLETIONS = bash-completion/completions/queuetop zsh/site-functions/_queuetop fish/vendor_completions.d/queuetop.fish
+PLACES = BUILD='$(BUILD)' VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DESTDIR='$(DESTDIR)'
 install: all  ## into PREFIX (/usr/local), below DESTDIR
-	install -D -m 755 $(BUILD)/queuetop $(DESTDIR)$(PREFIX)/bin/queuetop
-	install -D -m 644 model/worker/queuetop.h $(DESTDIR)$(PREFIX)/include/queuetop.h
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	ld -r -o $(BUILD)/library.o --whole-archive $(BUILD)/libqueuetop.a
-	objcopy --wildcard --keep-global-symbol='queuetop_*' $(BUILD)/library.o
-	rm -f $(DESTDIR)$(PREFIX)/lib/libqueuetop.a
-	ar rcs $(DESTDIR)$(PREFIX)/lib/libqueuetop.a $(BUILD)/library.o
-	printf '%s\n' 'Name: queuetop' 'Description: job queue in PostgreSQL: push and work jobs' 'Version: $(VERSION)' \
-	  'Requires: libpq uuid libzstd' 'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lqueuetop -lpthread -lm' \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/queuetop.pc
-	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/queuetop/LICENSE
-	install -D -m 644 tests/example.c $(DESTDIR)$(PREFIX)/share/doc/queuetop/example.c
-	install -m 644 tests/adapters/example_jobs.adapter.sql tests/adapters/example_jobs.sql $(DESTDIR)$(PREFIX)/share/doc/queuetop
-	for p in $(PAGES); do install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$${p##*.}/$${p##*/} || exit 1; done
-	for f in $(COMPLETIONS); do install -d $(DESTDIR)$(PREFIX)/share/$${f%/*} && s=$${f%%/*} && \
-	  $(BUILD)/queuetop completion $${s%-completion} >$(DESTDIR)$(PREFIX)/share/$$f || exit 1; done
+	$(PLACES) ui/dist/install.sh
 uninstall:  ## take away what install put there
-	cd $(DESTDIR)$(PREFIX) && rm -rf bin/queuetop lib/libqueuetop.a lib/pkgconfig/queuetop.pc \
-	  include/queuetop.h share/doc/queuetop $(foreach p,$(PAGES),share/man/man$(subst .,,$(suffix $p))/$(notdir $p)) \
-	  $(addprefix share/,$(COMPLETIONS))
+	$(PLACES) ui/dist/install.sh --remove
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list
