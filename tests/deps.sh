@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages in APT (`make deps`, `deps-check`, `deps-dev`, `deps-engines`). Debian and Ubuntu only; elsewhere it
+# Installs the packages in APT (`make deps`, `deps-check`, `deps-dev`, `deps-engines`, `deps-deb`). Debian and Ubuntu only; elsewhere it
 # names the pieces. Idea: nothing may run or stay because of it. Tests and the demo start servers of
 # their own, so the server package is kept from making its usual cluster "main", and no service is
 # started or enabled.
@@ -9,8 +9,9 @@ if ! command -v apt-get >/dev/null; then
     cat >&2 <<'EOF'
 make deps knows apt-get only. Install these with your package manager:
   to build (deps): a C compiler (gcc 12 or clang 14, or newer), GNU make, pkg-config, awk; headers of ncursesw,
-    libpq, libuuid and libzstd; for the demo a PostgreSQL server 13 or newer
-  to test (deps-check): bash, a C++ compiler, cmocka, libvterm, pgbouncer, tmux, openssl, man, spin
+    libpq, libuuid, libzstd and libmicrohttpd; for the demo a PostgreSQL server 13 or newer
+  to test (deps-check): bash, a C++ compiler, cmocka, libvterm, pgbouncer, tmux, openssl, man, spin,
+    systemd-analyze
   to lint, analyze and draw screenshots (deps-dev): clang, clang-format 14, clang-tidy, universal-ctags, shellcheck,
     rsvg-convert, the fonts JetBrains Mono and DejaVu Sans Mono
   optional, to test against other queue systems and other servers (deps-engines): node 18 or newer, npm, Minion and
