@@ -1,6 +1,6 @@
 /*
  * What ui/dist packs: `make install` puts pages that man reads, and services that systemd takes and
- * calls safe.
+ * calls safe; all places that name the version agree; the source archive is whole.
  */
 #include "tests/harness.h"
 
@@ -122,6 +122,37 @@ pages_are_compressed_where_man_looks(void **state)
     assert_string_equal(output, " 00 00 00 00\n");
 }
 
+/* The Makefile has the version; whoever changes it there must say what is new in two change logs.
+ */
+static void
+one_version_everywhere(void **state)
+{
+    (void)state;
+    must("v=$(sed -n 's/^VERSION = //p' Makefile) && "
+         "echo \"program $($QUEUETOP --version)\" | grep -qx \"program queuetop $v\" && "
+         "echo page && zcat $P/share/man/man1/queuetop.1.gz | grep -q \"^\\.TH .*[ \\\"]$v[\\\" "
+         "]\" && "
+         "echo changes && "
+         "[ \"$(sed -n 's/^## \\([0-9.]*\\).*/\\1/p' CHANGELOG.md | head -1)\" = $v ] && "
+         "echo debian && "
+         "[ \"$(sed -n '1s/^queuetop (\\(.*\\)-[0-9]*) .*/\\1/p' ui/dist/debian/changelog)\" = $v "
+         "] && "
+         "echo pkg-config && grep -qx \"Version: $v\" $P/lib/pkgconfig/queuetop.pc");
+}
+
+static void
+the_source_archive_is_whole(void **state)
+{
+    (void)state;
+    must("for i in 1 2; do VERSION=0 ui/dist/source.sh $P/source$i >/dev/null || exit 1; done; "
+         "cmp $P/source1/queuetop-0.tar.gz $P/source2/queuetop-0.tar.gz && "
+         "cd $P && tar xf source1/queuetop-0.tar.gz && cd queuetop-0 && "
+         "diff -r -q -x build -x .git \"$SRCDIR\" . | grep -v '^Only in ' ; "
+         "ls Makefile README.md model/worker/queuetop.h ui/dist/debian/control >/dev/null && "
+         "[ ! -e build ]");
+    assert_string_equal(output, "");
+}
+
 static int
 set_up(void **state)
 {
@@ -154,6 +185,8 @@ main(void)
         cmocka_unit_test(the_services_are_in_a_sandbox),
         cmocka_unit_test(their_command_lines_are_ours),
         cmocka_unit_test(pages_are_compressed_where_man_looks),
+        cmocka_unit_test(one_version_everywhere),
+        cmocka_unit_test(the_source_archive_is_whole),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
