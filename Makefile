@@ -26,6 +26,7 @@
 #: ENGINES_ONLY=NAME  bench foreign: only this system
 #: PREFIX=DIR         install: there (/usr/local), below DESTDIR
 #: LIBDIR=DIR         install: the C library there (PREFIX/lib)
+#: ROOTS=DIR          dist: keep the bare systems there for the next time
 MAKEFLAGS += --no-builtin-rules
 VERSION = 0.1.0
 PREFIX ?= /usr/local
@@ -89,7 +90,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-check deps-dev deps-engines deps-deb has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak lint analyze bench bench-deps fuzz \
-        man docs debug format tags compile_commands.json screenshots install uninstall deb clean help FORCE
+        man docs debug format tags compile_commands.json screenshots install uninstall deb dist clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
 
@@ -255,12 +256,12 @@ APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
-APT_deps-deb     = dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev
+APT_deps-deb     = dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev debootstrap
 deps:  ## Debian, Ubuntu: install what building, running and the demo need
 deps-check:  ## what make check needs, too
 deps-dev:  ## what make lint, analyze, fuzz and screenshots need, too
 deps-engines:  ## optional: node, npm and Perl modules for tests against other queues, PG=13 and bench
-deps-deb:  ## what make deb needs
+deps-deb:  ## what make deb and make dist need
 deps deps-check deps-dev deps-engines deps-deb:
 	@APT='$(APT_$@)' tests/deps.sh
 	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
@@ -271,6 +272,8 @@ uninstall:  ## take away what install put there
 	$(PLACES) ui/dist/install.sh --remove
 deb:  ## packages for this Debian in build/deb: binary, source, checked by lintian
 	VERSION='$(VERSION)' ui/dist/deb.sh $(BUILD)/deb
+dist:  ## as root: build/queuetop-VERSION-linux-ARCH.tar.gz, the program with its libraries, for any Linux
+	VERSION='$(VERSION)' ui/dist/tarball.sh $(BUILD)
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list
