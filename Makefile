@@ -27,6 +27,8 @@
 #: PREFIX=DIR         install: there (/usr/local), below DESTDIR
 #: LIBDIR=DIR         install: the C library there (PREFIX/lib)
 #: ROOTS=DIR          dist: keep the bare systems there for the next time
+#: SIGN=KEYID         release: sign the checksums with this key (gpg)
+#: URL=ADDRESS        release: where the archives will be, for the formula and the spec
 MAKEFLAGS += --no-builtin-rules
 VERSION = 0.1.0
 PREFIX ?= /usr/local
@@ -90,7 +92,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-check deps-dev deps-engines deps-deb has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak lint analyze bench bench-deps fuzz \
-        man docs debug format tags compile_commands.json screenshots install uninstall deb dist clean help FORCE
+        man docs debug format tags compile_commands.json screenshots install uninstall deb dist release clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
 
@@ -274,6 +276,8 @@ deb:  ## packages for this Debian in build/deb: binary, source, checked by linti
 	VERSION='$(VERSION)' ui/dist/deb.sh $(BUILD)/deb
 dist:  ## as root: build/queuetop-VERSION-linux-ARCH.tar.gz, the program with its libraries, for any Linux
 	VERSION='$(VERSION)' ui/dist/tarball.sh $(BUILD)
+release:  ## build/release: sources, dist, brew formula, checksums; SIGN=KEYID signs
+	VERSION='$(VERSION)' SIGN='$(SIGN)' URL='$(URL)' ui/dist/release.sh $(BUILD)/release
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 help:  ## this list
