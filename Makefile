@@ -26,7 +26,7 @@
 #: ENGINES_ONLY=NAME  bench foreign: only this system
 #: PREFIX=DIR         install: there (/usr/local), below DESTDIR
 #: LIBDIR=DIR         install: the C library there (PREFIX/lib)
-#: ROOTS=DIR          dist: keep the bare systems there for the next time
+#: ROOTS=DIR          dist, tests/packages.sh: keep the bare systems there for the next time
 #: SIGN=KEYID         release: sign the checksums with this key (gpg)
 #: URL=ADDRESS        release: where the archives will be, for the formula and the spec
 MAKEFLAGS += --no-builtin-rules
