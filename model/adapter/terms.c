@@ -3,7 +3,10 @@
  */
 #include "model/adapter/terms.h"
 
+#include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct {
     enum param param;
@@ -51,4 +54,42 @@ terms_windowed(const struct adapter *a, enum section_id s, const struct params *
         if (terms[i].windowed && where->value[terms[i].param])
             return terms[i].word;
     return NULL;
+}
+
+bool
+terms_is_id(const struct adapter *a, const char *s)
+{
+    const char *type = a ? adapter_header(a, "id-type") : NULL;
+
+    if (type && strcmp(type, "bigint") == 0)
+        return *s && !s[strspn(s, "0123456789")];
+    if (type && strcmp(type, "text") == 0)
+        return *s != 0;
+    for (int i = 0; i < 36; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i]))
+            return false;
+    }
+    return !s[36];
+}
+
+/* The list of ids has one member, quoted: {"id"}. */
+bool
+terms_check_id(const struct adapter *a, const struct params *where, struct err *e)
+{
+    const char *list = where->value[PARAM_IDS], *type = adapter_header(a, "id-type");
+    size_t len = list ? strlen(list) : 0;
+    char id[120];
+
+    if (len < 4)
+        return true;
+    snprintf(id, sizeof id, "%.*s", (int)(len - 4), list + 2);
+    if (terms_is_id(a, id))
+        return true;
+    if (type && !strcmp(type, "bigint"))
+        return fail(e, ERR_USAGE, "\"%s\" can't be the id of a job: ids are numbers here", id);
+    if (strlen(id) < 36 && strspn(id, "0123456789abcdefABCDEF-") == strlen(id))
+        return fail(e, ERR_USAGE, "\"%s\" is only a part of an id: leave out id: to look for it",
+                    id);
+    return fail(e, ERR_USAGE, "\"%s\" can't be the id of a job: ids are UUIDs here", id);
 }

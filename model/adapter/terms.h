@@ -12,5 +12,10 @@ const char *terms_lacking(const struct adapter *a, enum section_id s, const stru
 /* A term that the section looks for in the newest rows only (it takes `n`); NULL = there is none.
  */
 const char *terms_windowed(const struct adapter *a, enum section_id s, const struct params *where);
+/* The text can be the id of a job: a UUID, a number or any text, as the adapter says; NULL = our
+ * own queue's. */
+bool terms_is_id(const struct adapter *a, const char *s);
+/* Fails if the id that `where` asks for can be none: no job would ever be found by it. */
+bool terms_check_id(const struct adapter *a, const struct params *where, struct err *e);
 
 #endif

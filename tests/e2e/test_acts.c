@@ -80,7 +80,7 @@ a_box_goes_by_itself(void **state)
     pg_run(lock, "commit");
     vt_want(&vt, "requeue: 1 job");
     vt_keys(&vt, "1");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     con_quit(&vt);
     PQfinish(lock);
 }
@@ -304,6 +304,52 @@ purges(void **state)
     con_quit(&vt);
 }
 
+/* One act for all marked queues, and for all marked nodes: the question has each and the sum. */
+static void
+acts_on_marked_rows(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail.send", 3, "worker-1");
+    con_running("image.resize", 2, "worker-2");
+    con_node("worker-1", false);
+    con_node("worker-2", false);
+    con_ready("sms.send", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "sms.send");
+    vt_keys(&vt, "space");
+    vt_want(&vt, "1 marked: p pause · l limits");
+    vt_keys(&vt, "space");
+    vt_want(&vt, "2 marked: p pause · P purge");
+    vt_keys(&vt, "l");
+    vt_want(&vt, "limits: several are marked: U unmarks them");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "3 marked");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: 3 queues");
+    vt_keys(&vt, "text:close enter");
+    vt_want(&vt, "Pause 3 queues");
+    vt_want(&vt, "3 queues in all");
+    vt_keys(&vt, "y");
+    pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
+    vt_gone(&vt, "3 marked");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "worker-2");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "2 marked");
+    vt_keys(&vt, "L");
+    vt_want(&vt, "Release leases: 2 nodes");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "Release 2 nodes");
+    vt_want(&vt, "5 jobs in all");
+    vt_want(&vt, "worker-2: 2 jobs → ready");
+    vt_keys(&vt, "y");
+    pg_wait(con_db(), "select count(*) from work_queue where lock_key is not null", "0", 60000);
+    vt_gone(&vt, "2 marked");
+    con_quit(&vt);
+}
+
 static void
 pauses_and_resumes(void **state)
 {
@@ -432,6 +478,7 @@ main(void)
         cmocka_unit_test_setup(a_live_node_takes_its_name, con_empty),
         cmocka_unit_test_setup(extends_leases, con_empty),
         cmocka_unit_test_setup(purges, con_empty),
+        cmocka_unit_test_setup(acts_on_marked_rows, con_empty),
         cmocka_unit_test_setup(pauses_and_resumes, con_empty),
         cmocka_unit_test_setup(cancels, con_empty),
         cmocka_unit_test_setup(drains_a_node, con_empty),

@@ -39,6 +39,40 @@ the_key_walks_all_alerts(void **state)
     con_quit(&vt);
 }
 
+/* Tab gives the keys to the next pane, Enter opens the row of the pane, Esc gives them back. */
+static void
+tab_walks_the_panes(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    trouble();
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "12 failed");
+    vt_keys(&vt, "tab");
+    vt_want(&vt, "› needs you");
+    vt_keys(&vt, "j enter");
+    vt_want(&vt, "2 of 2  fax: 12 failed");
+    vt_want_row(&vt, 1, "[3 Failed");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "› needs you");
+    vt_keys(&vt, "tab");
+    vt_gone(&vt, "› needs you");
+    vt_want(&vt, "›▲ fax");
+    vt_keys(&vt, "4 tab");
+    vt_want(&vt, "› gone leases (1)");
+    vt_want(&vt, "IF RELEASED");
+    vt_want(&vt, "│ ›     2 ");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "› gone leases (1)");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "› gone leases");
+    vt_want(&vt, "›× gone");
+    con_quit(&vt);
+}
+
 static void
 nothing_wrong_is_said(void **state)
 {
@@ -64,7 +98,7 @@ trouble_is_counted_elsewhere(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "all is well");
     vt_keys(&vt, "6");
-    vt_want(&vt, "audit log");
+    vt_want_row(&vt, 1, "[6 Audit");
     trouble();
     vt_want_row(&vt, 0, "1 BAD 1 WARN");
     vt_want_row(&vt, 1, "3 Failed▲ 4 Nodes×");
@@ -153,6 +187,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_key_walks_all_alerts, con_empty),
+        cmocka_unit_test_setup(tab_walks_the_panes, con_empty),
         cmocka_unit_test_setup(nothing_wrong_is_said, con_empty),
         cmocka_unit_test_setup(trouble_is_counted_elsewhere, con_empty),
         cmocka_unit_test_setup(a_selected_row_keeps_its_colours, con_empty),

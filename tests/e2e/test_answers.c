@@ -110,7 +110,7 @@ escape_comes_back(void **state)
     vt_keys(&vt, "4");
     vt_want(&vt, "no node");
     vt_keys(&vt, "6");
-    vt_want(&vt, "audit log");
+    vt_want_row(&vt, 1, "[6 Audit");
     vt_keys(&vt, "esc");
     vt_want(&vt, "no node");
     vt_keys(&vt, "esc");
@@ -143,12 +143,13 @@ panes_are_walked_and_entered(void **state)
     vt_want(&vt, "next to start");
     vt_keys(&vt, "tab");
     vt_want(&vt, "› errors");
+    vt_want(&vt, "boom");
     vt_keys(&vt, "enter");
     vt_want(&vt, "error:boom");
     vt_keys(&vt, "esc tab");
     vt_want(&vt, "› nodes");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "nodes › n1");
+    vt_want(&vt, "queues › mail › n1");
     vt_want(&vt, "other nodes of its host");
     vt_keys(&vt, "esc esc");
     vt_want(&vt, "needs you");

@@ -27,7 +27,7 @@ static const struct place {
     {"health",    "7", "holds vacuum back", "",      "AUTOVACUUM"    },
     {"messages",  "8", "session",           "",      "session"       },
     {"sources",   "0", "queue10",           "",      "queue10"       },
-    {"help",      "",  "queue10",           "?",     "Everywhere"    },
+    {"help",      "",  "queue10",           "?",     "On this screen"},
     {"palette",   "",  "queue10",           ":",     "Tab"           },
     {"filter",    "2", "ready",             "/",     "Tab"           },
     {"actions",   "3", "boom",              "a",     "Requeue"       },

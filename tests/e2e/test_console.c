@@ -167,7 +167,7 @@ opens_a_job(void **state)
     vt_keys(&vt, "esc");
     vt_want(&vt, "next to start");
     vt_keys(&vt, "esc");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     con_quit(&vt);
 }
 
@@ -230,14 +230,14 @@ help_is_searchable(void **state)
     (void)state;
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "?");
-    vt_want(&vt, "Everywhere");
+    vt_want(&vt, "On this screen");
     vt_keys(&vt, "/ text:lease enter");
     vt_want(&vt, "Release the leases");
-    vt_gone(&vt, "Next screen");
+    vt_gone(&vt, "Push a job");
     vt_keys(&vt, "esc");
-    vt_want(&vt, "Next screen");
+    vt_want(&vt, "Push a job");
     vt_keys(&vt, "esc");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     con_quit(&vt);
 }
 

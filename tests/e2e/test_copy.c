@@ -150,7 +150,7 @@ works_in_tmux(void **state)
     vt_keys(&vt, "3");
     vt_want(&vt, "boom");
     vt_type(&vt, "\033[1;3D"); /* Alt-Left */
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "e");

@@ -86,7 +86,7 @@ survives_sizes(void **state)
         vt_gone(&vt, "needed");
     }
     vt_keys(&vt, "esc esc 1");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     con_quit(&vt);
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/mem.h"
+
 /* G goes to the oldest of many jobs, PgUp from there upwards, g back to the newest. */
 static void
 ends(void **state)
@@ -28,7 +30,7 @@ ends(void **state)
     vt_keys(&vt, "g");
     vt_want(&vt, "1 of 200+");
     vt_keys(&vt, "1");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     vt_keys(&vt, "enter 2");
     vt_want(&vt, "filter queue:mail.send");
     vt_keys(&vt, "G");
@@ -171,6 +173,99 @@ completes(void **state)
     con_quit(&vt);
 }
 
+/* Types a line behind ":" and Enter. */
+static void
+command(struct vt *vt, const char *line)
+{
+    vt_keys(vt, ":");
+    vt_type(vt, line);
+    vt_keys(vt, "enter");
+}
+
+/* A command takes what stands behind its name, or says that it takes nothing; a bare name goes to
+ * its thing; Esc comes back to where one was. */
+static void
+goes_by_name(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("image.resize", 1);
+    con_running("mail.send", 2, "node-a");
+    con_node("node-a", true);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "4");
+    vt_want_row(&vt, 1, "[4 Nodes");
+    command(&vt, "queue mail.send");
+    vt_want_row(&vt, 1, "queues › mail.send");
+    command(&vt, "node-a");
+    vt_want_row(&vt, 1, "nodes › node-a");
+    command(&vt, "image.resize");
+    vt_want_row(&vt, 1, "queues › image.resize");
+    vt_keys(&vt, "esc");
+    vt_want_row(&vt, 1, "nodes › node-a");
+    vt_keys(&vt, "esc");
+    vt_want_row(&vt, 1, "queues › mail.send");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "› mail.send");
+    vt_want_row(&vt, 1, "[4 Nodes");
+    command(&vt, "jobs state:running");
+    vt_want(&vt, "filter state:running");
+    vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "esc");
+    vt_want_row(&vt, 1, "[4 Nodes");
+    con_quit(&vt);
+}
+
+/* What can't be done is said, also an id that no job can have; a part of an id finds its job. */
+static void
+says_why_not(void **state)
+{
+    struct vt vt;
+    char line[100];
+
+    (void)state;
+    con_ready("image.resize", 1);
+    con_ready("image.scale", 1);
+    con_ready("mail.send", 2);
+    char *id = xstrdup(pg_value(con_db(), "select id from queue where queue = 'image.scale'"));
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    command(&vt, "quit now");
+    vt_want(&vt, "quit takes nothing behind its name: nothing was done");
+    command(&vt, "queue image");
+    vt_want(&vt, "2 queues begin with image; Tab completes names");
+    command(&vt, "node nosuch");
+    vt_want(&vt, "no node is called nosuch");
+    command(&vt, "jobs id:zzzz");
+    vt_want(&vt, "\"zzzz\" can't be the id of a job");
+    command(&vt, "jobs id:12345678");
+    vt_want(&vt, "only a part of an id: leave out id: to look for it");
+    command(&vt, "failed mail");
+    vt_want(&vt, "filter queue:mail.send");
+    command(&vt, id);
+    snprintf(line, sizeof line, "image.scale › %s", id + strlen(id) - 8);
+    vt_want_row(&vt, 1, line);
+    vt_keys(&vt, "esc 2");
+    vt_want(&vt, "1 of 4");
+    snprintf(line, sizeof line, "job %s", id + strlen(id) - 8);
+    command(&vt, line);
+    vt_want(&vt, "PAYLOAD");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "PAYLOAD");
+    vt_keys(&vt, ": text:queue");
+    vt_type(&vt, " image");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, ":queue image.resize");
+    vt_keys(&vt, "tab");
+    vt_want_row(&vt, 22, ":queue image.scale");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 1, "queues › image.scale");
+    con_quit(&vt);
+    free(id);
+}
+
 /* The same failed jobs by error, kind, node and hour; Enter finds them again. */
 static void
 groups(void **state)
@@ -183,11 +278,11 @@ groups(void **state)
     con_start(&vt, 30, 140, NULL);
     vt_want(&vt, "mail.send");
     vt_keys(&vt, "3");
-    vt_want(&vt, "grouped by error");
+    vt_want_row(&vt, 1, "[3 Failed");
     vt_want(&vt, "LAST 30 MIN");
     vt_want(&vt, "3 jobs to ready");
     vt_keys(&vt, "m");
-    vt_want(&vt, "grouped by kind");
+    vt_want(&vt, "failed › by kind");
     vt_want(&vt, "letter");
     vt_want(&vt, "2 groups");
     vt_keys(&vt, "r");
@@ -196,10 +291,10 @@ groups(void **state)
     vt_want(&vt, "state:failed queue:mail.send kind:letter");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "esc m");
-    vt_want(&vt, "grouped by node");
+    vt_want(&vt, "failed › by node");
     vt_want(&vt, "1 group");
     vt_keys(&vt, "m");
-    vt_want(&vt, "grouped by hour");
+    vt_want(&vt, "failed › by hour");
     vt_want(&vt, ":00 UTC");
     vt_keys(&vt, "v");
     vt_want(&vt, "hour");
@@ -207,7 +302,7 @@ groups(void **state)
     vt_want(&vt, "ATTEMPTS");
     vt_want(&vt, "TIMELINE");
     vt_keys(&vt, "esc m");
-    vt_want(&vt, "grouped by error");
+    vt_gone(&vt, "by hour");
     con_quit(&vt);
 }
 
@@ -306,6 +401,8 @@ main(void)
         cmocka_unit_test_setup(bounded, con_empty),
         cmocka_unit_test_setup(walks_the_states, con_empty),
         cmocka_unit_test_setup(completes, con_empty),
+        cmocka_unit_test_setup(goes_by_name, con_empty),
+        cmocka_unit_test_setup(says_why_not, con_empty),
         cmocka_unit_test_setup(groups, con_empty),
         cmocka_unit_test_setup(evidence, con_empty),
         cmocka_unit_test_setup(trail, con_empty),

@@ -54,19 +54,19 @@ everywhere(void **state)
     press(&vt, "redrive");
     vt_want(&vt, "redrive: this queue system has no such action");
     press(&vt, "failed");
-    vt_want(&vt, "grouped by error");
+    vt_want_row(&vt, 1, "[3 Failed");
     press(&vt, "backward");
-    vt_gone(&vt, "grouped by error");
+    vt_gone(&vt, "[3 Failed");
     press(&vt, "forward");
-    vt_want(&vt, "grouped by error");
+    vt_want_row(&vt, 1, "[3 Failed");
     press(&vt, "group");
-    vt_want(&vt, "grouped by kind");
+    vt_want(&vt, "failed › by kind");
     press(&vt, "nodes");
     vt_want(&vt, "OVER");
     press(&vt, "schedules");
     vt_want(&vt, "no schedule");
     press(&vt, "audit");
-    vt_want(&vt, "audit log");
+    vt_want_row(&vt, 1, "[6 Audit");
     press(&vt, "database");
     vt_want(&vt, "vacuum");
     press(&vt, "messages");
@@ -78,18 +78,33 @@ everywhere(void **state)
     vt_keys(&vt, "esc esc 8");
     vt_want(&vt, "in this session");
     press(&vt, "next");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     press(&vt, "previous");
     vt_want(&vt, "in this session");
     press(&vt, "queues");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     press(&vt, "alert");
     vt_want(&vt, "nothing needs attention");
     press(&vt, "help");
-    vt_want(&vt, "Everywhere");
+    vt_want(&vt, "On this screen");
     press(&vt, "back");
-    vt_want(&vt, "all queues");
+    vt_want_row(&vt, 1, "[1 Queues");
     con_quit(&vt);
+}
+
+/* What they do with a name: test_finding. */
+static void
+without_names(struct vt *vt)
+{
+    press(vt, "queue");
+    vt_want_row(vt, 1, "[1 Queues");
+    press(vt, "job");
+    vt_want_row(vt, 1, "[2 Jobs");
+    press(vt, "node");
+    vt_want_row(vt, 1, "[4 Nodes");
+    press(vt, "schedule");
+    vt_want_row(vt, 1, "[5 Sched");
+    vt_keys(vt, "1");
 }
 
 static void
@@ -133,13 +148,14 @@ everywhere_too(void **state)
     vt_want(&vt, "Limits of queue: mail.send");
     vt_keys(&vt, "esc");
     press(&vt, "actions");
-    vt_want(&vt, "Pause the queue");
+    vt_want(&vt, "Pause mail.send");
     vt_keys(&vt, "esc");
     press(&vt, "command");
     vt_keys(&vt, "text:nod tab enter");
     vt_want(&vt, "OVER");
     vt_keys(&vt, ": text:nonsense enter");
     vt_want(&vt, "no command is called nonsense");
+    without_names(&vt);
     press(&vt, "stop");
     vt_want(&vt, "Leave queuetop?");
     vt_keys(&vt, "n");
@@ -179,6 +195,8 @@ in_tables(void **state)
     press(&vt, "up");
     press(&vt, "page-down");
     press(&vt, "page-up");
+    press(&vt, "half-down");
+    press(&vt, "half-up");
     press(&vt, "end");
     press(&vt, "top");
     press(&vt, "filter");

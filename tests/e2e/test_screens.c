@@ -56,9 +56,9 @@ static const struct step steps[] = {
     {"N text:night tab",                      "night",                                          NULL,         NULL       },
     {"type:61 2 * * *",                       "61 2",                                           NULL,         NULL       },
     {"tab tab text:reports enter",            "minute: 61 is not with",                         NULL,         "new"      },
-    {"esc 6",                                 "audit log",                                      "asking ...", "audit"    },
+    {"esc 6",                                 "[6 Audit",                                       "asking ...", "audit"    },
     {"8",                                     "messages",                                       NULL,         "messages" },
-    {"?",                                     "Everywhere",                                     NULL,         "help"     },
+    {"?",                                     "On this screen",                                 NULL,         "help"     },
 };
 
 static void

@@ -239,7 +239,7 @@ shows_why_a_queue_is_paused(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "sms.send");
     vt_keys(&vt, "/ text:state:bogus");
-    vt_want(&vt, "terms are for Jobs");
+    vt_want(&vt, "Enter looks in Jobs");
     vt_keys(&vt, "esc / text:sms enter");
     vt_gone(&vt, "mail.send");
     vt_keys(&vt, "j");

@@ -363,6 +363,10 @@ test_scrolling(void **state)
     list_draw(l, g, grid_rect(g), &look);
     list_set_more(l, false, true);
     assert_int_equal(list_wants(l), 0);
+    list_half_page(l, 1);
+    assert_int_equal(list_index(l), 5);
+    list_half_page(l, -1);
+    assert_int_equal(list_index(l), 0);
     list_page(l, 3);
     assert_int_equal(list_index(l), 27);
     list_page(l, 100);

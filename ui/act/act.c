@@ -66,6 +66,49 @@ app_canary_run(struct app *a, struct canary *canary)
 }
 
 void
+app_action_drop(struct app *a)
+{
+    while (a->running.nnext > 0)
+        action_free(a->running.next[--a->running.nnext]);
+}
+
+static void
+run_next(struct app *a)
+{
+    struct running *r = &a->running;
+    struct action *act = r->next[0];
+
+    memmove(r->next, r->next + 1, sizeof r->next[0] * (size_t)--r->nnext);
+    app_action_run(a, act, action_looks_alive(act)); /* the typed challenge was for all */
+}
+
+void
+app_action_run_all(struct app *a, struct action *const *acts, int n)
+{
+    app_action_drop(a);
+    memcpy(a->running.next, acts, sizeof *acts * (size_t)n);
+    a->running.nnext = n;
+    if (n > 0)
+        run_next(a);
+}
+
+/* The others of the same question. */
+static void
+go_on(struct app *a, bool well)
+{
+    int left = a->running.nnext;
+
+    if (left == 0)
+        return;
+    if (well && !a->leaving.after_action) {
+        run_next(a);
+        return;
+    }
+    app_action_drop(a);
+    app_say(a, SAY_WARN, "the other %d were not begun", left);
+}
+
+void
 app_action_stop(struct app *a)
 {
     if (!app_action_runs(a))
@@ -146,6 +189,7 @@ action_over(struct app *a, enum severity how)
                clock_ms() - a->running.started_ms < BRIEF_MS) {
         app_close_box(a, box); /* the action goes with it */
     }
+    go_on(a, how == SAY_GOOD);
 }
 
 /* The few have ended, or can't be tried: a message says what came of them and of the rest. */
@@ -260,6 +304,8 @@ act_no_target(const struct app *a, enum act act)
 
     if (!why && act_target(a).kind == TARGET_NONE)
         why = app_no_row(a);
+    if (!why && act_target(a).nnames > 1 && !act_takes_many(act))
+        why = "several are marked: U unmarks them";
     return why;
 }
 
@@ -275,9 +321,11 @@ on_named(struct app *a, int act)
     const char *name = act_target(a).name;
     enum param target = act_infos[act].target;
 
+    if (target == PARAM_QUEUE || target == PARAM_NODE) {
+        act_ask_each(a, &(struct intent){.act = (enum act)act, .expected = -1}, target, name);
+        return;
+    }
     act_ask(a, &(struct intent){.act = (enum act)act,
-                                .queue = target == PARAM_QUEUE ? name : NULL,
-                                .node = target == PARAM_NODE ? name : NULL,
                                 .schedule = target == PARAM_SCHEDULE ? name : NULL,
                                 .expected = -1});
 }
@@ -342,10 +390,11 @@ no_cancel(const struct app *a, int act)
 static void
 pause_done(struct app *a, struct form *f)
 {
-    act_ask(a, &(struct intent){.act = ACT_PAUSE,
-                                .queue = form_subject(f),
-                                .expected = -1,
-                                .reason = *form_text(f, 0) ? form_text(f, 0) : NULL});
+    act_ask_each(a,
+                 &(struct intent){.act = ACT_PAUSE,
+                                  .expected = -1,
+                                  .reason = *form_text(f, 0) ? form_text(f, 0) : NULL},
+                 PARAM_QUEUE, form_subject(f));
 }
 
 static const struct form_field pause_fields[] = {
@@ -360,6 +409,15 @@ no_pause(const struct app *a, int arg)
     return act_no_target(a, act_target(a).paused ? ACT_RESUME : ACT_PAUSE);
 }
 
+const char *
+help_pause(const struct app *a, int arg)
+{
+    struct target t = act_target(a);
+
+    (void)arg;
+    return arena_printf(a->frame, "%s %s", t.paused ? "Resume" : "Pause", t.name);
+}
+
 void
 on_pause(struct app *a, int arg)
 {
@@ -367,7 +425,7 @@ on_pause(struct app *a, int arg)
 
     (void)arg;
     if (t.paused)
-        act_ask(a, &(struct intent){.act = ACT_RESUME, .queue = t.name, .expected = -1});
+        act_ask_each(a, &(struct intent){.act = ACT_RESUME, .expected = -1}, PARAM_QUEUE, t.name);
     else
         box_form(a, &pause_form, t.name,
                  "No job of it starts until it is resumed; what runs goes on.");
@@ -382,8 +440,8 @@ purge_done(struct app *a, struct form *f)
     struct intent i = {.act = ACT_PURGE, .expected = -1};
     struct params where = {{0}};
     int which = form_choice(f, 1);
+    struct target t = act_target(a);
 
-    (void)a;
     if (which == 0)
         params_set_list(&where, PARAM_STATES, states, 2);
     else
@@ -394,7 +452,10 @@ purge_done(struct app *a, struct form *f)
     if (i.queue)
         params_set(&where, PARAM_QUEUE, i.queue);
     i.older_than_ms = form_ms(f, 2);
-    form_ask(f, &i);
+    if (i.queue && t.nnames > 1)
+        act_ask_each(a, &i, PARAM_QUEUE, form_subject(f));
+    else
+        form_ask(f, &i);
     params_done(&where);
 }
 
@@ -422,22 +483,23 @@ on_purge(struct app *a, int arg)
 static void
 release_done(struct app *a, struct form *f)
 {
-    act_ask(a, &(struct intent){.act = ACT_RELEASE,
-                                .node = form_subject(f),
-                                .all_leases = form_choice(f, 0) == 1,
-                                .fail = form_choice(f, 1) == 1,
-                                .no_count = form_choice(f, 2) == 1,
-                                .expected = -1});
+    act_ask_each(a,
+                 &(struct intent){.act = ACT_RELEASE,
+                                  .all_leases = form_choice(f, 0) == 1,
+                                  .fail = form_choice(f, 1) == 1,
+                                  .no_count = form_choice(f, 2) == 1,
+                                  .expected = -1},
+                 PARAM_NODE, form_subject(f));
 }
 
 /* The form for systems in which only the leases can be chosen. */
 static void
 release_some_done(struct app *a, struct form *f)
 {
-    act_ask(a, &(struct intent){.act = ACT_RELEASE,
-                                .node = form_subject(f),
-                                .all_leases = form_choice(f, 0) == 1,
-                                .expected = -1});
+    act_ask_each(
+        a,
+        &(struct intent){.act = ACT_RELEASE, .all_leases = form_choice(f, 0) == 1, .expected = -1},
+        PARAM_NODE, form_subject(f));
 }
 
 static const char *const release_which[] = {"expired only", "all", NULL};
@@ -480,6 +542,17 @@ beat_age(const struct app *a, const struct node_row *n)
     return fmt_age(n->heartbeat_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - n->heartbeat_ms);
 }
 
+static bool
+all_dead(const struct app *a, const struct target *t)
+{
+    for (int i = 0; i < t->nnames; i++) {
+        const struct node_row *n = store_node(a->store, t->names[i]);
+        if (!n || strcmp(n->state, "dead") != 0 || n->session_alive != 0)
+            return false;
+    }
+    return t->nnames > 0;
+}
+
 void
 on_release(struct app *a, int arg)
 {
@@ -501,8 +574,7 @@ on_release(struct app *a, int arg)
     const struct adapter *ad = source_adapter(a->source);
     bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
     bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
-    bool is_dead =
-        n && !strcmp(n->state, "dead") && n->session_alive == 0; /* it holds nothing back */
+    bool is_dead = all_dead(a, &t); /* they hold nothing back */
     if (whole || which)
         box_form(a,
                  whole && is_dead ? &release_form_dead
@@ -511,8 +583,8 @@ on_release(struct app *a, int arg)
                                   : &release_some,
                  t.name, facts);
     else
-        act_ask(a, &(struct intent){
-                       .act = ACT_RELEASE, .node = t.name, .all_leases = true, .expected = -1});
+        act_ask_each(a, &(struct intent){.act = ACT_RELEASE, .all_leases = true, .expected = -1},
+                     PARAM_NODE, t.name);
 }
 
 /* --- extend ---------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 /* What the console opens by itself: for app_options. */
 extern const struct app_boxes boxes;
 
-/* --- lines being typed (ui/box/box_line.c) --- */
+/* --- lines being typed (ui/box/box_palette.c, box_line.c) --- */
 void box_palette(struct app *a);
 void box_filter(struct app *a);
 
@@ -43,6 +43,10 @@ void box_sources(struct app *a);
 /* --- the question before an action (ui/box/box_confirm.c) --- */
 /* Takes act over; job: the full id when it is for one job, else NULL. */
 void box_confirm(struct app *a, struct action *act, const char *job);
+
+/* --- the question before the same act on several queues or nodes (ui/box/box_many.c) --- */
+/* Takes the actions over; at most RUNNING_MOST. */
+void box_many(struct app *a, struct action *const *acts, const char *const *names, int n);
 
 /* --- another payload for a job (ui/box/box_edit.c) --- */
 void box_edit(struct app *a, const char *id);

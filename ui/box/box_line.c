@@ -1,18 +1,16 @@
 /*
- * The two lines that are typed above the footer: the filter, which takes effect while it is typed
- * after 150 ms of rest and completes keys and names by Tab, and the palette, which completes the
- * names of commands.
+ * The filter, a line that is typed above the footer: it takes effect while it is typed, after 150
+ * ms of rest, and completes keys and names by Tab.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/clock.h"
 #include "ui/box/box.h"
 #include "ui/console/complete.h"
 
-enum { REST_MS = 150, CANDIDATES = 8 };
-
-/* --- the filter ------------------------------------------------------------------------------ */
+enum { REST_MS = 150 };
 
 struct filter_box {
     struct view view;
@@ -89,13 +87,34 @@ filter_try(struct filter_box *f, const char *text)
     return screen->ops->set_filter(screen, text, &f->mark, &f->err);
 }
 
+/* What a table of plain words does not take may be a filter of jobs: "payload~acme". */
+static bool
+is_for_jobs(struct filter_box *f)
+{
+    struct app *a = f->view.app;
+    struct filter jobs;
+    struct err e;
+    bool ok = f->words && filter_parse(f->line.text, &jobs, NULL, &e);
+
+    if (f->words)
+        filter_done(&jobs);
+    return ok && app_takes_filter(a, f->line.text, NULL, &e);
+}
+
 static void
 filter_enter(struct filter_box *f)
 {
     struct app *a = f->view.app;
+    const char *jobs = view_screen(2)->name;
 
-    if (filter_try(f, f->line.text))
+    if (filter_try(f, f->line.text)) {
         app_close_box(a, &f->view);
+    } else if (is_for_jobs(f)) {
+        char *text = xstrdup(f->line.text);
+        filter_try(f, f->before);
+        app_open_page(a, jobs, jobs, text); /* the box closes with its screen */
+        free(text);
+    }
 }
 
 static bool
@@ -188,138 +207,4 @@ box_filter(struct app *a)
     struct view *screen = app_view(a);
 
     app_box(a, &filter_ops, screen->ops->filter ? screen->ops->filter(screen) : "");
-}
-
-/* --- the palette ----------------------------------------------------------------------------- */
-
-struct palette {
-    struct view view;
-    struct line line;
-    const struct command *found[CANDIDATES];
-    int n, at;
-};
-
-static void
-palette_find(struct palette *p)
-{
-    p->n = command_complete(app_scope(p->view.app), p->line.text, p->found, CANDIDATES);
-    p->at = 0;
-}
-
-static void
-palette_init(struct view *v, const char *arg)
-{
-    struct palette *p = (struct palette *)v;
-
-    line_init(&p->line, &v->app->typed.words, arg ? arg : "");
-    palette_find(p);
-}
-
-static void
-palette_free(struct view *v)
-{
-    line_done(&((struct palette *)v)->line);
-}
-
-static void
-palette_run(struct palette *p)
-{
-    struct app *a = p->view.app;
-    char word[64], arg[LINE_MAX_BYTES + 1];
-    size_t len = strcspn(p->line.text, " ");
-
-    snprintf(word, sizeof word, "%.*s", len < 60 ? (int)len : 60, p->line.text);
-    snprintf(arg, sizeof arg, "%s", p->line.text + len + strspn(p->line.text + len, " "));
-    if (!strcmp(word, "q"))
-        snprintf(word, sizeof word, "quit");
-    const struct command *c = command_named(app_scope(a), word);
-    if (!c && p->n > 0 && *word)
-        c = p->found[p->at];
-    app_close_box(a, &p->view);
-    if (c && *arg && c->run_with)
-        c->run_with(a, arg);
-    else if (c)
-        app_run(a, c);
-    else if (*word)
-        app_say(a, SAY_INFO, "no command is called %s; ? lists them", word);
-}
-
-static bool
-palette_key(struct view *v, const struct key *k)
-{
-    struct palette *p = (struct palette *)v;
-
-    switch (line_key(&p->line, k)) {
-    case LINE_CHANGED:
-        palette_find(p);
-        break;
-    case LINE_DONE:
-        palette_run(p);
-        break;
-    case LINE_CANCEL:
-        app_close_box(v->app, v);
-        break;
-    case LINE_COMPLETE:
-        if (p->n == 0)
-            break;
-        if (!strcmp(p->line.text, p->found[p->at]->name))
-            p->at = (p->at + (k->mods & MOD_SHIFT ? p->n - 1 : 1)) % p->n;
-        line_set(&p->line, p->found[p->at]->name);
-        break;
-    case LINE_IGNORED:
-    case LINE_MOVED:
-        break;
-    }
-    return true;
-}
-
-static void
-palette_draw(struct view *v, struct grid *g, struct rect screen)
-{
-    struct palette *p = (struct palette *)v;
-    struct rect r = app_line(v->app);
-    struct line_look look = {.label = ":", .label_role = ROLE_KEY};
-    int h = p->n + 2 < r.y - 1 ? p->n + 2 : r.y - 1, w = screen.w < 76 ? screen.w : 76;
-
-    if (p->n > 0 && h > 2) {
-        struct rect box = {0, r.y - h, w, h};
-        grid_fill(g, box, ROLE_TEXT);
-        struct rect in = grid_box(g, box, ROLE_BORDER, "commands");
-        for (int i = 0; i < p->n; i++) {
-            const struct command *c = p->found[i];
-            bool off = app_why_not(v->app, c) != NULL;
-            struct rect row = rect_row(in, i);
-            if (i == p->at)
-                grid_fill(g, row, ROLE_SELECTED);
-            enum role role = i == p->at ? ROLE_SELECTED : off ? ROLE_OFF : ROLE_TEXT;
-            struct pen pen = pen_start(g, row);
-            pen_printf(&pen, role, " %-12s %-6s ", c->name, command_key(c).s);
-            pen_put(&pen, role, off ? app_why_not(v->app, c) : c->help);
-        }
-    }
-    grid_fill(g, r, ROLE_INPUT);
-    line_draw(&p->line, g, r, &look);
-}
-
-static void
-palette_footer(struct view *v, struct buf *out)
-{
-    (void)v;
-    buf_str(out, "Enter run   Tab complete   Up Down history   Esc close");
-}
-
-static const struct view_ops palette_ops = {
-    .name = "palette",
-    .size = sizeof(struct palette),
-    .init = palette_init,
-    .done = palette_free,
-    .draw = palette_draw,
-    .key = palette_key,
-    .footer = palette_footer,
-};
-
-void
-box_palette(struct app *a)
-{
-    app_box(a, &palette_ops, "");
 }

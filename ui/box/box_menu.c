@@ -1,24 +1,27 @@
 /*
  * Menus: the actions of a row (grey with the reason if they can't be done), the columns to sort by,
  * the columns to show. The items are made anew for every frame, so an open menu is true after a
- * refresh, too.
+ * refresh, too. The menu of a row stands below or above its row, not over it.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "ui/box/box.h"
 
-enum { ITEMS = 48, DETAIL_H = 3 };
+enum { ITEMS = 48, DETAIL_H = 3, MENU_LEAST_H = 16 };
 
 struct item {
     char key[32], text[160];
     bool off;
+    bool head; /* the title of a group: can't be selected */
+    bool destroys;
     int n; /* index of the command or column */
 };
 
 struct menu {
     struct view view;
-    const char *title;
+    char title[120];
+    bool at_row; /* it is about the selected row */
     void (*fill)(struct menu *m);
     bool (*pick)(struct menu *m, const struct item *it); /* true = the menu closes before */
     void (*act)(struct app *a, int n);                   /* after it has closed */
@@ -30,9 +33,7 @@ struct menu {
 static struct list *
 list_behind(const struct menu *m)
 {
-    struct view *v = app_view(m->view.app);
-
-    return v->ops->list ? v->ops->list(v) : NULL;
+    return app_list(m->view.app);
 }
 
 static struct item *
@@ -52,7 +53,7 @@ menu_pick(struct menu *m)
     struct app *a = m->view.app;
     void (*act)(struct app *, int) = m->act;
 
-    if (m->at >= m->n)
+    if (m->at >= m->n || m->items[m->at].head)
         return;
     int n = m->items[m->at].n;
     if (!m->pick(m, &m->items[m->at]))
@@ -60,6 +61,17 @@ menu_pick(struct menu *m)
     app_close_box(a, &m->view);
     if (act)
         act(a, n);
+}
+
+/* The next item in this direction from `from` on that can be selected; else the present one. */
+static void
+menu_move(struct menu *m, int from, int step)
+{
+    for (int i = from; i >= 0 && i < m->n; i += step)
+        if (!m->items[i].head) {
+            m->at = i;
+            return;
+        }
 }
 
 static bool
@@ -71,14 +83,14 @@ menu_key(struct view *v, const struct key *k)
         app_close_box(v->app, v);
         return true;
     }
-    if (key_in(k, "j Down") && m->at < m->n - 1)
-        m->at++;
-    else if (key_in(k, "k Up") && m->at > 0)
-        m->at--;
+    if (key_in(k, "j Down"))
+        menu_move(m, m->at + 1, 1);
+    else if (key_in(k, "k Up"))
+        menu_move(m, m->at - 1, -1);
     else if (key_in(k, "g Home"))
-        m->at = 0;
+        menu_move(m, 0, 1);
     else if (key_in(k, "G End"))
-        m->at = m->n > 0 ? m->n - 1 : 0;
+        menu_move(m, m->n - 1, -1);
     else if (key_in(k, "Enter Space"))
         menu_pick(m);
     else
@@ -95,8 +107,13 @@ static void
 draw_item(const struct menu *m, struct grid *g, struct rect row, int i)
 {
     const struct item *it = &m->items[i];
-    enum role key = it->off ? ROLE_OFF : ROLE_KEY, text = it->off ? ROLE_OFF : ROLE_TEXT;
+    enum role key = it->off ? ROLE_OFF : ROLE_KEY;
+    enum role text = it->off ? ROLE_OFF : it->destroys ? ROLE_WARN : ROLE_TEXT;
 
+    if (it->head) {
+        grid_rule(g, row, ROLE_BOX_TITLE, it->text);
+        return;
+    }
     if (i == m->at) {
         key = text = ROLE_SELECTED;
         grid_fill(g, row, ROLE_SELECTED);
@@ -122,27 +139,73 @@ draw_detail(const struct menu *m, struct grid *g, struct rect r)
     buf_free(&text);
 }
 
-static void
-menu_draw(struct view *v, struct grid *g, struct rect screen)
+static int
+menu_width(const struct menu *m)
 {
-    struct menu *m = (struct menu *)v;
     int w = 40;
 
-    m->n = 0;
-    m->fill(m);
-    m->at = m->at < m->n ? m->at : m->n > 0 ? m->n - 1 : 0;
     for (int i = 0; i < m->n; i++) {
         int need = text_width(m->items[i].text, strlen(m->items[i].text), TEXT_LINE) + 14;
         w = need > w ? need : w;
     }
-    struct rect box = box_room(screen, w, m->n + 2 + (m->detail ? DETAIL_H : 0));
-    grid_paint(g, screen, ROLE_SHADE);
+    return w;
+}
+
+/* Below the row or above it, where there is more room. */
+static struct rect
+beside_row(struct rect screen, int line, int w, int h)
+{
+    int below = screen.h - 1 - (line + 1), above = line - 1, w_most = screen.w - 4;
+    bool down = below >= h || below >= above;
+    int room = down ? below : above;
+
+    h = h < room ? h : room;
+    return (struct rect){3, down ? line + 1 : line - h, w < w_most ? w : w_most, h};
+}
+
+static struct rect
+menu_place(const struct menu *m, struct rect screen, int h)
+{
+    const struct list *l = m->at_row ? list_behind(m) : NULL;
+    int line = l ? list_selected_line(l) : -1;
+
+    if (line < 0 || screen.h < MENU_LEAST_H)
+        return box_room(screen, menu_width(m), h);
+    return beside_row(screen, line, menu_width(m), h);
+}
+
+/* All but the row that the menu is about. */
+static void
+shade(const struct menu *m, struct grid *g, struct rect screen)
+{
+    const struct list *l = m->at_row ? list_behind(m) : NULL;
+    int line = l ? list_selected_line(l) : -1;
+
+    grid_paint(g, (struct rect){0, 0, screen.w, line < 0 ? screen.h : line}, ROLE_SHADE);
+    if (line >= 0)
+        grid_paint(g, (struct rect){0, line + 1, screen.w, screen.h - line - 1}, ROLE_SHADE);
+}
+
+static void
+menu_draw(struct view *v, struct grid *g, struct rect screen)
+{
+    struct menu *m = (struct menu *)v;
+
+    m->n = 0;
+    m->fill(m);
+    m->at = m->at < m->n ? m->at : m->n > 0 ? m->n - 1 : 0;
+    if (m->n > 0 && m->items[m->at].head)
+        menu_move(m, m->at, 1);
+    struct rect box = menu_place(m, screen, m->n + 2 + (m->detail ? DETAIL_H : 0));
+    shade(m, g, screen);
     grid_fill(g, box, ROLE_TEXT);
     struct rect in = grid_box(g, box, ROLE_BORDER, m->title);
     if (m->detail)
         draw_detail(m, g, rect_cut_bottom(&in, in.h > 2 * DETAIL_H ? DETAIL_H : 0));
     if (m->at < m->top)
         m->top = m->at;
+    if (m->top == 1) /* the title of the first group */
+        m->top = 0;
     if (m->at >= m->top + in.h)
         m->top = m->at - in.h + 1;
     for (int i = m->top; i < m->n && i - m->top < in.h; i++)
@@ -206,28 +269,74 @@ actions_detail(const struct menu *m, const struct item *it, struct buf *out)
 }
 
 static void
-actions_fill(struct menu *m)
+add_action(struct menu *m, int i)
 {
     struct app *a = m->view.app;
+    const struct command *c = command_at(i);
+    const char *why = app_why_not(a, c);
+    struct act_mark mark = mark_of(a, c);
+    const char *sign = mark.danger ? "▲ " : "", *word = mark.unofficial ? "unofficial: " : "";
+    struct item *it = menu_add(m);
 
-    for (int i = 0; command_at(i); i++) {
-        const struct command *c = command_at(i);
-        if (!(c->scope & app_scope(a)) || !c->run ||
-            (c->risk == SAFE && strcmp(c->name, "open") != 0 && strcmp(c->name, "copy") != 0))
-            continue;
-        if (is_others(a, c))
-            continue;
-        const char *why = app_why_not(a, c);
-        struct item *it = menu_add(m);
-        snprintf(it->key, sizeof it->key, "%s", command_key(c).s);
-        struct act_mark mark = mark_of(a, c);
-        const char *sign = mark.danger ? "▲ " : "", *word = mark.unofficial ? "unofficial: " : "";
-        if (why) /* short, so that the reason is not cut */
-            snprintf(it->text, sizeof it->text, "%s%s%s: %s", sign, word, c->name, why);
-        else
-            snprintf(it->text, sizeof it->text, "%s%s%s", sign, word, c->help);
-        it->off = why != NULL;
-        it->n = i;
+    snprintf(it->key, sizeof it->key, "%s", command_key(c).s);
+    if (why) /* short, so that the reason is not cut */
+        snprintf(it->text, sizeof it->text, "%s%s%s: %s", sign, word, c->name, why);
+    else
+        snprintf(it->text, sizeof it->text, "%s%s%s", sign, word,
+                 c->help_now ? c->help_now(a, c->arg) : c->help);
+    it->off = why != NULL;
+    it->destroys = c->risk == DESTROYS;
+    it->n = i;
+}
+
+static bool
+is_in_menu(const struct app *a, const struct command *c, enum risk risk)
+{
+    static const char *const looks[] = {"open", "full", "copy", "copy-row"};
+    bool look = false;
+
+    if (!(c->scope & app_scope(a)) || !c->run || c->risk != risk || is_others(a, c))
+        return false;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        look = look || !strcmp(c->name, looks[i]);
+    return risk != SAFE || look;
+}
+
+/* The title is the name of what the actions are for. */
+static void
+say_target(struct menu *m)
+{
+    struct view *v = app_view(m->view.app);
+    struct target t = {.kind = TARGET_NONE, .name = ""};
+
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    if (t.kind == TARGET_JOBS && t.nids == 1)
+        snprintf(m->title, sizeof m->title, "job %s", fmt_id_tail(t.ids[0]).s);
+    else if (t.kind != TARGET_NONE && *t.name)
+        snprintf(m->title, sizeof m->title, "%.110s", t.name);
+    else
+        snprintf(m->title, sizeof m->title, "actions");
+}
+
+/* First what looks, then what can be taken back, then the rest. */
+static void
+actions_fill(struct menu *m)
+{
+    static const char *const groups[] = {
+        [SAFE] = "look", [CHANGES] = "change", [DESTROYS] = "many rows, or no way back"};
+
+    say_target(m);
+    for (enum risk risk = SAFE; risk <= DESTROYS; risk++) {
+        struct item *head = menu_add(m);
+        int before = m->n;
+        head->head = true;
+        snprintf(head->text, sizeof head->text, "%s", groups[risk]);
+        for (int i = 0; command_at(i); i++)
+            if (is_in_menu(m->view.app, command_at(i), risk))
+                add_action(m, i);
+        if (m->n == before)
+            m->n--;
     }
 }
 
@@ -249,7 +358,7 @@ box_actions(struct app *a)
 {
     struct menu *m = (struct menu *)app_box(a, &menu_ops, NULL);
 
-    m->title = "actions";
+    m->at_row = true;
     m->fill = actions_fill;
     m->detail = app_is_foreign(a) ? actions_detail : NULL;
     m->pick = actions_pick;
@@ -289,8 +398,7 @@ sort_pick(struct menu *m, const struct item *it)
 static void
 sort_act(struct app *a, int n)
 {
-    struct view *v = app_view(a);
-    struct list *l = v->ops->list(v);
+    struct list *l = app_list(a);
     const struct column *c = list_column(l, n);
 
     list_sort_by(l, c->name, column_desc_first(c));
@@ -301,7 +409,7 @@ box_sort(struct app *a)
 {
     struct menu *m = (struct menu *)app_box(a, &menu_ops, NULL);
 
-    m->title = "sort by";
+    snprintf(m->title, sizeof m->title, "sort by");
     m->fill = columns_fill;
     m->pick = sort_pick;
     m->act = sort_act;
@@ -326,7 +434,7 @@ box_columns(struct app *a)
 {
     struct menu *m = (struct menu *)app_box(a, &menu_ops, NULL);
 
-    m->title = "columns";
+    snprintf(m->title, sizeof m->title, "columns");
     m->fill = columns_fill;
     m->pick = columns_pick;
     m->act = NULL;

@@ -127,6 +127,7 @@ print_all(struct job_pages *j, const struct column *columns, struct err *e)
 
     if (ok && lacks)
         ok = fail(e, ERR_REFUSED, "%s can't filter by %s", adapter_title(a), lacks);
+    ok = ok && terms_check_id(a, &j->params, e);
     j->most = j->look->words->limit == 0 ? INT_MAX : list_limit(j->look->words);
     if (j->out.is_sorted)
         j->most = SORT_MOST;

@@ -5,10 +5,10 @@
 #include "ui/cli/cli_open.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/adapter/terms.h"
 #include "model/base/console_sql.h"
 #include "model/base/mem.h"
 #include "model/db/rows.h"
@@ -259,16 +259,5 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
 bool
 cli_is_id(const struct adapter *a, const char *s)
 {
-    const char *type = a ? adapter_header(a, "id-type") : NULL;
-
-    if (type && strcmp(type, "bigint") == 0)
-        return *s && !s[strspn(s, "0123456789")];
-    if (type && strcmp(type, "text") == 0)
-        return *s != 0;
-    for (int i = 0; i < 36; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i]))
-            return false;
-    }
-    return !s[36];
+    return terms_is_id(a, s);
 }

@@ -43,26 +43,26 @@ alerts_done(struct alerts *l)
 /* --- drawing ---------------------------------------------------------------------------------- */
 
 static void
-say_shown(struct grid *g, struct rect r, int shown, int total)
+say_shown(struct grid *g, struct rect r, int top, int shown, int total)
 {
     char text[64];
 
     if (shown > 1)
-        snprintf(text, sizeof text, " 1 to %d of %d ", shown, total);
+        snprintf(text, sizeof text, " %d to %d of %d ", top + 1, top + shown, total);
     else
-        snprintf(text, sizeof text, " %d of %d ", shown, total);
+        snprintf(text, sizeof text, " %d of %d ", top + shown, total);
     grid_right(g, r, ROLE_DIM, text);
 }
 
 static void
-draw_rule(struct grid *g, struct rect r, const struct attention *all, int shown)
+draw_rule(struct grid *g, struct rect r, const struct attention *all, int top, int shown, bool on)
 {
     int total = all->bad + all->warn;
 
-    grid_rule(g, r, ROLE_BOX_TITLE, "needs you");
+    grid_rule(g, r, on ? ROLE_STRONG : ROLE_BOX_TITLE, on ? "› needs you" : "needs you");
     rect_cut_right(&r, 2);
     if (total > shown)
-        say_shown(g, r, shown, total);
+        say_shown(g, r, top, shown, total);
 }
 
 static void
@@ -93,22 +93,30 @@ draw_alert(struct grid *g, struct rect r, const struct alert *alert)
     pen_put(&p, ROLE_KEY_HELP, alert->act);
 }
 
-void
-alerts_draw(struct app *a, struct grid *g, struct rect r)
+int
+alerts_draw(struct app *a, struct grid *g, struct rect r, int at)
 {
     const struct attention *all = app_attention(a);
     struct rect rule = rect_cut_top(&r, 1);
-    int shown = all->n < r.h ? all->n : r.h;
+    int shown = all->n < r.h ? all->n : r.h, top = at >= shown ? at - shown + 1 : 0;
 
     if (all->n == 0 && !store_topic(a->store, TOPIC_QUEUES)->has_data)
-        return; /* no answer has come yet */
-    draw_rule(g, rule, all, shown);
-    for (int i = 0; i < shown; i++)
-        draw_alert(g, rect_row(r, i), &all->alerts[i]);
+        return 0; /* no answer has come yet */
+    draw_rule(g, rule, all, top, shown, at >= 0);
+    for (int i = 0; i < shown; i++) {
+        struct rect row = rect_row(r, i);
+        draw_alert(g, row, &all->alerts[top + i]);
+        if (top + i != at)
+            continue;
+        grid_str(g, (struct rect){row.x, row.y, 1, 1}, ROLE_TEXT, "›");
+        grid_lay(g, row, GROUND_ROW);
+        grid_cursor(g, row.x, row.y);
+    }
     if (all->n == 0) {
         rect_cut_left(&r, 3);
         grid_str(g, r, ROLE_GOOD, "all is well");
     }
+    return shown;
 }
 
 /* --- walking ---------------------------------------------------------------------------------- */
@@ -163,22 +171,19 @@ next_alert(const struct alerts *l)
 }
 
 void
-on_alert(struct app *a, int arg)
+alerts_open(struct app *a, int i)
 {
     const struct attention *all = app_attention(a);
     struct alerts *l = &a->alerts;
+    bool walking = l->walking;
     struct filter_mark mark;
     struct err e = {0};
 
-    (void)arg;
-    if (all->n == 0) { /* the last alert has just ended */
+    if (i < 0 || i >= all->n) { /* the last alert has just ended */
         app_say(a, SAY_INFO, "%s", no_alert(a, 0));
         return;
     }
-    int i = next_alert(l);
     const struct alert *to = &all->alerts[i];
-    bool walking = l->walking;
-
     trail_hold(a, walking); /* the whole walk is one place */
     app_open(a, view_screen(to->screen)->name, NULL);
     trail_hold(a, false);
@@ -194,6 +199,13 @@ on_alert(struct app *a, int arg)
     l->walking = true;
     alerts_seek(a);
     app_say(a, SAY_INFO, "%d of %d  %s: %s", i + 1, all->bad + all->warn, to->where, to->what);
+}
+
+void
+on_alert(struct app *a, int arg)
+{
+    (void)arg;
+    alerts_open(a, app_attention(a)->n > 0 ? next_alert(&a->alerts) : -1);
 }
 
 const char *

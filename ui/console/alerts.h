@@ -26,10 +26,12 @@ struct alerts {
 
 const struct attention *app_attention(struct app *a);
 void alerts_done(struct alerts *l);
-/* A rule with a title, then the alerts, as many as there is room for. */
-void alerts_draw(struct app *a, struct grid *g, struct rect r);
-void alerts_seek(struct app *a);  /* after new rows: selects the row of the walk */
-void alerts_leave(struct app *a); /* the walk has ended */
+/* A rule with a title, then the alerts, as many as there is room for; `at` has the cursor, -1 =
+ * none has. Says how many there was room for. */
+int alerts_draw(struct app *a, struct grid *g, struct rect r, int at);
+void alerts_open(struct app *a, int i); /* its row, on its screen */
+void alerts_seek(struct app *a);        /* after new rows: selects the row of the walk */
+void alerts_leave(struct app *a);       /* the walk has ended */
 void on_alert(struct app *a, int arg);
 const char *no_alert(const struct app *a, int arg);
 

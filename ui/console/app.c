@@ -400,6 +400,7 @@ app_free(struct app *a)
     alert_hook_free(a->hook);
     lookup_free(a->form.lookup);
     app_drop_views(a);
+    app_action_drop(a);
     if (a->running.action)
         action_free(a->running.action);
     canary_free(a->running.canary);

@@ -28,7 +28,8 @@ enum {
     APP_MESSAGES = 200,
     APP_FRAME_MS = 16,
     APP_GATHER_MS = 40,
-    APP_TICK_MS = 1100
+    APP_TICK_MS = 1100,
+    RUNNING_MOST = 40 /* actions of one question */
 };
 
 enum severity { SAY_INFO, SAY_GOOD, SAY_WARN, SAY_BAD };
@@ -131,15 +132,17 @@ struct typed { /* the box whose line it is: what was typed there, and what can c
     struct names kinds; /* of jobs that passed by: ui/screen/view_jobs.c adds them */
 };
 
-struct running {           /* ui/act/act.c */
-    struct action *action; /* the last one, NULL = none */
-    struct canary *canary; /* a few jobs of a requeue are tried first; NULL = none */
-    int source;            /* that it was begun for */
-    bool ended;            /* its outcome was said */
-    bool stopping;         /* the user has asked to stop it */
-    bool shown;            /* its box was opened by itself once */
-    int64_t started_ms;    /* monotonic */
-    uint64_t seen;         /* its generation that the frame shows */
+struct running {                       /* ui/act/act.c */
+    struct action *action;             /* the last one, NULL = none */
+    struct canary *canary;             /* a few jobs of a requeue are tried first; NULL = none */
+    int source;                        /* that it was begun for */
+    bool ended;                        /* its outcome was said */
+    bool stopping;                     /* the user has asked to stop it */
+    bool shown;                        /* its box was opened by itself once */
+    int64_t started_ms;                /* monotonic */
+    uint64_t seen;                     /* its generation that the frame shows */
+    struct action *next[RUNNING_MOST]; /* what the same yes was for: begun when it has ended well */
+    int nnext;
 };
 
 struct form_lookup {       /* ui/act/act_limits.c: a form is opened when its values have come */
@@ -210,12 +213,15 @@ void app_compose(struct app *a); /* composes the frame into a->grid (ui/console/
 
 /* --- where we are ----------------------------------------------------------------------------- */
 struct view *app_view(const struct app *a);  /* the screen in front, never a box */
+struct list *app_list(const struct app *a);  /* that has the keys on it, NULL = none */
 struct view *app_front(const struct app *a); /* the box in front, else the screen */
 unsigned app_scope(const struct app *a);
 /* A screen by its name clears the stack; a page or box is put in front. arg is the view's own. */
 void app_open(struct app *a, const char *name, const char *arg);
 /* A screen's view in front of where we are, so that Esc comes back ("jobs" of a queue). */
 void app_push(struct app *a, const char *name, const char *arg);
+/* A page in front of its screen, wherever we were: Esc goes back there. */
+void app_open_page(struct app *a, const char *screen, const char *page, const char *arg);
 /* Opens the jobs that a filter finds. If the queue system can't filter so, a message says it. */
 void app_push_jobs(struct app *a, const char *filter);
 void app_back(struct app *a); /* one view off the stack */
@@ -271,6 +277,9 @@ struct action *app_action_begin(struct app *a, const struct intent *intent); /* 
                                                                                 says why */
 void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
 void app_canary_run(struct app *a, struct canary *canary);                   /* takes canary over */
+/* One after the other; takes them over. What is left when one does not end well is not begun. */
+void app_action_run_all(struct app *a, struct action *const *acts, int n);
+void app_action_drop(struct app *a);       /* those that have not begun */
 bool app_action_runs(const struct app *a); /* an action, or a canary that is not over */
 void app_action_update(struct app *a);     /* after each turn */
 void app_action_stop(struct app *a);

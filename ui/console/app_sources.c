@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "model/adapter/terms.h"
 #include "ui/console/app.h"
 #include "ui/console/commands.h"
 #include "ui/console/replay_keys.h"
@@ -49,6 +50,27 @@ takes(const void *ctx, enum param p)
            (p == PARAM_STATES && adapter_takes(a, SEC_JOBS, PARAM_RAW_STATES));
 }
 
+static bool
+is_no_id(const void *ctx, enum param p)
+{
+    (void)ctx;
+    return p != PARAM_IDS;
+}
+
+/* An id that no job can have is said to be wrong, not looked for. */
+static bool
+takes_id(const struct adapter *ad, const char *text, struct filter_mark *mark, struct err *e)
+{
+    struct filter f;
+    struct filter_mark here;
+    bool ok = !filter_parse(text, &f, &here, e) || terms_check_id(ad, &f.terms, e);
+
+    filter_done(&f);
+    if (!ok && mark)
+        filter_untaken(text, is_no_id, NULL, mark);
+    return ok;
+}
+
 bool
 app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark, struct err *e)
 {
@@ -57,7 +79,7 @@ app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark
     const char *by = filter_untaken(text, takes, ad, &here);
 
     if (!by)
-        return true;
+        return takes_id(ad, text, mark, e);
     if (mark)
         *mark = here;
     return fail(e, ERR_USAGE, "%s can't filter by %s", adapter_title(ad), by);
@@ -303,15 +325,15 @@ app_overview(struct app *a)
 {
     if (app_view(a)->ops->all_sources)
         return;
-    app_open(a, "queues", NULL);
-    app_push(a, "overview", NULL);
+    app_open_page(a, "queues", "overview", NULL);
 }
 
 static void
-go_to_source(struct app *a, const char *name)
+go_to_source(struct app *a, int arg, const char *name)
 {
     int i = sources_find(a->sources, name);
 
+    (void)arg;
     if (i >= 0)
         app_switch(a, i);
     else
@@ -333,7 +355,7 @@ const struct command commands_sources[] = {
     {.name = "overview", .keys = "0", .help = "All sources: the queues of each in one table",
      .scope = IN_ALL, .run = on_overview},
     {.name = "source", .keys = "S", .help = "Sources: what else is here; :source NAME goes there",
-     .scope = IN_ALL, .run = on_source, .run_with = go_to_source},
+     .scope = IN_ALL, .run = on_source, .run_with = go_to_source, .takes = TAKES_SOURCE},
     {0},
 };
 /* clang-format on */

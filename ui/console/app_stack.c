@@ -16,6 +16,16 @@ app_view(const struct app *a)
     return a->views.stack[a->views.depth - 1];
 }
 
+struct list *
+app_list(const struct app *a)
+{
+    struct view *v = app_view(a);
+
+    if (v->ops->focus)
+        return v->ops->focus(v);
+    return v->ops->list ? v->ops->list(v) : NULL;
+}
+
 struct view *
 app_front(const struct app *a)
 {
@@ -99,15 +109,10 @@ drop_stack(struct app *a)
     a->views.depth = 0;
 }
 
-void
-app_open(struct app *a, const char *name, const char *arg)
+/* The screen alone on the stack. It is not in front yet: it asks nothing. */
+static void
+put_screen(struct app *a, const struct view_ops *ops, const char *arg)
 {
-    const struct view_ops *ops = view_named(name);
-
-    if (!ops || ops->screen == 0) {
-        app_push(a, name, arg);
-        return;
-    }
     trail_note(a);
     alerts_leave(a);
     if (a->views.depth > 0)
@@ -117,7 +122,31 @@ app_open(struct app *a, const char *name, const char *arg)
     if (!*screen)
         *screen = view_new(a, ops, arg);
     a->views.stack[a->views.depth++] = *screen;
+}
+
+void
+app_open(struct app *a, const char *name, const char *arg)
+{
+    const struct view_ops *ops = view_named(name);
+
+    if (!ops || ops->screen == 0) {
+        app_push(a, name, arg);
+        return;
+    }
+    put_screen(a, ops, arg);
     enter_view(a);
+}
+
+void
+app_open_page(struct app *a, const char *screen, const char *page, const char *arg)
+{
+    char *kept = arg ? xstrdup(arg) : NULL; /* it may be a text of the view that goes */
+
+    put_screen(a, view_named(screen), NULL);
+    a->views.stack[a->views.depth] = view_new(a, view_named(page), kept);
+    a->views.depth++;
+    enter_view(a);
+    free(kept);
 }
 
 void

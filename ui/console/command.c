@@ -131,6 +131,18 @@ command_key(const struct command *c)
     return w;
 }
 
+const char *
+command_takes(const struct command *c)
+{
+    static const char *const words[] = {
+        [TAKES_NOTHING] = "",    [TAKES_FILTER] = "FILTER", [TAKES_QUEUE] = "NAME",
+        [TAKES_NODE] = "NAME",   [TAKES_SCHEDULE] = "NAME", [TAKES_JOB] = "ID",
+        [TAKES_SOURCE] = "NAME",
+    };
+
+    return words[c->takes];
+}
+
 /* The groups in the order in which the table first names them. */
 static bool
 first_of_group(int i)
@@ -154,7 +166,8 @@ markdown_row(struct buf *out, const struct command *c)
         buf_printf(out, "%s`%s`", any ? " " : "", w.s);
         any = true;
     }
-    buf_printf(out, " | `:%s` | %s |\n", c->name, c->help);
+    buf_printf(out, " | `:%s%s%s` | %s |\n", c->name, c->takes ? " " : "", command_takes(c),
+               c->help);
 }
 
 void

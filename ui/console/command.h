@@ -39,6 +39,22 @@ enum risk {
     DESTROYS /* many rows or no way back */
 };
 
+enum takes { /* what can be typed behind the name */
+             TAKES_NOTHING,
+             TAKES_FILTER,
+             TAKES_QUEUE,
+             TAKES_NODE,
+             TAKES_SCHEDULE,
+             TAKES_JOB,
+             TAKES_SOURCE
+};
+
+enum moves { /* help has all keys that move the cursor in one line */
+             MOVES_NOTHING,
+             MOVES_CURSOR,
+             MOVES_ON /* to another place */
+};
+
 struct command {
     const char *name; /* one word: footer, palette */
     const char *keys; /* as ui/term/key.h writes them; "" = by the palette only */
@@ -48,8 +64,12 @@ struct command {
     int foot;                           /* place in the footer, 0 = not there */
     void (*run)(struct app *, int arg); /* NULL: the box in front acts on it */
     int arg;
-    const char *(*why_not)(const struct app *, int arg); /* NULL = always possible */
-    void (*run_with)(struct app *, const char *word);    /* typed with a word; NULL = takes none */
+    const char *(*why_not)(const struct app *, int arg);  /* NULL = always possible */
+    const char *(*help_now)(const struct app *, int arg); /* of the selected row; NULL = help */
+    /* Typed with more than its name (`takes` says what); NULL = it takes nothing. */
+    void (*run_with)(struct app *, int arg, const char *word);
+    enum takes takes;
+    enum moves moves;
     const struct act_info *act; /* what it does to the queue; NULL = it looks */
     bool by_filter;             /* it acts on all rows that match, although rows can be marked */
     enum section_id only_with;  /* menus hide it if the adapter lacks this section; 0 = never */
@@ -69,6 +89,8 @@ int command_complete(unsigned scope, const char *prefix, const struct command **
 const char *command_group(const struct command *c);
 /* The first key as it is shown ("Ent", "r"); "" when the command has none. */
 struct key_word command_key(const struct command *c);
+/* "FILTER", "NAME": what it takes behind its name; "" = nothing. */
+const char *command_takes(const struct command *c);
 /* All commands as a Markdown table, grouped: for docs/queuetop.1.md. */
 void command_markdown(struct buf *out);
 

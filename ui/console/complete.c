@@ -89,6 +89,26 @@ offer_nodes(struct completion *c, const struct store *s, const char *typed, cons
 }
 
 static void
+offer_schedules(struct completion *c, const struct store *s, const char *typed)
+{
+    int n;
+    const struct schedule_row *rows = store_schedules(s, &n);
+
+    for (int i = 0; i < n; i++)
+        offer(c, typed, "", rows[i].name);
+}
+
+static void
+offer_jobs(struct completion *c, const struct store *s, const char *typed)
+{
+    int n;
+    const struct job_row *rows = store_jobs(s, &n);
+
+    for (int i = 0; i < n; i++)
+        offer(c, typed, "", rows[i].id);
+}
+
+static void
 offer_kinds(struct completion *c, const struct names *kinds, const char *typed, const char *before)
 {
     for (int i = 0; i < kinds->n; i++)
@@ -195,6 +215,25 @@ complete(struct completion *c, const struct known *known, const char *text, int 
         offer_nodes(c, known->store, term, "");
     }
     free(term);
+}
+
+void
+complete_names(struct completion *c, const struct known *known, const char *text, int from,
+               unsigned kinds)
+{
+    const char *typed = text + from;
+
+    *c = (struct completion){.from = from, .len = (int)strlen(typed)};
+    if (kinds & NAMES_QUEUES)
+        offer_queues(c, known->store, typed, "");
+    if (kinds & NAMES_NODES)
+        offer_nodes(c, known->store, typed, "");
+    if (kinds & NAMES_SCHEDULES)
+        offer_schedules(c, known->store, typed);
+    if (kinds & NAMES_JOBS)
+        offer_jobs(c, known->store, typed);
+    for (int i = 0; kinds & NAMES_KINDS && i < known->kinds->n; i++)
+        offer(c, typed, "", known->kinds->items[i]);
 }
 
 void

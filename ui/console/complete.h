@@ -33,6 +33,16 @@ struct completion {
  * table without keys: only names complete. */
 void complete(struct completion *c, const struct known *known, const char *text, int at,
               bool words);
+/* A name that the rest of the text, from byte `from`, begins with: of these kinds of things. */
+enum {
+    NAMES_QUEUES = 1,
+    NAMES_NODES = 2,
+    NAMES_SCHEDULES = 4,
+    NAMES_JOBS = 8,
+    NAMES_KINDS = 16 /* what known->kinds holds */
+};
+void complete_names(struct completion *c, const struct known *known, const char *text, int from,
+                    unsigned kinds);
 void complete_done(struct completion *c); /* may be called twice */
 
 #endif

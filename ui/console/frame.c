@@ -9,6 +9,7 @@
 #include "model/action/canary.h"
 #include "model/base/clock.h"
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/console/replay_keys.h"
 #include "ui/term/fmt.h"
 
@@ -321,20 +322,13 @@ draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names 
         pen_gap(p, 1);
 }
 
-/* A screen that was gone to from a page about one thing says so: "queues › mail.send › failed". */
+/* The whole way to this screen. */
 static void
 say_crumb(const struct app *a, struct buf *out)
 {
-    const struct views *all = &a->views;
-    struct view *v = app_view(a), *below = all->depth > 1 ? all->stack[all->depth - 2] : NULL;
-
-    if (!below || !below->ops->page || !v->ops->screen) {
-        if (v->ops->crumb)
-            v->ops->crumb(v, out);
-        return;
-    }
-    below->ops->crumb(below, out);
-    buf_printf(out, " › %c%s", v->ops->title[0] | 0x20, v->ops->title + 1);
+    for (int i = 0; i < a->views.depth; i++)
+        if (a->views.stack[i]->ops->crumb)
+            a->views.stack[i]->ops->crumb(a->views.stack[i], out);
 }
 
 static void
@@ -354,14 +348,13 @@ draw_tabs(struct app *a, struct grid *g, struct rect r)
         if (view_table[i]->screen)
             draw_tab(a, &p, view_table[i], names);
     pen_gap(&p, 1);
-    if (cw > 0) {
-        struct rect rest = p.r;
-        rest.w -= 1;
-        if (cw - 2 > rest.w)
-            grid_str(g, rest, ROLE_CRUMB, crumb.data);
-        else
-            grid_right(g, rest, ROLE_CRUMB, crumb.data);
-    }
+    struct rect rest = p.r;
+    rest.w -= 1;
+    crumb_fit(&crumb, rest.w);
+    if (cw > 0 && text_width(crumb.data, crumb.len, TEXT_LINE) > rest.w)
+        grid_str(g, rest, ROLE_CRUMB, crumb.data);
+    else if (cw > 0)
+        grid_right(g, rest, ROLE_CRUMB, crumb.data);
     buf_free(&crumb);
 }
 
@@ -483,7 +476,7 @@ next_to_go(const struct command *const *keys, int n, int act)
     return back;
 }
 
-/* The commands of this screen, ordered by their place. */
+/* The commands of this screen, ordered by their place; back only where something is behind. */
 static int
 pick_keys(const struct app *a, int w, const struct command **out)
 {
@@ -492,7 +485,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
     for (int place = 1; place <= 20; place++)
         for (int i = 0; command_at(i); i++)
             if (command_at(i)->foot == place && (command_at(i)->scope & app_scope(a)) &&
-                n < FOOT_MAX && !is_never(a, command_at(i))) {
+                n < FOOT_MAX && !is_never(a, command_at(i)) &&
+                (place != FOOT_STAY || !app_why_not(a, command_at(i)))) {
                 out[n++] = command_at(i);
                 all += key_width(command_at(i));
             }

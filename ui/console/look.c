@@ -9,17 +9,10 @@
 #include "model/base/clock.h"
 #include "ui/console/app.h"
 #include "ui/console/commands.h"
+#include "ui/console/go.h"
 
-enum { WHEEL_ROWS = 3 };
+enum { WHEEL_ROWS = 3, JOBS_DIGIT = 2, FAILED_DIGIT = 3, NODES_DIGIT = 4 };
 enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_COLUMNS };
-
-static struct list *
-front_list(const struct app *a)
-{
-    struct view *v = app_view(a);
-
-    return v->ops->list ? v->ops->list(v) : NULL;
-}
 
 /* --- going ----------------------------------------------------------------------------------- */
 
@@ -31,14 +24,15 @@ keep_subject(struct app *a, int digit)
     struct view *v = app_view(a);
     bool queue = v->ops->scope == IN_QUEUES;
 
-    if (!v->ops->page || (digit != 2 && (!queue || (digit != 3 && digit != 4))))
+    if (!v->ops->page ||
+        (digit != JOBS_DIGIT && (!queue || (digit != FAILED_DIGIT && digit != NODES_DIGIT))))
         return false;
     char *name = xstrdup(v->ops->subject(v));
     char *filter = filter_with("", queue ? "queue" : "node", name);
-    if (digit == 2)
+    if (digit == JOBS_DIGIT)
         app_push_jobs(a, filter);
     else
-        app_push(a, view_screen(digit)->name, digit == 3 ? filter : name);
+        app_push(a, view_screen(digit)->name, digit == FAILED_DIGIT ? filter : name);
     free(filter);
     free(name);
     return true;
@@ -48,9 +42,14 @@ static void
 on_screen(struct app *a, int digit)
 {
     const struct view_ops *ops = view_screen(digit);
+    const struct view *v = app_view(a);
+    bool node_fails = v->ops->page && v->ops->scope == IN_NODES && digit == FAILED_DIGIT;
 
-    if (ops && !keep_subject(a, digit))
-        app_open(a, ops->name, NULL);
+    if (!ops || keep_subject(a, digit))
+        return;
+    app_open(a, ops->name, NULL);
+    if (node_fails)
+        app_say(a, SAY_INFO, "failures of all nodes: m groups them by kind, then by node");
 }
 
 static void
@@ -59,7 +58,7 @@ on_next_screen(struct app *a, int step)
     struct view *v = app_view(a);
     int at = v->ops->tab;
 
-    if (v->ops->pane) {
+    if (v->ops->pane && step > 0) {
         v->ops->pane(v, step);
         return;
     }
@@ -90,10 +89,35 @@ on_back(struct app *a, int arg)
     (void)arg;
     if (v->ops->back && v->ops->back(v))
         return;
-    if (a->views.depth > 1)
+    if (a->trail.at > 0 && !trail_is_below(a))
+        trail_back(a);
+    else if (a->views.depth > 1) /* the view below is still there, as it was */
         app_back(a);
-    else if (!trail_back(a))
-        app_say(a, SAY_INFO, "this is the first place: q quits");
+}
+
+/* Marks, a filter, something beside the list: Esc takes it away first. */
+static bool
+has_to_clear(const struct app *a)
+{
+    struct view *v = app_view(a);
+    struct list *l = app_list(a);
+    int marks = 0;
+
+    if (l)
+        list_marks(l, &marks);
+    if (v->ops->focus && l != v->ops->list(v))
+        return true;
+    return marks > 0 || (v->ops->filter && *v->ops->filter(v)) ||
+           (v->ops->beside && v->ops->beside(v));
+}
+
+static const char *
+no_back(const struct app *a, int arg)
+{
+    (void)arg;
+    return a->trail.at > 0 || a->views.depth > 1 || has_to_clear(a)
+               ? NULL
+               : "this is the first place: q quits";
 }
 
 static void
@@ -252,6 +276,12 @@ move_list(struct list *l, enum move move)
     case MOVE_PAGE_DOWN:
         list_page(l, 1);
         break;
+    case MOVE_HALF_UP:
+        list_half_page(l, -1);
+        break;
+    case MOVE_HALF_DOWN:
+        list_half_page(l, 1);
+        break;
     case MOVE_HOME:
         list_home(l);
         break;
@@ -267,7 +297,7 @@ move_list(struct list *l, enum move move)
 static void
 on_move(struct app *a, int move)
 {
-    struct list *l = front_list(a);
+    struct list *l = app_list(a);
     struct view *v = app_view(a);
 
     if (l)
@@ -279,7 +309,7 @@ on_move(struct app *a, int move)
 static void
 on_mark(struct app *a, int arg)
 {
-    struct list *l = front_list(a);
+    struct list *l = app_list(a);
 
     (void)arg;
     if (l)
@@ -300,7 +330,7 @@ static void
 on_unmark(struct app *a, int arg)
 {
     struct view *v = app_view(a);
-    struct list *l = front_list(a);
+    struct list *l = app_list(a);
 
     (void)arg;
     if (v->ops->unmark)
@@ -312,14 +342,14 @@ on_unmark(struct app *a, int arg)
 static void
 on_sort_step(struct app *a, int step)
 {
-    list_sort_step(front_list(a), step);
+    list_sort_step(app_list(a), step);
 }
 
 static void
 on_sort_invert(struct app *a, int arg)
 {
     (void)arg;
-    list_sort_invert(front_list(a));
+    list_sort_invert(app_list(a));
 }
 
 /* --- why not --------------------------------------------------------------------------------- */
@@ -327,7 +357,7 @@ on_sort_invert(struct app *a, int arg)
 static const char *
 no_row(const struct app *a, int arg)
 {
-    struct list *l = front_list(a);
+    struct list *l = app_list(a);
 
     (void)arg;
     return l && !list_selected(l) ? app_no_row(a) : NULL;
@@ -351,7 +381,7 @@ no_filter(const struct app *a, int arg)
 static const char *
 no_marks(const struct app *a, int arg)
 {
-    return no_row(a, arg);
+    return app_view(a)->ops->unmark ? no_row(a, arg) : "no marks here: they are for tables";
 }
 
 static const char *
@@ -377,7 +407,7 @@ no_action(const struct app *a, int arg)
 static const char *
 no_sort(const struct app *a, int arg)
 {
-    struct list *l = front_list(a);
+    struct list *l = app_list(a);
 
     (void)arg;
     if (!l)
@@ -442,28 +472,36 @@ app_mouse(struct app *a, const struct key *k)
 #define PAGES (IN_TABLES | IN_JOB | IN_HELP)
 const struct command commands_screens[] = {
     {.name = "queues", .keys = "1", .help = "Queues: backlog, rates and the age of the oldest job",
-     .scope = IN_ALL, .run = on_screen, .arg = 1},
+     .scope = IN_ALL, .run = on_screen, .arg = 1, .run_with = go_filtered, .takes = TAKES_FILTER},
     {.name = "jobs", .keys = "2", .help = "Jobs: all, or those that a filter finds",
-     .scope = IN_ALL, .run = on_screen, .arg = 2},
+     .scope = IN_ALL, .run = on_screen, .arg = 2, .run_with = go_jobs, .takes = TAKES_FILTER},
     {.name = "failed", .keys = "3", .help = "Failed jobs, grouped by their error",
-     .scope = IN_ALL, .run = on_screen, .arg = 3},
+     .scope = IN_ALL, .run = on_screen, .arg = 3, .run_with = go_failed, .takes = TAKES_FILTER},
     {.name = "nodes", .keys = "4", .help = "Nodes: workers, their heartbeats and leases",
-     .scope = IN_ALL, .run = on_screen, .arg = 4},
+     .scope = IN_ALL, .run = on_screen, .arg = 4, .run_with = go_filtered, .takes = TAKES_FILTER},
     {.name = "schedules", .keys = "5", .help = "Schedules: jobs that are pushed by the clock",
-     .scope = IN_ALL, .run = on_screen, .arg = 5},
+     .scope = IN_ALL, .run = on_screen, .arg = 5, .run_with = go_filtered, .takes = TAKES_FILTER},
     {.name = "audit", .keys = "6", .help = "Audit: what was done, by whom",
-     .scope = IN_ALL, .run = on_screen, .arg = 6},
+     .scope = IN_ALL, .run = on_screen, .arg = 6, .run_with = go_filtered, .takes = TAKES_FILTER},
     {.name = "database", .keys = "7", .help = "Database: what holds vacuum back, dead rows, locks",
-     .scope = IN_ALL, .run = on_screen, .arg = 7},
+     .scope = IN_ALL, .run = on_screen, .arg = 7, .run_with = go_filtered, .takes = TAKES_FILTER},
     {.name = "messages", .keys = "8", .help = "Messages of this session",
-     .scope = IN_ALL, .run = on_screen, .arg = 8},
+     .scope = IN_ALL, .run = on_screen, .arg = 8, .run_with = go_filtered, .takes = TAKES_FILTER},
+    {.name = "queue", .keys = "", .help = "The page of this queue: its bare name does the same",
+     .scope = IN_ALL, .run = on_screen, .arg = 1, .run_with = go_queue, .takes = TAKES_QUEUE},
+    {.name = "job", .keys = "", .help = "The job with this id, or with these first or last digits",
+     .scope = IN_ALL, .run = on_screen, .arg = 2, .run_with = go_job, .takes = TAKES_JOB},
+    {.name = "node", .keys = "", .help = "The page of this node: its bare name does the same",
+     .scope = IN_ALL, .run = on_screen, .arg = 4, .run_with = go_node, .takes = TAKES_NODE},
+    {.name = "schedule", .keys = "", .help = "This schedule: its bare name does the same",
+     .scope = IN_ALL, .run = on_screen, .arg = 5, .run_with = go_schedule, .takes = TAKES_SCHEDULE},
     {0},
 };
 
 const struct command commands_look[] = {
-    {.name = "next", .keys = "Tab", .help = "Next screen; on the page of a queue or a node: next pane", .scope = IN_ALL, .run = on_next_screen, .arg = 1},
-    {.name = "previous", .keys = "S-Tab", .help = "Previous screen, or pane",
-     .scope = IN_ALL, .run = on_next_screen, .arg = -1},
+    {.name = "next", .keys = "Tab", .help = "Next pane of this screen; where it has none, next screen", .scope = IN_ALL, .run = on_next_screen, .arg = 1, .moves = MOVES_ON},
+    {.name = "previous", .keys = "S-Tab", .help = "Previous screen",
+     .scope = IN_ALL, .run = on_next_screen, .arg = -1, .moves = MOVES_ON},
     {.name = "command", .keys = ":", .help = "Type a command by its name",
      .scope = IN_ALL, .run = on_box, .arg = BOX_PALETTE},
     {.name = "help", .keys = "? F1", .help = "All keys",
@@ -473,7 +511,7 @@ const struct command commands_look[] = {
     {.name = "actions", .keys = "a", .help = "What can be done with this row, and why not",
      .scope = IN_ALL & ~IN_HELP, .foot = 4, .run = on_box, .arg = BOX_ACTIONS},
     {.name = "alert", .keys = "!", .help = "The next of what needs attention: its row on its screen; Esc comes back",
-     .scope = IN_ALL, .foot = 8, .run = on_alert, .why_not = no_alert},
+     .scope = IN_ALL, .foot = 8, .run = on_alert, .why_not = no_alert, .moves = MOVES_ON},
     {.name = "sql", .keys = "v", .help = "The SQL behind this screen",
      .scope = IN_ALL, .run = on_box, .arg = BOX_SQL, .why_not = no_sql},
     {.name = "freeze", .keys = "z", .help = "Freeze the data, or let it move again",
@@ -494,22 +532,25 @@ const struct command commands_look[] = {
      .scope = IN_ALL, .run = on_suspend},
     {.name = "quit", .keys = "q", .help = "Quit; asks only while an action runs",
      .scope = IN_ALL, .foot = 20, .run = on_quit},
-    {.name = "up", .keys = "k Up", .help = "Up", .scope = PAGES, .run = on_move, .arg = MOVE_UP},
-    {.name = "down", .keys = "j Down", .help = "Down", .scope = PAGES, .run = on_move, .arg = MOVE_DOWN},
-    {.name = "page-up", .keys = "PgUp C-b", .help = "A page up", .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_UP},
+    {.name = "up", .keys = "k Up", .help = "Up", .scope = PAGES, .run = on_move, .arg = MOVE_UP, .moves = MOVES_CURSOR},
+    {.name = "down", .keys = "j Down", .help = "Down", .scope = PAGES, .run = on_move, .arg = MOVE_DOWN, .moves = MOVES_CURSOR},
+    {.name = "page-up", .keys = "PgUp C-b", .help = "A page up", .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_UP, .moves = MOVES_CURSOR},
     {.name = "page-down", .keys = "PgDn C-f", .help = "A page down",
-     .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_DOWN},
-    {.name = "top", .keys = "g Home", .help = "To the first row", .scope = PAGES, .run = on_move, .arg = MOVE_HOME},
-    {.name = "end", .keys = "G End", .help = "To the last row", .scope = PAGES, .run = on_move, .arg = MOVE_END},
+     .scope = PAGES, .run = on_move, .arg = MOVE_PAGE_DOWN, .moves = MOVES_CURSOR},
+    {.name = "half-up", .keys = "C-u", .help = "Half a page up", .scope = PAGES, .run = on_move, .arg = MOVE_HALF_UP, .moves = MOVES_CURSOR},
+    {.name = "half-down", .keys = "C-d", .help = "Half a page down",
+     .scope = PAGES, .run = on_move, .arg = MOVE_HALF_DOWN, .moves = MOVES_CURSOR},
+    {.name = "top", .keys = "g Home", .help = "To the first row", .scope = PAGES, .run = on_move, .arg = MOVE_HOME, .moves = MOVES_CURSOR},
+    {.name = "end", .keys = "G End", .help = "To the last row", .scope = PAGES, .run = on_move, .arg = MOVE_END, .moves = MOVES_CURSOR},
     {.name = "left", .keys = "Left", .help = "In a job: to the left, where lines are not wrapped; in Jobs: the state before",
-     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_LEFT},
+     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_LEFT, .moves = MOVES_ON},
     {.name = "right", .keys = "Right", .help = "In a job: to the right; in Jobs: the next state, Enter filters by it",
-     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_RIGHT},
+     .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_RIGHT, .moves = MOVES_ON},
     {.name = "open", .keys = "Enter", .help = "Open the row",
      .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
-     .foot = 3, .run = on_open, .why_not = no_open},
+     .foot = 3, .run = on_open, .why_not = no_open, .moves = MOVES_ON},
     {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; in a table first clears marks, then the filter",
-     .scope = IN_ALL, .foot = 19, .run = on_back},
+     .scope = IN_ALL, .foot = 19, .run = on_back, .why_not = no_back, .moves = MOVES_ON},
     {0},
 };
 
@@ -538,7 +579,12 @@ const struct command commands_table[] = {
      .scope = IN_JOBS, .foot = 5, .run = on_mark, .why_not = no_marks},
     {.name = "all", .keys = "*", .help = "Mark all that match, on the server too",
      .scope = IN_JOBS, .foot = 8, .run = on_mark_all, .why_not = no_mark_all},
-    {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS, .run = on_unmark, .why_not = no_marks},
+    {.name = "mark", .keys = "Space", .help = "Mark the row: the next act is for all that are marked",
+     .scope = IN_QUEUES | IN_NODES, .run = on_mark, .why_not = no_marks},
+    {.name = "all", .keys = "*", .help = "Mark all rows of the table",
+     .scope = IN_QUEUES | IN_NODES, .run = on_mark_all, .why_not = no_mark_all},
+    {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS | IN_QUEUES | IN_NODES,
+     .run = on_unmark, .why_not = no_marks},
     {0},
 };
 /* clang-format on */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "ui/console/app.h"
+#include "ui/console/crumb.h"
 
 void
 table_init(struct view *v, const struct list_def *def, bool (*keep)(void *ctx, const void *row))
@@ -64,7 +66,7 @@ check_words(const char *text, struct filter_mark *mark, struct err *e)
             if (mark)
                 *mark = (struct filter_mark){(int)(word - text), (int)len};
             return fail(e, ERR_USAGE,
-                        "this table is filtered by plain words; terms are for Jobs (2)");
+                        "this table is filtered by plain words; Enter looks in Jobs (2)");
         }
         word += len;
     }
@@ -86,9 +88,102 @@ table_set_filter(struct view *v, const char *text, struct filter_mark *mark, str
 }
 
 bool
+table_has_other(struct view *v)
+{
+    struct table_view *t = (struct table_view *)v;
+
+    return t->other && app_body(v->app).h >= t->other_from;
+}
+
+void
+table_pane(struct view *v, int step)
+{
+    struct table_view *t = (struct table_view *)v;
+
+    (void)step;
+    t->on_other = !t->on_other && table_has_other(v);
+    if (!table_has_other(v))
+        app_say(v->app, SAY_INFO, "only this table has room here");
+}
+
+struct list *
+table_focus(struct view *v)
+{
+    struct table_view *t = (struct table_view *)v;
+
+    t->on_other = t->on_other && table_has_other(v);
+    return t->on_other ? t->other : t->list;
+}
+
+static int
+table_marks(struct view *v)
+{
+    int n;
+
+    list_marks(table_list(v), &n);
+    return n;
+}
+
+void
+table_mark_all(struct view *v)
+{
+    list_mark_shown(table_list(v));
+}
+
+void
+table_unmark(struct view *v)
+{
+    list_unmark_all(table_list(v));
+}
+
+bool
+table_target(struct view *v, const char *noun, struct target *t)
+{
+    t->names = list_targets(table_list(v), &t->nnames);
+    t->name = t->nnames == 1 ? t->names[0] : arena_printf(v->app->frame, "%d %ss", t->nnames, noun);
+    return t->nnames > 0;
+}
+
+bool
+table_say_marked(struct view *v, struct buf *out)
+{
+    const char *gap = ":";
+
+    if (table_marks(v) == 0)
+        return false;
+    buf_printf(out, "%d marked", table_marks(v));
+    for (int i = 0; command_at(i); i++) {
+        const struct command *c = command_at(i);
+        bool of_rows = c->act && (c->act->target || !c->act->once); /* not: push a job */
+        if (!(c->scope & v->ops->scope) || !of_rows || app_why_not(v->app, c))
+            continue;
+        buf_printf(out, "%s %s %s", gap, command_key(c).s, c->name);
+        gap = " ·";
+    }
+    buf_str(out, " · Esc clears the marks");
+    return true;
+}
+
+bool
 table_back(struct view *v)
 {
+    if (table_focus(v) != table_list(v)) {
+        table_pane(v, 1);
+        return true;
+    }
+    if (table_marks(v) > 0) {
+        table_unmark(v);
+        return true;
+    }
     return *table_filter(v) && table_set_filter(v, "", NULL, NULL);
+}
+
+void
+table_crumb(struct view *v, const char *name, struct buf *out)
+{
+    crumb_add(out, name);
+    if (app_view(v->app) == v)
+        crumb_add(out, table_filter(v));
 }
 
 const char *

@@ -92,7 +92,6 @@ trail_note(struct app *a)
     t->at = t->n;
 }
 
-/* The place before is this one without its last view. */
 static bool
 is_below(const struct trail_place *p, const struct app *a)
 {
@@ -104,6 +103,14 @@ is_below(const struct trail_place *p, const struct app *a)
     return true;
 }
 
+bool
+trail_is_below(const struct app *a)
+{
+    const struct trail *t = &a->trail;
+
+    return t->at > 0 && is_below(&t->places[t->at - 1], a);
+}
+
 void
 trail_rise(struct app *a)
 {
@@ -111,7 +118,7 @@ trail_rise(struct app *a)
 
     if (t->walking)
         return;
-    if (t->at > 0 && is_below(&t->places[t->at - 1], a)) {
+    if (trail_is_below(a)) {
         take_here(a);
         t->at--;
         return;
@@ -187,9 +194,9 @@ trail_back(struct app *a)
 /* clang-format off */
 const struct command commands_trail[] = {
     {.name = "backward", .keys = "C-p Backspace M-Left", .help = "Where you were before this",
-     .scope = IN_ALL, .run = on_trail, .arg = -1, .why_not = no_trail},
+     .scope = IN_ALL, .run = on_trail, .arg = -1, .why_not = no_trail, .moves = MOVES_ON},
     {.name = "forward", .keys = "C-n M-Right", .help = "Where you came back from",
-     .scope = IN_ALL, .run = on_trail, .arg = 1, .why_not = no_trail},
+     .scope = IN_ALL, .run = on_trail, .arg = 1, .why_not = no_trail, .moves = MOVES_ON},
     {0},
 };
 /* clang-format on */

@@ -24,6 +24,8 @@ void trail_note(struct app *a); /* before somewhere else is gone to; forgets wha
 /* Before one view is taken off the stack: the view below it is a place that the user comes back
  * to, so no new place is noted. */
 void trail_rise(struct app *a);
+/* The place before this is this one without its last view. */
+bool trail_is_below(const struct app *a);
 bool trail_back(struct app *a);          /* false: nowhere was before this */
 void trail_hold(struct app *a, bool on); /* nothing is noted meanwhile */
 void trail_done(struct trail *t);

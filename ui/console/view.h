@@ -44,7 +44,9 @@ struct target {
     const char *state;          /* of the one row, "" = several or unknown */
     const char *queue, *error;  /* TARGET_GROUP: its predicate; JOBS: queue of the row */
     int moved, left; /* TARGET_JOBS: marked rows that have changed their state, or are gone */
-    bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE */
+    bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE: all of them */
+    const char *const *names; /* TARGET_QUEUE, TARGET_NODE: the marked ones, or the row's */
+    int nnames;
 };
 
 enum move {
@@ -52,6 +54,8 @@ enum move {
     MOVE_DOWN,
     MOVE_PAGE_UP,
     MOVE_PAGE_DOWN,
+    MOVE_HALF_UP,
+    MOVE_HALF_DOWN,
     MOVE_HOME,
     MOVE_END,
     MOVE_LEFT,
@@ -80,13 +84,15 @@ struct view_ops {
     void (*drawn)(struct view *);                   /* the frame with it is on the terminal */
     bool (*key)(struct view *, const struct key *); /* boxes: true = done with this key */
     struct list *(*list)(struct view *);
+    /* Of the pane that has the keys, if it is not always `list`; NULL = a pane without a list. */
+    struct list *(*focus)(struct view *);
     void (*move)(struct view *, enum move); /* pages without a list */
     void (*open)(struct view *);            /* Enter */
     bool (*beside)(struct view *);          /* Enter is for something beside the list now */
     bool (*back)(struct view *);            /* Esc: true = there was something to clear */
     void (*step)(struct view *, int dir);   /* [ and ] */
     void (*target)(struct view *, struct target *);
-    void (*crumb)(struct view *, struct buf *);
+    void (*crumb)(struct view *, struct buf *);  /* adds its steps (crumb.h) to those below it */
     void (*footer)(struct view *, struct buf *); /* boxes: instead of the commands */
     bool (*remark)(struct view *, struct buf *); /* the line above the footer; true = bad news */
     const char *(*filter)(struct view *);        /* the text of its filter */
@@ -95,7 +101,7 @@ struct view_ops {
     void (*unmark)(struct view *);
     void (*sql)(struct view *, struct buf *); /* v */
     const char *(*subject)(struct view *);    /* of a page: the queue, the node */
-    void (*pane)(struct view *, int step);    /* Tab: the next pane; NULL = the next screen */
+    void (*pane)(struct view *, int step);    /* Tab: the next pane; NULL = it has none */
     const char *(*copy)(struct view *);       /* y: the id of what is selected */
     void (*toggle)(struct view *, int what);  /* TOGGLE_... */
 };

@@ -84,7 +84,7 @@ audit_remark(struct view *view, struct buf *out)
 static void
 audit_crumb(struct view *view, struct buf *out)
 {
-    buf_printf(out, "audit log%s%s", *table_filter(view) ? " › " : "", table_filter(view));
+    table_crumb(view, "audit", out);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/facts/verdict.h"
 #include "ui/screen/views.h"
 #include "ui/term/chart.h"
@@ -315,10 +316,13 @@ failures_draw(struct view *view, struct grid *g, struct rect r)
 static void
 failures_crumb(struct view *view, struct buf *out)
 {
-    const char *queue = ((struct failures *)view)->filter.terms.value[PARAM_QUEUE];
+    const struct failures *v = (struct failures *)view;
+    const char *queue = v->filter.terms.value[PARAM_QUEUE];
 
-    buf_printf(out, "%s%sgrouped by %s", queue ? queue : "", queue ? " › " : "",
-               by_names[((struct failures *)view)->by]);
+    crumb_add(out, "failed");
+    crumb_add(out, queue ? queue : "");
+    if (v->by != BY_ERROR)
+        crumb_add(out, arena_printf(view->app->frame, "by %s", by_names[v->by]));
 }
 
 /* --- commands -------------------------------------------------------------------------------- */

@@ -172,8 +172,7 @@ health_remark(struct view *view, struct buf *out)
 static void
 health_crumb(struct view *view, struct buf *out)
 {
-    (void)view;
-    buf_str(out, "database health");
+    table_crumb(view, "database", out);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */

@@ -1,19 +1,23 @@
 /*
- * Help: every row of the command table, grouped by where it stands; / searches. It is made anew for
- * each frame, because what a key can do now depends on the screen below.
+ * Help: every row of the command table. First the keys of the screen that it was opened on, then
+ * what moves, what works everywhere, and the keys of other screens; / searches. It is made anew for
+ * each frame.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
 struct help {
     struct view view;
     char *filter;
-    int top, lines, height;
+    int top, lines, height, columns;
 };
+
+enum { TWO_COLUMNS_W = 120 };
 
 static void
 help_init(struct view *view, const char *arg)
@@ -35,23 +39,73 @@ is_shown(const struct help *h, const struct command *c)
                        (const char *const[]){c->name, c->keys, c->help, command_group(c), NULL});
 }
 
-/* The groups in the order of the table; a group of which no row is left has no heading. */
+/* --- sections --------------------------------------------------------------------------------- */
+
+enum section { HERE, MOVING, EVERYWHERE, OTHERS, SECTIONS };
+
+/* What the keys of the screen are that help was opened on. */
+static unsigned
+scope_below(const struct help *h)
+{
+    const struct view *below = app_below(h->view.app);
+
+    return (below ? below->ops->scope : IN_HELP) | (app_scope(h->view.app) & IN_REPLAY);
+}
+
+static enum section
+section_of(const struct help *h, const struct command *c)
+{
+    if (!(c->scope & scope_below(h)))
+        return OTHERS;
+    if (c->moves != MOVES_NOTHING)
+        return MOVING;
+    return (c->scope & IN_TABLES) == IN_TABLES ? EVERYWHERE : HERE;
+}
+
+static const char *
+title_of(const struct help *h, enum section s, const struct command *c)
+{
+    const struct view *below = app_below(h->view.app);
+
+    if (s == HERE)
+        return arena_printf(h->view.app->frame, "On this screen: %s",
+                            below ? below->ops->title : "");
+    return s == MOVING ? "Moving" : s == EVERYWHERE ? "Everywhere" : command_group(c);
+}
+
+/* Commands of one section and, among those of other screens, of one group stand together. */
+static bool
+is_together(const struct help *h, const struct command *a, const struct command *b)
+{
+    enum section s = section_of(h, a);
+
+    return s == section_of(h, b) && (s != OTHERS || command_group(a) == command_group(b));
+}
+
+/* A heading stands only where something is left of its group. */
 static bool
 starts_group(const struct help *h, int i)
 {
     if (!is_shown(h, command_at(i)))
         return false;
     for (int j = 0; j < i; j++)
-        if (command_group(command_at(j)) == command_group(command_at(i)) &&
-            is_shown(h, command_at(j)))
+        if (is_together(h, command_at(j), command_at(i)) && is_shown(h, command_at(j)))
             return false;
     return true;
 }
 
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* The row of the next line: the right column goes on where the left one ends. A line above or below
+ * the window has none. */
 static struct rect
 next_line(struct help *h, struct rect r)
 {
-    return rect_row(r, h->lines++ - h->top);
+    int at = h->lines++ - h->top, column = at >= 0 && h->height > 0 ? at / h->height : 0;
+
+    r.w = h->columns > 1 ? r.w / h->columns - 1 : r.w;
+    r.x += column * (r.w + 1);
+    return column < h->columns ? rect_row(r, at - column * h->height) : (struct rect){0, 0, 0, 0};
 }
 
 /* As much of the text as a row takes, cut between words; the rest. */
@@ -73,39 +127,63 @@ one_row(struct grid *g, struct rect row, int w, enum role role, const char *text
 static void
 draw_command(struct help *h, struct grid *g, struct rect r, const struct command *c)
 {
-    bool narrow = r.w < 80;
+    int w = h->columns > 1 ? r.w / h->columns - 1 : r.w;
+    bool narrow = w < 80;
     struct rect row = next_line(h, r), keys = rect_cut_left(&row, narrow ? 11 : 14);
     struct rect name = rect_cut_left(&row, 14);
     enum role role = c->risk == DESTROYS ? ROLE_WARN : ROLE_TEXT;
+    int before = narrow ? 25 : 28;
 
     keys.x += narrow ? 1 : 2;
     keys.w -= narrow ? 2 : 3;
     grid_str(g, keys, ROLE_KEY, c->keys);
     name.w -= 1;
-    grid_printf(g, name, ROLE_DIM, ":%s", c->name);
-    int w = r.w - (row.x - r.x); /* rows above and below the window have none */
-    for (const char *rest = one_row(g, row, w, role, c->help); *rest;) {
+    bool fits = (int)(strlen(c->name) + strlen(command_takes(c))) + 2 <= 13;
+    grid_printf(g, name, ROLE_DIM, ":%s%s%s", c->name, fits ? " " : "",
+                fits ? command_takes(c) : "");
+    for (const char *rest = one_row(g, row, w - before, role, c->help); *rest;) {
         struct rect more = next_line(h, r);
-        rect_cut_left(&more, r.w - w);
-        rest = one_row(g, more, w, role, rest);
+        rect_cut_left(&more, before);
+        rest = one_row(g, more, w - before, role, rest);
     }
+}
+
+/* All keys that move the cursor, in one line; what / finds has its own lines. */
+static void
+draw_cursor_keys(struct help *h, struct grid *g, struct rect r)
+{
+    struct rect row = next_line(h, r);
+    struct pen p = pen_start(g, row);
+
+    pen_gap(&p, row.w < 80 ? 1 : 2);
+    pen_put(&p, ROLE_KEY, "j k  C-d C-u  PgDn PgUp  g G");
+    pen_put(&p, ROLE_TEXT, row.w < 56 ? "  move" : "  move, and so do the arrows");
+}
+
+static void
+draw_group(struct help *h, struct grid *g, struct rect r, int i)
+{
+    enum section s = section_of(h, command_at(i));
+
+    if (h->lines > 0)
+        next_line(h, r);
+    grid_printf(g, next_line(h, r), ROLE_HEADING, " %s", title_of(h, s, command_at(i)));
+    if (s == MOVING && !*h->filter)
+        draw_cursor_keys(h, g, r);
+    for (int j = i; command_at(j); j++)
+        if (is_together(h, command_at(i), command_at(j)) && is_shown(h, command_at(j)) &&
+            (s != MOVING || *h->filter || command_at(j)->moves != MOVES_CURSOR))
+            draw_command(h, g, r, command_at(j));
 }
 
 static void
 draw_all(struct help *h, struct grid *g, struct rect r)
 {
     h->lines = 0;
-    for (int i = 0; command_at(i); i++) {
-        if (!starts_group(h, i))
-            continue;
-        if (h->lines > 0)
-            next_line(h, r);
-        grid_printf(g, next_line(h, r), ROLE_HEADING, " %s", command_group(command_at(i)));
-        for (int j = i; command_at(j); j++)
-            if (command_group(command_at(j)) == command_group(command_at(i)) &&
-                is_shown(h, command_at(j)))
-                draw_command(h, g, r, command_at(j));
-    }
+    for (int s = HERE; s < SECTIONS; s++)
+        for (int i = 0; command_at(i); i++)
+            if ((int)section_of(h, command_at(i)) == s && starts_group(h, i))
+                draw_group(h, g, r, i);
 }
 
 static void
@@ -118,11 +196,12 @@ help_draw(struct view *view, struct grid *g, struct rect r)
         grid_printf(g, head, ROLE_DIM, " keys and commands with \"%s\"", h->filter);
     else
         grid_str(g, head, ROLE_DIM,
-                 head.w < 86 ? " lower case: one row; upper case: many, or no way back"
-                             : " lower case: one row, can be undone; upper case: many, or no way "
-                               "back · / searches");
+                 head.w < 90 ? " small letter: one row · capital: many, or can't be undone"
+                             : " small letter: one row, can be undone · capital: many rows, or "
+                               "can't be undone · / searches");
     h->height = r.h;
-    int last = h->lines > r.h ? h->lines - r.h : 0;
+    h->columns = r.w >= TWO_COLUMNS_W ? 2 : 1;
+    int page = r.h * h->columns, last = h->lines > page ? h->lines - page : 0;
     h->top = h->top < 0 ? 0 : h->top > last ? last : h->top;
     draw_all(h, g, r);
     grid_cursor(g, r.x, r.y);
@@ -141,10 +220,16 @@ help_move(struct view *view, enum move m)
         h->top++;
         break;
     case MOVE_PAGE_UP:
-        h->top -= h->height;
+        h->top -= h->height * h->columns;
         break;
     case MOVE_PAGE_DOWN:
-        h->top += h->height;
+        h->top += h->height * h->columns;
+        break;
+    case MOVE_HALF_UP:
+        h->top -= h->height / 2;
+        break;
+    case MOVE_HALF_DOWN:
+        h->top += h->height / 2;
         break;
     case MOVE_HOME:
         h->top = 0;
@@ -186,8 +271,8 @@ help_back(struct view *view)
 static void
 help_crumb(struct view *view, struct buf *out)
 {
-    (void)view;
-    buf_str(out, "help");
+    crumb_add(out, "help");
+    crumb_add(out, help_filter(view));
 }
 
 const struct view_ops view_help = {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/screen/jobpage.h"
 #include "ui/screen/views.h"
 
@@ -103,6 +104,12 @@ job_move(struct view *view, enum move m)
     case MOVE_PAGE_DOWN:
         page_scroll(p, p->height);
         break;
+    case MOVE_HALF_UP:
+        page_scroll(p, -p->height / 2);
+        break;
+    case MOVE_HALF_DOWN:
+        page_scroll(p, p->height / 2);
+        break;
     case MOVE_HOME:
         p->top = 0;
         break;
@@ -174,7 +181,9 @@ job_crumb(struct view *view, struct buf *out)
     struct job_view *v = (struct job_view *)view;
     const struct job_detail *j = job_of(v);
 
-    buf_printf(out, "%s › %s", j ? j->job.queue : "job", fmt_id_tail(v->id).s);
+    if (j)
+        crumb_add(out, j->job.queue);
+    crumb_add(out, fmt_id_tail(v->id).s);
 }
 
 static const char *

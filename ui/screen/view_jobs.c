@@ -9,6 +9,7 @@
 
 #include "model/base/clock.h"
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/facts/jobs_columns.h"
 #include "ui/screen/jobpage.h"
 #include "ui/screen/jobs_marks.h"
@@ -349,10 +350,13 @@ jobs_remark(struct view *view, struct buf *out)
 static void
 jobs_crumb(struct view *view, struct buf *out)
 {
-    struct jobs *v = (struct jobs *)view;
-    const char *queue = v->filter.terms.value[PARAM_QUEUE];
+    const struct params *p = &((struct jobs *)view)->filter.terms;
+    static const enum param steps[] = {PARAM_QUEUE, PARAM_NODE, PARAM_KIND, PARAM_ERROR};
 
-    buf_printf(out, "jobs%s%s", queue ? " › " : "", queue ? queue : "");
+    crumb_add(out, p->value[PARAM_ERROR] ? "failed" : "jobs");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (p->value[steps[i]])
+            crumb_add(out, p->value[steps[i]]);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -384,7 +388,7 @@ jobs_move(struct view *view, enum move m)
         store_top_jobs(s);
     if (m == MOVE_END)
         v->to_end = store_end_jobs(s);
-    if ((m == MOVE_DOWN || m == MOVE_PAGE_DOWN || m == MOVE_END) && last)
+    if ((m == MOVE_DOWN || m == MOVE_HALF_DOWN || m == MOVE_PAGE_DOWN || m == MOVE_END) && last)
         store_look_on(s);
 }
 

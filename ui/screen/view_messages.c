@@ -101,8 +101,7 @@ messages_remark(struct view *view, struct buf *out)
 static void
 messages_crumb(struct view *view, struct buf *out)
 {
-    (void)view;
-    buf_str(out, "messages");
+    table_crumb(view, "messages", out);
 }
 
 static const char *

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/facts/lease_columns.h"
 #include "ui/facts/verdict.h"
 #include "ui/screen/node_evidence.h"
@@ -194,7 +195,7 @@ node_draw(struct view *view, struct grid *g, struct rect r)
 static void
 node_crumb(struct view *view, struct buf *out)
 {
-    buf_printf(out, "nodes › %s", ((struct node_page *)view)->name);
+    crumb_add(out, ((struct node_page *)view)->name);
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
@@ -233,6 +234,8 @@ node_target(struct view *view, struct target *t)
         return;
     t->kind = TARGET_NODE;
     t->name = v->name;
+    t->names = (const char *const *)&v->name;
+    t->nnames = 1;
     t->state = n->state;
 }
 

@@ -25,6 +25,8 @@ struct node_line { /* a node_row first: the columns are its members */
     int trouble; /* worst first */
 };
 
+enum { OTHER_FROM = 13 };
+
 struct nodes {
     struct table_view table;
     struct node_line *nodes;
@@ -96,7 +98,7 @@ draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     const struct node_line *n = row;
 
     (void)c;
-    grid_printf(g, r, verdict_role(n->verdict), "%s %s", state_glyph(n->state), n->state);
+    grid_str(g, r, verdict_role(n->verdict), n->state);
 }
 
 static struct lead
@@ -177,6 +179,8 @@ nodes_init(struct view *view, const char *arg)
     table_init(view, &list_of_nodes, row_matches);
     v->leases = list_new(&list_of_leases);
     list_column_show(v->leases, LEASE_NODE_COLUMN, false);
+    v->table.other = v->leases;
+    v->table.other_from = OTHER_FROM;
 }
 
 static void
@@ -328,19 +332,20 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
 {
     struct app *a = v->table.view.app;
     const struct node_row *n = list_selected(v->table.list);
+    const char *on = v->table.on_other ? "› " : "";
     char title[200];
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
-                             .unfocused = true,
+                             .unfocused = !v->table.on_other,
                              .stale = store_is_stale(a->store, TOPIC_LEASES),
                              .empty = "no lease"};
 
     if (!n || r.h < 4)
         return;
     if (n->leases == FIELD_NULL)
-        snprintf(title, sizeof title, "%.120s", n->node);
+        snprintf(title, sizeof title, "%s%.120s", on, n->node);
     else
-        snprintf(title, sizeof title, "%.120s leases (%s)", n->node, fmt_count(n->leases).s);
+        snprintf(title, sizeof title, "%s%.120s leases (%s)", on, n->node, fmt_count(n->leases).s);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     node_evidence(g, rect_cut_top(&in, 1), n, a);
     if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
@@ -360,6 +365,7 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_NODES),
+                             .unfocused = v->table.on_other,
                              .empty = "no node"};
 
     if (app_unavailable(a, TOPIC_NODES))
@@ -367,7 +373,7 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
     else if (!store_topic(a->store, TOPIC_NODES)->has_data)
         look.empty = "asking ...";
     draw_summary(v, g, rect_cut_top(&r, 1));
-    if (r.h >= 12)
+    if (table_has_other(view))
         draw_leases(v, g, rect_cut_bottom(&r, r.h / 2));
     list_draw(v->table.list, g, r, &look);
 }
@@ -389,6 +395,8 @@ nodes_remark(struct view *view, struct buf *out)
     struct nodes *v = (struct nodes *)view;
     const struct node_row *n = list_selected(v->table.list);
 
+    if (table_say_marked(view, out))
+        return false;
     if (!n || n->leases <= 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
         return say_no_worker(view->app, out);
     if (app_is_foreign(view->app) && n->expired <= 0)
@@ -401,12 +409,7 @@ nodes_remark(struct view *view, struct buf *out)
 static void
 nodes_crumb(struct view *view, struct buf *out)
 {
-    struct nodes *v = (struct nodes *)view;
-
-    if (*v->table.filter)
-        buf_printf(out, "nodes › %s", v->table.filter);
-    else
-        buf_str(out, "nodes");
+    table_crumb(view, "nodes", out);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -414,19 +417,23 @@ nodes_crumb(struct view *view, struct buf *out)
 static void
 nodes_open(struct view *view)
 {
-    app_push(view->app, "node", list_selected_id(table_list(view)));
+    struct list *l = table_focus(view);
+
+    if (l == table_list(view))
+        app_push(view->app, "node", list_selected_id(l));
+    else
+        app_push(view->app, "job",
+                 lease_first_job(&((const struct lease_line *)list_selected(l))->l).s);
 }
 
 static void
 nodes_target(struct view *view, struct target *t)
 {
-    const struct node_row *n = list_selected(table_list(view));
-
-    if (!n)
+    if (!table_target(view, "node", t))
         return;
+    const struct node_row *n = store_node(view->app->store, t->names[0]);
     t->kind = TARGET_NODE;
-    t->name = n->node;
-    t->state = n->state;
+    t->state = t->nnames == 1 && n ? n->state : "";
 }
 
 static void
@@ -453,8 +460,12 @@ const struct view_ops view_nodes = {
     .draw = nodes_draw,
     .drawn = nodes_drawn,
     .list = table_list,
+    .focus = table_focus,
+    .pane = table_pane,
     .open = nodes_open,
     .back = table_back,
+    .mark_all = table_mark_all,
+    .unmark = table_unmark,
     .target = nodes_target,
     .crumb = nodes_crumb,
     .remark = nodes_remark,

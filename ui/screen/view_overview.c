@@ -378,9 +378,7 @@ overview_remark(struct view *view, struct buf *out)
 static void
 overview_crumb(struct view *view, struct buf *out)
 {
-    struct overview *v = (struct overview *)view;
-
-    buf_printf(out, "all sources%s%s", *v->table.filter ? " › " : "", v->table.filter);
+    table_crumb(view, "all sources", out);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/console/crumb.h"
 #include "ui/facts/jobs_columns.h"
 #include "ui/facts/lease_columns.h"
 #include "ui/facts/queue_columns.h"
@@ -412,7 +413,7 @@ queue_remark(struct view *view, struct buf *out)
 static void
 queue_crumb(struct view *view, struct buf *out)
 {
-    buf_printf(out, "queues › %s", ((struct queue_page *)view)->name);
+    crumb_add(out, ((struct queue_page *)view)->name);
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
@@ -487,6 +488,8 @@ queue_target(struct view *view, struct target *t)
         return;
     t->kind = TARGET_QUEUE;
     t->name = v->name;
+    t->names = (const char *const *)&v->name;
+    t->nnames = 1;
     t->paused = v->line.q.paused == 1;
 }
 

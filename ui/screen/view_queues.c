@@ -27,6 +27,9 @@ struct queues {
     int bad, warn;   /* queues */
     uint64_t serial; /* of the rows that the list has in order, of */
     const struct store *store;
+    bool on_alerts; /* Tab has given them the keys, */
+    int alert;      /* the cursor is on this one of */
+    int alerts;     /* that were drawn */
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -137,6 +140,65 @@ queues_update(struct view *view)
     v->store = a->store;
     if (!view->touched)
         list_home(v->table.list);
+}
+
+/* --- panes: the table, and what needs attention ----------------------------------------------- */
+
+static struct list *
+queues_focus(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+
+    return v->on_alerts ? NULL : v->table.list;
+}
+
+static void
+queues_pane(struct view *view, int step)
+{
+    struct queues *v = (struct queues *)view;
+
+    (void)step;
+    if (v->alerts == 0)
+        app_say(view->app, SAY_INFO, "%s",
+                app_attention(view->app)->n ? "only this table has room here"
+                                            : "there is no alert to go to");
+    v->on_alerts = !v->on_alerts && v->alerts > 0;
+}
+
+static void
+queues_move(struct view *view, enum move m)
+{
+    struct queues *v = (struct queues *)view;
+    int last = app_attention(view->app)->n - 1, page = v->alerts > 1 ? v->alerts - 1 : 1;
+    const int steps[] = {
+        [MOVE_UP] = -1,
+        [MOVE_DOWN] = 1,
+        [MOVE_PAGE_UP] = -page,
+        [MOVE_PAGE_DOWN] = page,
+        [MOVE_HALF_UP] = -(page + 1) / 2,
+        [MOVE_HALF_DOWN] = (page + 1) / 2,
+        [MOVE_HOME] = -last,
+        [MOVE_END] = last,
+        [MOVE_LEFT] = 0,
+        [MOVE_RIGHT] = 0,
+    };
+
+    if (!v->on_alerts)
+        return;
+    v->alert += steps[m];
+    v->alert = v->alert > last ? last : v->alert;
+    v->alert = v->alert < 0 ? 0 : v->alert;
+}
+
+static bool
+queues_back(struct view *view)
+{
+    struct queues *v = (struct queues *)view;
+
+    if (!v->on_alerts)
+        return table_back(view);
+    v->on_alerts = false;
+    return true;
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
@@ -269,6 +331,17 @@ cut_alerts(struct rect *r, int queues)
 }
 
 static void
+draw_alerts(struct queues *v, struct grid *g, struct rect r)
+{
+    struct app *a = v->table.view.app;
+    int n = app_attention(a)->n;
+
+    v->on_alerts = v->on_alerts && n > 0;
+    v->alert = v->alert < n ? v->alert : n > 0 ? n - 1 : 0;
+    v->alerts = alerts_draw(a, g, r, v->on_alerts ? v->alert : -1);
+}
+
+static void
 queues_draw(struct view *view, struct grid *g, struct rect r)
 {
     struct queues *v = (struct queues *)view;
@@ -280,12 +353,14 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
 
     if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
         look.empty = "";
+    look.unfocused = queues_focus(view) == NULL;
+    v->alerts = 0;
     draw_totals(v, g, rect_cut_top(&r, 1));
     const char *queue = list_selected_id(v->table.list);
     bool wide = has_charts(a) && queue;
     struct rect needs = cut_alerts(&r, list_count(v->table.list));
     if (needs.h > 0)
-        alerts_draw(a, g, needs);
+        draw_alerts(v, g, needs);
     if (wide)
         draw_charts(a, cut_charts(&r, list_count(v->table.list)), queue);
     struct rect more = {0};
@@ -315,6 +390,8 @@ queues_remark(struct view *view, struct buf *out)
     const struct queue_line *l = list_selected(table_list(view));
     const struct attention *all = app_attention(a);
 
+    if (table_say_marked(view, out))
+        return false;
     if (app_body(a).h <= LEAST_H && all->n > 0) {
         buf_printf(out, "%s: %s", all->alerts[0].where, all->alerts[0].what);
         return all->alerts[0].verdict == VERDICT_BAD;
@@ -335,12 +412,7 @@ queues_remark(struct view *view, struct buf *out)
 static void
 queues_crumb(struct view *view, struct buf *out)
 {
-    struct queues *v = (struct queues *)view;
-
-    if (*v->table.filter)
-        buf_printf(out, "queues › %s", v->table.filter);
-    else
-        buf_str(out, "all queues");
+    table_crumb(view, "queues", out);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -348,19 +420,25 @@ queues_crumb(struct view *view, struct buf *out)
 static void
 queues_open(struct view *view)
 {
-    app_push(view->app, "queue", list_selected_id(table_list(view)));
+    struct queues *v = (struct queues *)view;
+
+    if (v->on_alerts)
+        alerts_open(view->app, v->alert);
+    else
+        app_push(view->app, "queue", list_selected_id(table_list(view)));
 }
 
 static void
 queues_target(struct view *view, struct target *t)
 {
-    const struct queue_line *l = list_selected(table_list(view));
-
-    if (!l)
+    if (!table_target(view, "queue", t))
         return;
     t->kind = TARGET_QUEUE;
-    t->name = l->q.queue;
-    t->paused = l->q.paused == 1;
+    t->paused = true;
+    for (int i = 0; i < t->nnames; i++) {
+        const struct queue_row *q = store_queue(view->app->store, t->names[i]);
+        t->paused = t->paused && q && q->paused == 1;
+    }
 }
 
 static void
@@ -387,8 +465,13 @@ const struct view_ops view_queues = {
     .draw = queues_draw,
     .drawn = queues_drawn,
     .list = table_list,
+    .focus = queues_focus,
+    .pane = queues_pane,
+    .move = queues_move,
     .open = queues_open,
-    .back = table_back,
+    .back = queues_back,
+    .mark_all = table_mark_all,
+    .unmark = table_unmark,
     .target = queues_target,
     .crumb = queues_crumb,
     .remark = queues_remark,

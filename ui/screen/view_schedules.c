@@ -23,7 +23,14 @@ struct schedules {
     char *asked; /* what the runs were asked for: name, line, zone, state */
 };
 
-enum { OLD_RUNS_MS = 10000, NEXT_W = 26, NEXT_WIDE = 40, SPLIT_FROM = 72, WIDE_FROM = 110 };
+enum {
+    OTHER_FROM = 13,
+    OLD_RUNS_MS = 10000,
+    NEXT_W = 26,
+    NEXT_WIDE = 40,
+    SPLIT_FROM = 72,
+    WIDE_FROM = 110
+};
 
 /* --- data ------------------------------------------------------------------------------------ */
 
@@ -47,6 +54,8 @@ schedules_init(struct view *view, const char *arg)
     v->asked = xstrdup("");
     table_init(view, &schedule_list, row_matches);
     v->runs = list_new(&run_list);
+    v->table.other = v->runs;
+    v->table.other_from = OTHER_FROM;
 }
 
 static void
@@ -231,7 +240,7 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     char title[300];
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
-                             .unfocused = true,
+                             .unfocused = !v->table.on_other,
                              .stale = store_is_stale(a->store, TOPIC_RUNS),
                              .empty = "no run yet"};
 
@@ -240,8 +249,8 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     if (split)
         draw_next_box(v, g, rect_cut_right(&r, r.w >= WIDE_FROM ? NEXT_WIDE : NEXT_W));
     int64_t age = store_age_ms(a->store, TOPIC_RUNS);
-    snprintf(title, sizeof title, "%.100s: last runs, %.60s%s%s%s", s->name, s->tz,
-             age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
+    snprintf(title, sizeof title, "%s%.100s: last runs, %.60s%s%s%s", v->table.on_other ? "› " : "",
+             s->name, s->tz, age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
              age > OLD_RUNS_MS ? " ago" : "");
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     struct pen p = pen_start(g, rect_cut_bottom(&in, in.h > 4 ? 1 : 0));
@@ -267,6 +276,7 @@ schedules_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_SCHEDULES),
+                             .unfocused = v->table.on_other,
                              .empty = "no schedule: N adds one"};
 
     if (t->unavailable)
@@ -278,7 +288,7 @@ schedules_draw(struct view *view, struct grid *g, struct rect r)
     else if (app_is_foreign(a))
         look.empty = "no schedule";
     draw_summary(v, g, rect_cut_top(&r, 1));
-    if (r.h >= 12)
+    if (table_has_other(view))
         draw_runs(v, g, rect_cut_bottom(&r, r.h / 2));
     list_draw(v->table.list, g, r, &look);
 }
@@ -328,10 +338,19 @@ schedules_remark(struct view *view, struct buf *out)
 static void
 schedules_crumb(struct view *view, struct buf *out)
 {
-    buf_printf(out, "%s in all", fmt_count(list_count(table_list(view))).s);
+    table_crumb(view, "schedules", out);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
+
+static void
+open_run(struct app *a, const struct run_line *run)
+{
+    if (*run->r.job)
+        app_push(a, "job", run->r.job);
+    else
+        app_say(a, SAY_INFO, "no job of its own: this run was missed, or its job is gone");
+}
 
 static void
 schedules_open(struct view *view)
@@ -340,6 +359,10 @@ schedules_open(struct view *view)
 
     if (!s)
         return;
+    if (table_focus(view) != table_list(view)) {
+        open_run(view->app, list_selected(table_focus(view)));
+        return;
+    }
     char *text = filter_with("", "queue", s->queue);
     app_push_jobs(view->app, text);
     free(text);
@@ -385,6 +408,8 @@ const struct view_ops view_schedules = {
     .draw = schedules_draw,
     .drawn = schedules_drawn,
     .list = table_list,
+    .focus = table_focus,
+    .pane = table_pane,
     .open = schedules_open,
     .back = table_back,
     .target = schedules_target,

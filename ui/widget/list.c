@@ -329,13 +329,24 @@ list_move(struct list *l, int delta)
     put_cursor(l, to < 0 ? 0 : to > l->count ? l->count : (int)to);
 }
 
+/* Cursor and window together. */
+static void
+list_shift(struct list *l, int rows)
+{
+    l->top = clamp_int(l->top + rows, 0, l->count - l->page_h);
+    list_move(l, rows);
+}
+
 void
 list_page(struct list *l, int pages)
 {
-    int step = l->page_h > 1 ? l->page_h - 1 : 1;
+    list_shift(l, pages * (l->page_h > 1 ? l->page_h - 1 : 1));
+}
 
-    l->top = clamp_int(l->top + pages * step, 0, l->count - l->page_h);
-    list_move(l, pages * step);
+void
+list_half_page(struct list *l, int halves)
+{
+    list_shift(l, halves * (l->page_h > 3 ? l->page_h / 2 : 1));
 }
 
 void

@@ -68,6 +68,7 @@ bool list_select(struct list *l, const char *id);   /* false = not there, nothin
 /* --- moving ----------------------------------------------------------------------------------- */
 void list_move(struct list *l, int delta);
 void list_page(struct list *l, int pages); /* pages of the height that was drawn last */
+void list_half_page(struct list *l, int halves);
 void list_home(struct list *l);
 void list_end(struct list *l);
 
@@ -125,6 +126,8 @@ struct list_look {
  * without `sorts`), on a row it selects. */
 enum list_hit { HIT_NOTHING, HIT_TITLE, HIT_ROW, HIT_SELECTED };
 enum list_hit list_click(struct list *l, int x, int y, bool sorts);
+/* The line of the screen on which the selected row was drawn last; -1 = on none. */
+int list_selected_line(const struct list *l);
 /* Title row and rows into r; puts the grid's cursor on the selected row. Remembers the height for
  * list_page and scrolls so that the cursor can be seen. */
 void list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look);

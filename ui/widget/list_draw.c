@@ -130,6 +130,14 @@ list_click(struct list *l, int x, int y, bool sorts)
     return HIT_ROW;
 }
 
+int
+list_selected_line(const struct list *l)
+{
+    int row = l->index - l->top;
+
+    return l->count > 0 && row >= 0 && row < l->rows_at.h ? l->rows_at.y + row : -1;
+}
+
 void
 list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look)
 {
