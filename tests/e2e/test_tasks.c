@@ -1,0 +1,177 @@
+/*
+ * How many keys the commonest tasks take: each is done with the keys of the table in a console that
+ * was just opened, and the keys are counted.
+ */
+#include "tests/e2e/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 6 };
+
+struct task {
+    const char *name;
+    int most; /* keys; a typed text counts as one */
+    int rows, cols;
+    void (*setup)(void);
+    /* What is typed, and what the screen shows then; {0} ends them. */
+    struct {
+        const char *keys, *want;
+    } steps[STEPS];
+    const char *sql, *result; /* what is true in the end; NULL = only the screen counts */
+};
+
+/* --- databases -------------------------------------------------------------------------------- */
+
+/* A dead node that holds leases is the worst; then a queue with failures. */
+static void
+trouble(void)
+{
+    con_running("mail", 2, "gone");
+    con_node("gone", false);
+    con_failed("fax", 12, "no paper");
+}
+
+/* All of its limit of two is in use. */
+static void
+at_its_limit(void)
+{
+    con_running("image", 2, "node-a");
+    con_node("node-a", true);
+    pg_run(con_db(), "select set_queue(gen_random_uuid(), 'image', '{\"max_running\": 2}')");
+    con_ready("image", 3);
+    pg_run(con_db(), "update queue set kind = 'the oldest', run_after = run_after - interval '1 h' "
+                     "where seq = (select min(seq) from queue where state = 'ready' and seq not in "
+                     "(select unnest(seqs) from work_queue where lock_key is not null))");
+}
+
+static void
+failures(void)
+{
+    con_failed("fax", 3, "no paper");
+    con_failed("mail", 2, "boom");
+}
+
+static void
+payloads(void)
+{
+    con_ready("mail", 3);
+    pg_run(con_db(), "select push('mail', '{\"customer\": \"acme\"}'::json)");
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct task tasks[] = {
+    {"what is wrong at all", 0, 24, 80, trouble,
+     {{"", "× gone"}, {"", "▲ fax"}, {"", "BAD"}}, NULL, NULL},
+    {"go to what the first alert says", 1, 24, 80, trouble,
+     {{"!", "›× gone"}}, NULL, NULL},
+    {"release the leases of the dead node", 4, 24, 80, trouble,
+     {{"!", "›× gone"}, {"L", "Release leases: gone"}, {"enter", "2 jobs → ready"}, {"y", "release: "}},
+     "select count(*) from work_queue where lock_key = 'gone'", "0"},
+    {"why does this queue stand", 1, 24, 100, at_its_limit,
+     {{"enter", "limit: all of 2 in use"}}, NULL, NULL},
+    {"raise its limit", 6, 24, 80, at_its_limit,
+     {{"enter", "queues › image"}, {"l", "Limits of queue: image"}, {"C-u text:7 enter", "max_running 7, was 2"},
+      {"y", "queue: 1 queue set"}},
+     "select max_running from queue_config where queue = 'image'", "7"},
+    {"the oldest ready job of a queue", 2, 24, 80, at_its_limit,
+     {{"enter", "next to start, first on top"}, {"", "the oldest"}, {"enter", "kind the oldest"}}, NULL, NULL},
+    {"what runs in this queue, how long", 1, 40, 80, at_its_limit,
+     {{"enter", "running, longest on top"}, {"", "node-a"}}, NULL, NULL},
+    {"failures of this queue", 2, 24, 80, failures,
+     {{"enter", "queues › "}, {"3", " › failed"}, {"", "filter queue:"}, {"", "1 group"}}, NULL, NULL},
+    {"pause a queue", 4, 24, 80, payloads,
+     {{"p", "Pause queue: mail"}, {"text:why enter", "go on"}, {"y", "pause: "}},
+     "select pause_reason from queue_config where queue = 'mail'", "why"},
+    {"find a job by its payload", 3, 24, 80, payloads,
+     {{"/ text:payload~acme enter", "filter payload~acme"}, {"", "1 of 1"}}, NULL, NULL},
+    {"was it so last night", 3, 45, 140, payloads,
+     {{"enter", "x: 1 h"}, {"x", "x: 24 h"}}, NULL, NULL},
+};
+/* clang-format on */
+enum { TASKS = (int)(sizeof tasks / sizeof *tasks) };
+
+static int
+count_keys(const char *keys)
+{
+    int n = 0;
+
+    while (*(keys += strspn(keys, " "))) {
+        n++;
+        keys += strcspn(keys, " ");
+    }
+    return n;
+}
+
+static void
+does_task(void **state)
+{
+    const struct task *t = *state;
+    struct vt vt;
+    int keys = 0;
+
+    t->setup();
+    con_start(&vt, t->rows, t->cols, NULL);
+    vt_want(&vt, "›"); /* rows */
+    for (int i = 0; i < STEPS && t->steps[i].keys; i++) {
+        keys += count_keys(t->steps[i].keys);
+        if (*t->steps[i].keys)
+            vt_keys(&vt, t->steps[i].keys);
+        vt_want(&vt, t->steps[i].want);
+    }
+    if (t->sql)
+        pg_wait(con_db(), t->sql, t->result, 10000);
+    if (keys > t->most)
+        fail_msg("%s: %d keys, at most %d are meant", t->name, keys, t->most);
+    con_quit(&vt);
+}
+
+/* A session that holds back vacuum: its pid is what is typed. */
+static void
+ends_what_holds_vacuum_back(void **state)
+{
+    struct vt vt;
+    char keys[60], sql[120];
+
+    (void)state;
+    con_ready("mail", 1);
+    PGconn *etl = pg_connect(con_dsn());
+    pg_run(etl, "set application_name = 'etl'");
+    pg_run(etl, "begin");
+    pg_run(etl, "select pg_current_xact_id()");
+    snprintf(keys, sizeof keys, "text:%d enter", PQbackendPID(etl));
+    snprintf(sql, sizeof sql, "select count(*) from pg_stat_activity where pid = %d",
+             PQbackendPID(etl));
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "7");
+    vt_want(&vt, "etl");
+    vt_keys(&vt, "K");
+    vt_want(&vt, "End a session");
+    vt_want(&vt, "Type the pid");
+    vt_keys(&vt, keys);
+    pg_wait(con_db(), sql, "0", 60000);
+    con_quit(&vt);
+    PQfinish(etl);
+}
+
+static void
+is_one_test(struct CMUnitTest *to, const struct task *t)
+{
+    *to = (struct CMUnitTest){.name = t->name, .test_func = does_task, .setup_func = con_empty};
+    to->initial_state = (void *)(uintptr_t)t;
+}
+
+int
+main(void)
+{
+    struct CMUnitTest tests[TASKS + 1];
+
+    for (int i = 0; i < TASKS; i++)
+        is_one_test(&tests[i], &tasks[i]);
+    tests[TASKS] =
+        (struct CMUnitTest)cmocka_unit_test_setup(ends_what_holds_vacuum_back, con_empty);
+    return cmocka_run_group_tests(tests, con_setup, con_teardown);
+}
