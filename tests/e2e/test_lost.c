@@ -160,7 +160,7 @@ survives_a_stopped_backend(void **state)
     vt_keys(&vt, "2");
     vt_want(&vt, "asking");
     vt_keys(&vt, "?");
-    vt_want(&vt, "Everywhere");
+    vt_want(&vt, "On this screen");
     vt_keys(&vt, "esc 1");
     vt_want(&vt, "d.fourth");
     assert_int_equal(kill(pid, SIGCONT), 0);
