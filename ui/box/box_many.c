@@ -180,6 +180,7 @@ many_key(struct view *v, const struct key *k)
     case ASK_DRY:
     case ASK_SQL:
     case ASK_OPTIONS:
+    case ASK_TURN:
     case ASK_WAIT:
         break;
     }
@@ -214,7 +215,7 @@ many_drawn(struct view *v)
 static void
 many_footer(struct view *v, struct buf *out)
 {
-    buf_str(out, question_footer(&((struct many_box *)v)->ask));
+    question_footer(&((struct many_box *)v)->ask, out);
 }
 
 static const struct view_ops many_ops = {
