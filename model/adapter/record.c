@@ -224,6 +224,8 @@ static const struct field fail_time_fields[] = {
     {"error_key", F_STR, V(error_key), false},
     {"at_ms",     F_I64, V(at_ms),     false},
     {"n",         F_I64, V(n),         false},
+    {"hour",      F_I64, V(hour),      true },
+    {"since_ms",  F_I64, V(since_ms),  true },
 };
 RECORD(fail_time, fail_time_fields, fail_time_row);
 

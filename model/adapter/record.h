@@ -125,13 +125,16 @@ struct lease_row {
 struct group_row { /* failed jobs by error */
     const char *error_key, *queue, *sample, *sample_id;
     int64_t n, first_ms, last_ms;
-    int capped;        /* 1: n is a lower bound */
-    const char *group; /* what it is grouped by, if not by the error */
+    int capped;                 /* 1: n is a lower bound */
+    const char *group;          /* what it is grouped by, if not by the error */
+    const struct fail_day *day; /* by who asks for SEC_FAIL_TIMES; NULL = not known */
 };
 
-struct fail_time_row { /* failed jobs of one error by time, newest first of a bounded number */
+struct fail_time_row { /* failed jobs of one error that failed in one half hour */
     const char *queue, *error_key;
     int64_t at_ms, n;
+    int64_t hour;     /* of them in the last hour */
+    int64_t since_ms; /* those of the group from then on were counted; FIELD_NULL = all */
 };
 
 struct audit_row {

@@ -162,9 +162,7 @@ const struct attempt_row *store_attempts(const struct store *s, int *n);
 
 /* queue NULL = all; by NULL = the error, else kind, node or hour: of the newest ones. */
 void store_ask_groups(struct store *s, const char *queue, const char *by);
-/* How many failed in the two minutes that began then; of the last half hour. */
-enum { FAILS_STEP_MS = 120000, FAILS_STEPS = 15 };
-int64_t store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms);
+/* Their rows, with the day of each where the adapter tells it (model/store/fail_day.h). */
 const struct group_row *store_groups(const struct store *s, int *n);
 const struct node_row *store_nodes(const struct store *s, int *n);
 const struct node_row *store_node(const struct store *s, const char *node); /* or NULL */

@@ -146,8 +146,9 @@ struct job_topic { /* store_take.c */
     struct rowset detail, attempts;
 };
 
-struct groups_topic { /* store_take.c */
-    struct rowset rows, times;
+struct groups_topic { /* store_groups.c */
+    struct rowset rows;
+    struct fail_day *days; /* one for each row */
 };
 
 struct schedules_topic { /* store_schedules.c */
@@ -264,6 +265,8 @@ void store_reset_health(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
 void store_close_window(struct store *s); /* of a recording: nothing follows what was recorded */
+bool store_take_groups(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_groups(struct store *s);
 enum section_id store_groups_section(const struct store *s, enum section_id sec);
 
 #endif

@@ -77,64 +77,6 @@ store_attempts(const struct store *s, int *n)
 /* --- the plain ones --------------------------------------------------------------------------- */
 
 static bool
-take_groups(struct store *s, struct db_reply *reply, struct err *e)
-{
-    struct rowset times = {0};
-
-    if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
-        return false;
-    if (!store_take_one(reply, 0, &record_group, &s->groups.rows, e)) {
-        rowset_free(&times);
-        return false;
-    }
-    replace_rows(&s->groups.times, &times);
-    return true;
-}
-
-static void
-clear_groups(struct store *s)
-{
-    rowset_free(&s->groups.rows);
-    rowset_free(&s->groups.times);
-}
-
-void
-store_ask_groups(struct store *s, const char *queue, const char *by)
-{
-    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_SETTINGS, by);
-    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_QUEUE, queue);
-    store_choose(s, TOPIC_GROUPS);
-}
-
-enum section_id
-store_groups_section(const struct store *s, enum section_id sec)
-{
-    bool by_error = !s->slots[TOPIC_GROUPS].params.value[PARAM_SETTINGS];
-
-    return sec == SEC_GROUPS && !by_error ? SEC_GROUPS_BY : sec;
-}
-
-int64_t
-store_fails_at(const struct store *s, const struct group_row *g, int64_t at_ms)
-{
-    const struct fail_time_row *t = s->groups.times.rows;
-    int64_t n = 0;
-
-    for (int i = 0; i < s->groups.times.n; i++)
-        if (t[i].at_ms == at_ms && !strcmp(t[i].error_key, g->error_key) &&
-            !strcmp(t[i].queue, g->queue))
-            n += t[i].n;
-    return n;
-}
-
-const struct group_row *
-store_groups(const struct store *s, int *n)
-{
-    *n = s->groups.rows.n;
-    return s->groups.rows.rows;
-}
-
-static bool
 take_nodes(struct store *s, struct db_reply *reply, struct err *e)
 {
     return store_take_one(reply, 0, &record_node, &s->nodes, e);
@@ -240,7 +182,8 @@ const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     [TOPIC_PACE] = {"pace", {SEC_PACE}, 1, 10, store_take_pace, store_clear_pace},
     [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, store_take_jobs, store_clear_jobs},
     [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
-    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, take_groups, clear_groups},
+    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, 
+        store_take_groups, store_clear_groups},
     [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
     [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
     [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},

@@ -567,7 +567,7 @@ select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
        {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
        coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
 from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
-      order by n desc limit coalesce($2::int, 200)) g
+      order by f.n desc, f.queue, f.error_key limit coalesce($2::int, 200)) g
 left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue q
                    where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key
                      and q.state = 'failed'
@@ -599,14 +599,33 @@ select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min
 from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
--- params: queue n
--- when jobs failed in the last half hour, by steps of two minutes; of the newest n
-select queue, error_key, (floor(extract(epoch from changed) / 120) * 120000)::bigint as at_ms, count(*) as n
-from (select queue, error_key, changed from {schema}.queue
-      where state = 'failed' and changed > now() - interval '30 min' order by changed desc, id desc
-      limit coalesce($2::int, 5000)) f
-where $1::text is null or queue = $1::text
-group by 1, 2, 3
+-- params: queue limit n
+-- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour. Of the groups that
+-- `groups` shows the newest n jobs in all: small groups are counted whole, what is left is shared among the others,
+-- and of these since_ms says from when on
+with shown as materialized (
+    select g.*, sum(g.n) over smaller - g.n as before, count(*) over () - row_number() over smaller + 1 as sharers
+    from (select f.queue, f.error_key, f.n from {schema}.failure_groups() f
+          where ($1::text is null or f.queue = $1::text) and f.last_at > now() - interval '24 h'
+            and f.error_key <> '*'
+          order by f.n desc, f.queue, f.error_key limit coalesce($2::int, 200)) g
+    window smaller as (order by g.n, g.queue, g.error_key)
+), share as materialized (
+    select coalesce(max(part) filter (where n > part), max(part), 0) as most
+    from (select n, ceil((coalesce($3::int, 10000) - before) / sharers)::bigint as part from shown) s
+)
+select s.queue, s.error_key, t.half * 1800000 as at_ms, t.n, t.hour,
+       case when s.n > c.most and t.counted = c.most then {ms(t.oldest)} end as since_ms
+from shown s cross join share c
+cross join lateral (
+    select floor(date_part('epoch', j.changed) / 1800)::bigint as half, count(*) as n,
+           count(*) filter (where j.changed > now() - interval '1 h') as hour,
+           sum(count(*)) over () as counted, min(min(j.changed)) over () as oldest
+    from (select q.changed from {schema}.queue q
+          where q.queue = s.queue and q.error_key >= s.error_key and q.error_key <= s.error_key
+            and q.state = 'failed' and q.changed > now() - interval '24 h'
+          order by q.error_key desc, q.changed desc limit c.most) j
+    group by 1) t
 
 -- name: audit
 -- params: limit cursor

@@ -286,15 +286,18 @@ from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
 -- params: queue n
--- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+-- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour; of the newest n
 with failed_jobs as materialized (
     select id::text, queue, worker as kind, attempted_by[1] as node, discarded_at as at,
            left(errors[array_upper(errors, 1)] ->> 'error', 1000) as error
     from {schema}.oban_jobs where state = 'discarded' order by discarded_at desc limit coalesce($2::int, 5000)
 )
 select queue, coalesce({error_key(f.error)}, '') as error_key,
-       (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
-from failed_jobs f where ($1::text is null or queue = $1::text) and at > timezone('UTC', now()) - interval '30 min'
+       (floor(extract(epoch from least(at, '9999-12-31')) / 1800) * 1800000)::bigint as at_ms, count(*) as n,
+       count(*) filter (where at > timezone('UTC', now()) - interval '1 h') as hour,
+       case when (select count(*) from failed_jobs) >= coalesce($2::int, 5000)
+            then (select {ms(min(at))} from failed_jobs) end as since_ms
+from failed_jobs f where ($1::text is null or queue = $1::text) and at > timezone('UTC', now()) - interval '24 h'
 group by 1, 2, 3
 
 -- name: requeue

@@ -353,7 +353,7 @@ from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
 -- name: fail_times
 -- params: queue n
--- when jobs failed in the last half hour, by steps of two minutes; of the newest n
+-- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour; of the newest n
 with failed_jobs as materialized (
     select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
            f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
@@ -364,8 +364,11 @@ with failed_jobs as materialized (
     cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
 )
 select queue, coalesce({error_key(f.error)}, '') as error_key,
-       (floor(extract(epoch from least(at, '9999-12-31')) / 120) * 120000)::bigint as at_ms, count(*) as n
-from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '30 min'
+       (floor(extract(epoch from least(at, '9999-12-31')) / 1800) * 1800000)::bigint as at_ms, count(*) as n,
+       count(*) filter (where at > now() - interval '1 h') as hour,
+       case when (select count(*) from failed_jobs) >= coalesce($2::int, 5000)
+            then (select {ms(min(at))} from failed_jobs) end as since_ms
+from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '24 h'
 group by 1, 2, 3
 
 -- name: schedules

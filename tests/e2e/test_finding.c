@@ -279,12 +279,12 @@ groups(void **state)
     vt_want(&vt, "mail.send");
     vt_keys(&vt, "3");
     vt_want_row(&vt, 1, "[3 Failed");
-    vt_want(&vt, "LAST 30 MIN");
+    vt_want(&vt, "LAST 24 H");
     vt_want(&vt, "3 jobs to ready");
     vt_keys(&vt, "m");
     vt_want(&vt, "failed › by kind");
     vt_want(&vt, "letter");
-    vt_want(&vt, "2 groups");
+    vt_want(&vt, "2 kinds");
     vt_keys(&vt, "r");
     vt_gone(&vt, "Requeue jobs");
     vt_keys(&vt, "j enter");
@@ -292,7 +292,7 @@ groups(void **state)
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "esc m");
     vt_want(&vt, "failed › by node");
-    vt_want(&vt, "1 group");
+    vt_want(&vt, "1 node");
     vt_keys(&vt, "m");
     vt_want(&vt, "failed › by hour");
     vt_want(&vt, ":00 UTC");

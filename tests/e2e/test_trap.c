@@ -202,7 +202,7 @@ screens(const char *user)
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");
     vt_keys(&vt, "esc 3");
-    vt_want(&vt, "LAST 30 MIN");
+    vt_want(&vt, "LAST 24 H");
     vt_keys(&vt, "4");
     vt_want(&vt, "n1");
     vt_keys(&vt, "5");

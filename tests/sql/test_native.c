@@ -643,13 +643,74 @@ test_cost(void **state)
     PQfinish(conn);
 }
 
+/* --- failures --------------------------------------------------------------------------------- */
+
+/* Jobs a1 to aN of the queue are claimed by the node and fail for good with the error, in which #
+ * is the job's number. */
+static void
+fail_jobs(PGconn *c, const char *queue, const char *node, int n, const char *error)
+{
+    pg_run(c,
+           "select push('%s', json_build_object('name', 'a' || i), kind => 'k' || i %% 2)"
+           " from generate_series(1, %d) i",
+           queue, n);
+    core_settle(c);
+    pg_run(c,
+           "with c as (select * from claim('%s', %d, queues => '{%s}'))"
+           " select count(*) from (select array_agg(lease) as l, array_agg(version) as v,"
+           " array_agg(seq) as s, array_agg(replace('%s', '#', substr(payload ->> 'name', 2)))"
+           " as e, array_agg(true) as f from c) x, fail('%s', l, v, s, e, final => f)",
+           node, n, queue, error, node);
+    core_ten_seconds(c);
+    core_settle(c);
+}
+
+static int64_t
+number(const PGresult *res, int row, const char *column)
+{
+    return strtoll(PQgetvalue(res, row, PQfnumber(res, column)), NULL, 10);
+}
+
+/* Small groups are counted whole; the large one gets what is left, and says since when. */
+static void
+when_groups_failed(void **state)
+{
+    PGconn *c = core_new("fails");
+    struct adapter *a = adapter_for("queues");
+    struct params p = {0};
+    int64_t of_large = 0, of_small = 0, hour = 0, since = 0;
+
+    (void)state;
+    fail_jobs(c, "q", "n1", 30, "row # is bad");
+    fail_jobs(c, "q", "n1", 3, "boom");
+    pg_run(c, "update queue set changed = now() - interval '2 h' where error = 'boom' and seq = "
+              "(select min(seq) from queue where error = 'boom')");
+    params_set(&p, PARAM_N, "10");
+    PGresult *res = section(c, a, SEC_FAIL_TIMES, &p);
+    for (int i = 0; i < PQntuples(res); i++) {
+        bool large = !strcmp(PQgetvalue(res, i, PQfnumber(res, "error_key")), "row N is bad");
+        *(large ? &of_large : &of_small) += number(res, i, "n");
+        hour += large ? 0 : number(res, i, "hour");
+        since += large ? 0 : !PQgetisnull(res, i, PQfnumber(res, "since_ms"));
+        assert_true(!large || !PQgetisnull(res, i, PQfnumber(res, "since_ms")));
+    }
+    assert_int_equal(of_large, 7);
+    assert_int_equal(of_small, 3);
+    assert_int_equal(hour, 2);
+    assert_int_equal(since, 0);
+    PQclear(res);
+    params_done(&p);
+    adapter_free(a);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contract), cmocka_unit_test(test_weird_schema),
         cmocka_unit_test(test_roles),    cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_cost),     cmocka_unit_test(when_groups_failed),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

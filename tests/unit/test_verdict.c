@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/mem.h"
+#include "model/store/fail_day.h"
 #include "ui/facts/verdict.h"
 
 enum { NOW = 1000000000, MINUTE = 60000 };
@@ -156,14 +158,105 @@ few_dead_rows_are_well(void **state)
     assert_int_equal(verdict_of_table(&t), VERDICT_WELL);
 }
 
+/* An old error is rising when many failed in the last hour, or twice as many as in a usual one. */
+static void
+an_error_rises(void **state)
+{
+    struct fail_day day = {.since_ms = FIELD_NULL, .hour = 4};
+    struct group_row g = {
+        .n = 100, .first_ms = NOW - 3 * 60 * MINUTE, .last_ms = NOW - MINUTE, .day = &day};
+
+    (void)state;
+    day.counts[46] = 4;
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD); /* too few */
+    day.hour = day.counts[46] = 5;
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_RISING);
+    day.counts[43] = 5; /* 2.5 in a usual hour */
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD);
+    day.hour = day.counts[46] = MANY_FAILED;
+    day.counts[43] = 1000;
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_RISING);
+    g.last_ms = NOW - 61 * MINUTE;
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD);
+}
+
+enum { HALF = FAIL_STEP_MS };
+
+/* Rows of two groups, and one of a group that is not shown. */
+static void
+a_day_by_half_hours(void **state)
+{
+    static const struct group_row groups[] = {
+        {.queue = "a", .error_key = "x", .n = 9},
+        {.queue = "b", .error_key = "x", .n = 9},
+        {.queue = "c", .error_key = "x", .n = 9}
+    };
+    const int64_t now = 1000 * (int64_t)HALF + 100, none = FIELD_NULL;
+    struct fail_time_row times[] = {
+        {"b", "x", 999 * (int64_t)HALF,  2, 1, 999 * (int64_t)HALF},
+        {"a", "x", 1000 * (int64_t)HALF, 3, 3, none               },
+        {"z", "x", 1000 * (int64_t)HALF, 7, 7, none               },
+        {"a", "x", 953 * (int64_t)HALF,  4, 0, none               },
+        {"a", "x", 952 * (int64_t)HALF,  5, 0, none               }
+    };
+    struct fail_day days[3];
+    double w[FAIL_STEPS];
+
+    (void)state;
+    assert_true(fail_days_read(groups, 3, times, 5, now, days));
+    assert_int_equal(days[0].hour, 3);
+    fail_day_columns(&days[0], now, 1, w, FAIL_STEPS);
+    assert_true(w[0] == 4 && w[1] == 0 && w[47] == 3);
+    fail_day_columns(&days[0], now, 2, w, 24); /* 1000 is the first half of its hour */
+    assert_true(w[23] == 3 && w[0] == 0);
+    fail_day_columns(&days[0], now + HALF, 1, w, FAIL_STEPS); /* the answer is of before */
+    assert_true(w[0] == 0 && w[46] == 3 && w[47] == 0);
+    fail_day_columns(&days[1], now, 1, w, FAIL_STEPS); /* not all were counted */
+    assert_true(isnan(w[45]) && w[46] == 2 && w[47] == 0);
+    assert_int_equal(fail_day_first_ms(now, 2, 24), 954 * (int64_t)HALF);
+    times[0].hour = FIELD_NULL; /* a recording of an older version */
+    assert_false(fail_days_read(groups, 3, times, 5, now, days));
+}
+
+/* Where the newest of all groups are counted, the moment is true for the groups without a row. */
+static void
+a_day_that_is_cut(void **state)
+{
+    static const struct group_row groups[] = {
+        {.queue = "a", .error_key = "x", .n = 9},
+        {.queue = "b", .error_key = "x", .n = 9}
+    };
+    const int64_t now = 1000 * (int64_t)HALF + 100;
+    const struct fail_time_row time = {"a", "x", 1000 * (int64_t)HALF, 3, 3, now - 50};
+    struct fail_day days[2];
+    double w[FAIL_STEPS];
+    struct group_row g = groups[0];
+
+    (void)state;
+    assert_true(fail_days_read(groups, 2, &time, 1, now, days));
+    fail_day_columns(&days[1], now, 1, w, FAIL_STEPS);
+    assert_true(isnan(w[46]) && w[47] == 0);
+    g.day = &days[0];
+    assert_true(fail_day_hour_is_least(&g, now));
+    g.n = 3;
+    assert_false(fail_day_hour_is_least(&g, now));
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_dead_rows_are_well),    cmocka_unit_test(test_failures_of_this_hour),
-        cmocka_unit_test(test_a_decision),           cmocka_unit_test(test_age),
-        cmocka_unit_test(test_a_backlog_that_grows), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_groups_and_jobs),      cmocka_unit_test(test_schedules),
+        cmocka_unit_test(few_dead_rows_are_well),
+        cmocka_unit_test(test_failures_of_this_hour),
+        cmocka_unit_test(test_a_decision),
+        cmocka_unit_test(test_age),
+        cmocka_unit_test(test_a_backlog_that_grows),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_groups_and_jobs),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(an_error_rises),
+        cmocka_unit_test(a_day_by_half_hours),
+        cmocka_unit_test(a_day_that_is_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/field.h"
+#include "model/store/fail_day.h"
 
 #define MUCH_DEAD 0.20
 
@@ -97,13 +98,39 @@ verdict_of_node(const struct node_row *n, bool foreign)
     return !strcmp(n->state, "late") || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
 }
 
-/* An error that nobody has seen before this hour. */
+/* A usual hour: the mean of those before the last one, 23 at most, since the first of them failed.
+ */
+static bool
+is_rising(const struct group_row *g, int64_t now_ms)
+{
+    double before = 0, hours = 23;
+
+    if (g->day->hour < RISING_FAILED || g->first_ms == FIELD_NULL)
+        return false;
+    for (int i = 0; i < FAIL_STEPS; i++)
+        before += (double)g->day->counts[i];
+    before -= (double)g->day->hour;
+    hours = fmin(hours, (double)(now_ms - g->first_ms - RECENT_MS) / RECENT_MS);
+    return (double)g->day->hour > 2 * before / fmax(hours, 1);
+}
+
+enum fail_trend
+fail_trend_of(const struct group_row *g, int64_t now_ms)
+{
+    if (!verdict_is_recent(g->last_ms, now_ms))
+        return FAIL_OLD;
+    if (verdict_is_recent(g->first_ms, now_ms))
+        return g->n >= MANY_FAILED ? FAIL_RISING : FAIL_NEW;
+    return g->day && (g->day->hour >= MANY_FAILED || is_rising(g, now_ms)) ? FAIL_RISING : FAIL_OLD;
+}
+
 enum verdict
 verdict_of_group(const struct group_row *g, int64_t now_ms)
 {
-    if (!verdict_is_recent(g->last_ms, now_ms) || !verdict_is_recent(g->first_ms, now_ms))
-        return VERDICT_WELL;
-    return g->n >= MANY_FAILED ? VERDICT_BAD : VERDICT_WARN;
+    static const enum verdict verdicts[] = {
+        [FAIL_OLD] = VERDICT_WELL, [FAIL_NEW] = VERDICT_WARN, [FAIL_RISING] = VERDICT_BAD};
+
+    return verdicts[fail_trend_of(g, now_ms)];
 }
 
 enum verdict

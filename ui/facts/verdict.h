@@ -19,6 +19,7 @@ enum {
     VERY_OLD_MS = 900000,    /* bad */
     RECENT_MS = 3600000,     /* red is for what happened since then */
     MANY_FAILED = 10,        /* of one queue or one error within RECENT_MS */
+    RISING_FAILED = 5,       /* of one error, if they are twice as many as in an hour before */
     SCHEDULE_LATE_MS = 10000 /* an idle scheduler comes once a second */
 };
 
@@ -35,6 +36,9 @@ enum verdict verdict_of_queue(const struct queue_row *q, enum trend trend, int64
 bool node_is_cut_off(const struct node_row *n);
 /* foreign: a node that nobody knows is no trouble by itself there. */
 enum verdict verdict_of_node(const struct node_row *n, bool foreign);
+/* Many failed with it in the last hour, or twice as many as in a usual one; the first did so. */
+enum fail_trend { FAIL_OLD, FAIL_NEW, FAIL_RISING };
+enum fail_trend fail_trend_of(const struct group_row *g, int64_t now_ms);
 enum verdict verdict_of_group(const struct group_row *g, int64_t now_ms);
 enum verdict verdict_of_job(const struct job_row *j, int64_t now_ms);
 enum verdict verdict_of_schedule(const struct schedule_row *s, int64_t now_ms);

@@ -7,8 +7,9 @@
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇"};
 
-double
-chart_max(const double *v, int n)
+/* The largest value, 0 when there is none. */
+static double
+largest(const double *v, int n)
 {
     double max = 0;
 
@@ -54,7 +55,7 @@ chart_spark(struct grid *g, struct rect r, enum role role, const double *v, int 
 {
     v = last(v, &n, r.w);
     if (top <= 0)
-        top = 1.25 * chart_max(v, n);
+        top = 1.25 * largest(v, n);
     for (int i = 0; i < n; i++) {
         struct rect cell = {r.x + r.w - n + i, r.y, 1, r.h};
         int h = height(v[i], top, 7);
@@ -114,7 +115,7 @@ chart_area(struct grid *g, struct rect r, enum role role, const double *v, int n
         return;
     v = last(v, &n, 2 * r.w);
     if (top <= 0)
-        top = chart_max(v, n);
+        top = largest(v, n);
     for (int x = 0; x < r.w; x++) {
         int i = n - 2 * (r.w - x);
         int left = i >= 0 ? height(v[i], top, 4 * r.h) : 0;

@@ -128,6 +128,8 @@ enum list_hit { HIT_NOTHING, HIT_TITLE, HIT_ROW, HIT_SELECTED };
 enum list_hit list_click(struct list *l, int x, int y, bool sorts);
 /* The line of the screen on which the selected row was drawn last; -1 = on none. */
 int list_selected_line(const struct list *l);
+/* Where a column was drawn last, title and rows; w 0 = it was not. */
+struct rect list_column_at(const struct list *l, int i);
 /* Title row and rows into r; puts the grid's cursor on the selected row. Remembers the height for
  * list_page and scrolls so that the cursor can be seen. */
 void list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look);

@@ -108,6 +108,20 @@ column_at(const struct list *l, int x)
     return -1;
 }
 
+struct rect
+list_column_at(const struct list *l, int i)
+{
+    struct rect at = l->rows_at;
+
+    at.x += LEAD_W;
+    for (int k = 0; k < i; k++)
+        at.x += l->widths[k] > 0 ? l->widths[k] + 1 : 0;
+    at.w = l->widths[i];
+    at.y -= l->titles_at.w > 0;
+    at.h += l->titles_at.w > 0;
+    return at;
+}
+
 enum list_hit
 list_click(struct list *l, int x, int y, bool sorts)
 {

@@ -1,0 +1,38 @@
+/* The table of the Failed screen: one row a group of errors, the worst first; below it the clock
+ * times of its sparklines. */
+#ifndef UI_SCREEN_FAILED_TABLE_H
+#define UI_SCREEN_FAILED_TABLE_H
+
+#include "ui/console/app.h"
+#include "ui/facts/verdict.h"
+
+enum group_by { BY_ERROR, BY_KIND, BY_NODE, BY_HOUR, BY_TOTAL };
+extern const char *const failed_by[BY_TOTAL];
+
+struct group_line { /* one row */
+    struct group_row g;
+    char *id; /* queue and error */
+    enum fail_trend trend;
+    int64_t hour;    /* failed in the last hour; FIELD_NULL = not known */
+    int64_t trouble; /* new or rising ones first, then by their number */
+};
+
+struct failed_table {
+    struct list *list;
+    struct group_line *rows;
+    int n, all; /* all: without the filter's words */
+    enum group_by by;
+};
+
+void failed_table_init(struct failed_table *t);
+void failed_table_done(struct failed_table *t);
+/* keep: the filter. */
+void failed_table_update(struct failed_table *t, struct app *a,
+                         bool (*keep)(void *ctx, const struct group_row *g), void *ctx);
+const struct group_line *failed_selected(const struct failed_table *t); /* or NULL */
+void failed_table_draw(struct failed_table *t, struct app *a, struct rect r,
+                       const struct list_look *look);
+/* "× 4,024 failed  + 4,003 in 1 h, last 8s ago   7 errors: 1 new, 1 rising, 5 old". */
+void failed_heading(const struct failed_table *t, struct app *a, struct rect r, const char *filter);
+
+#endif
