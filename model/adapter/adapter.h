@@ -36,6 +36,9 @@ enum section_id {
     SEC_GROUPS,
     SEC_GROUPS_BY,
     SEC_FAIL_TIMES,
+    SEC_GROUP, /* one of the groups in detail */
+    SEC_GROUP_PARTS,
+    SEC_GROUP_SAMPLES,
     SEC_AUDIT,
     SEC_SCHEDULES,
     SEC_CRON_RUNS,

@@ -35,6 +35,9 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     [SEC_GROUPS] = {"groups", &record_group, false, false},
     [SEC_GROUPS_BY] = {"groups_by", &record_group, false, false},
     [SEC_FAIL_TIMES] = {"fail_times", &record_fail_time, false, false},
+    [SEC_GROUP] = {"group", &record_group_facts, false, false},
+    [SEC_GROUP_PARTS] = {"group_parts", &record_group_part, false, false},
+    [SEC_GROUP_SAMPLES] = {"group_samples", &record_group_sample, false, false},
     [SEC_AUDIT] = {"audit", &record_audit, false, false},
     [SEC_SCHEDULES] = {"schedules", &record_schedule, false, false},
     [SEC_CRON_RUNS] = {"cron_runs", &record_run, false, false},
@@ -332,6 +335,10 @@ check_whole(const struct adapter_file *f, const char *file, struct err *e)
     if (purge && !f->bound[SEC_PURGE_PREVIEW].section)
         return fail(e, ERR_DATA, "%s:%d: purge needs a section purge_preview beside it", file,
                     purge->line);
+    const struct section *group = f->bound[SEC_GROUP].section;
+    if (group && !(f->bound[SEC_GROUP_PARTS].section && f->bound[SEC_GROUP_SAMPLES].section))
+        return fail(e, ERR_DATA, "%s:%d: group needs sections group_parts and group_samples", file,
+                    group->line);
     return true;
 }
 

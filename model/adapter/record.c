@@ -229,6 +229,45 @@ static const struct field fail_time_fields[] = {
 };
 RECORD(fail_time, fail_time_fields, fail_time_row);
 
+#define GF(f) offsetof(struct group_facts_row, f)
+static const struct field group_facts_fields[] = {
+    {"retrying",     F_I64, GF(retrying),     false},
+    {"done",         F_I64, GF(done),         false},
+    {"done_ms",      F_I64, GF(done_ms),      false},
+    {"past_ms",      F_I64, GF(past_ms),      false},
+    {"past_who",     F_STR, GF(past_who),     false},
+    {"past_verb",    F_STR, GF(past_verb),    false},
+    {"past_jobs",    F_I64, GF(past_jobs),    false},
+    {"past_looked",  F_I64, GF(past_looked),  false},
+    {"past_failed",  F_I64, GF(past_failed),  false},
+    {"past_waiting", F_I64, GF(past_waiting), false},
+};
+RECORD(group_facts, group_facts_fields, group_facts_row);
+
+#define GP(f) offsetof(struct group_part_row, f)
+static const struct field group_part_fields[] = {
+    {"what",  F_STR, GP(what),  false},
+    {"name",  F_STR, GP(name),  false},
+    {"place", F_INT, GP(place), false},
+    {"n",     F_I64, GP(n),     false},
+    {"of",    F_I64, GP(of),    false},
+};
+RECORD(group_part, group_part_fields, group_part_row);
+
+#define GS(f) offsetof(struct group_sample_row, f)
+static const struct field group_sample_fields[] = {
+    {"id",        F_STR, GS(id),        false},
+    {"kind",      F_STR, GS(kind),      false},
+    {"node",      F_STR, GS(node),      false},
+    {"error",     F_STR, GS(error),     false},
+    {"trace",     F_STR, GS(trace),     false},
+    {"payload",   F_STR, GS(payload),   false},
+    {"failed_ms", F_I64, GS(failed_ms), false},
+    {"tries",     F_INT, GS(tries),     false},
+    {"max_tries", F_INT, GS(max_tries), false},
+};
+RECORD(group_sample, group_sample_fields, group_sample_row);
+
 #define U(f) offsetof(struct audit_row, f)
 static const struct field audit_fields[] = {
     {"action",   F_STR, U(action),   false},

@@ -137,6 +137,29 @@ struct fail_time_row { /* failed jobs of one error that failed in one half hour 
     int64_t since_ms; /* those of the group from then on were counted; FIELD_NULL = all */
 };
 
+struct group_facts_row {   /* of one group, beside its row */
+    int64_t retrying;      /* jobs that wait to try again with the same error; of those looked at */
+    int64_t done, done_ms; /* of its kinds, since the last one failed; the last of them */
+    const char *past_who, *past_verb; /* what was done with the group the last time; "" = nothing */
+    int64_t past_ms, past_jobs;
+    int64_t past_looked, past_failed, past_waiting; /* of its jobs: looked at, still or again so */
+};
+
+struct group_part_row { /* what the newest jobs of a group have in common, and where they differ */
+    const char
+        *what; /* jobs (how many were looked at), node, kind, tries, took, number, step, since */
+    const char *name; /* the node, the kind, "5 of 5", "p50" (took), the number's text */
+    int place;        /* number: which of the error's; tries: 1 = not all were used */
+    int64_t n;        /* how many; took: ms; since: when the oldest failed of which steps tell */
+    int64_t of;       /* different ones; step: when it begins, in ms */
+};
+
+struct group_sample_row { /* one of the newest jobs of a group */
+    const char *id, *kind, *node, *error, *trace, *payload;
+    int64_t failed_ms;
+    int tries, max_tries;
+};
+
 struct audit_row {
     const char *action, *who, *addr, *verb, *target, *reason;
     const char *change;  /* what was asked, in words, with what was there before */
@@ -210,9 +233,10 @@ struct record {
 };
 extern const struct record record_queue, record_count, record_final, record_rate, record_time,
     record_pace, record_minute, record_step, record_life, record_job, record_detail, record_attempt,
-    record_node, record_lease, record_group, record_fail_time, record_audit, record_schedule,
-    record_run, record_setting, record_sample, record_effect, record_change, record_server,
-    record_role, record_spent;
+    record_node, record_lease, record_group, record_fail_time, record_group_facts,
+    record_group_part, record_group_sample, record_audit, record_schedule, record_run,
+    record_setting, record_sample, record_effect, record_change, record_server, record_role,
+    record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

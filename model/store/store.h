@@ -28,6 +28,7 @@ enum topic {
     TOPIC_JOBS,  /* the window of the jobs list, by store_ask_jobs */
     TOPIC_JOB,   /* one job and its attempts, by store_ask_job */
     TOPIC_GROUPS, /* failed jobs by error, by store_ask_groups */
+    TOPIC_GROUP,  /* one of them in detail, by store_ask_group */
     TOPIC_NODES,
     TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
     TOPIC_AUDIT,
@@ -164,6 +165,19 @@ const struct attempt_row *store_attempts(const struct store *s, int *n);
 void store_ask_groups(struct store *s, const char *queue, const char *by);
 /* Their rows, with the day of each where the adapter tells it (model/store/fail_day.h). */
 const struct group_row *store_groups(const struct store *s, int *n);
+/* One group by its error, its failures by steps of time. Nothing is asked anew where it is the
+ * same. */
+void store_ask_group(struct store *s, const char *queue, const char *error_key, int64_t step_ms);
+struct group_detail {
+    const struct group_facts_row *facts; /* never NULL */
+    const struct group_part_row *parts;
+    const struct group_sample_row *samples; /* newest first */
+    int nparts, nsamples;
+    int64_t step_ms;
+};
+/* False: another group was asked for, or there is no answer yet. */
+bool store_group(const struct store *s, const char *queue, const char *error_key,
+                 struct group_detail *out);
 const struct node_row *store_nodes(const struct store *s, int *n);
 const struct node_row *store_node(const struct store *s, const char *node); /* or NULL */
 void store_ask_leases(struct store *s, const char *node, const char *queue);

@@ -27,12 +27,14 @@ store_take_groups(struct store *s, struct db_reply *reply, struct err *e)
 {
     struct rowset times = {0};
     int64_t now = store_now_ms(s);
+    bool by_error = !s->slots[TOPIC_GROUPS].params.value[PARAM_SETTINGS];
 
     if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
         return false;
     bool good = store_take_one(reply, 0, &record_group, &s->groups.rows, e);
     if (good)
-        join_days(&s->groups, reply->n > 1 ? &times : NULL, now ? now : clock_wall_ms());
+        join_days(&s->groups, by_error && reply->n > 1 ? &times : NULL,
+                  now ? now : clock_wall_ms());
     rowset_free(&times);
     return good;
 }
@@ -66,4 +68,73 @@ store_groups(const struct store *s, int *n)
 {
     *n = s->groups.rows.n;
     return s->groups.rows.rows;
+}
+
+/* --- one group -------------------------------------------------------------------------------- */
+
+bool
+store_take_group(struct store *s, struct db_reply *reply, struct err *e)
+{
+    struct group_topic new = {.step_ms = s->group.step_ms};
+    bool good = record_decode(&record_group_facts, db_take(reply, 0), &new.facts, e) &&
+                record_decode(&record_group_part, db_take(reply, 1), &new.parts, e) &&
+                record_decode(&record_group_sample, db_take(reply, 2), &new.samples, e);
+
+    if (good && new.facts.n != 1)
+        good = fail(e, ERR_DATA, "%d rows of facts about a group, not 1", new.facts.n);
+    struct group_topic old = good ? s->group : new;
+    if (good)
+        s->group = new;
+    rowset_free(&old.facts);
+    rowset_free(&old.parts);
+    rowset_free(&old.samples);
+    return good;
+}
+
+void
+store_clear_group(struct store *s)
+{
+    rowset_free(&s->group.facts);
+    rowset_free(&s->group.parts);
+    rowset_free(&s->group.samples);
+}
+
+static bool
+is_asked(const struct store *s, const char *queue, const char *error_key)
+{
+    const struct params *p = &s->slots[TOPIC_GROUP].params;
+
+    return p->value[PARAM_QUEUE] && !strcmp(p->value[PARAM_QUEUE], queue) &&
+           !strcmp(p->value[PARAM_ERROR], error_key);
+}
+
+void
+store_ask_group(struct store *s, const char *queue, const char *error_key, int64_t step_ms)
+{
+    struct params *p = &s->slots[TOPIC_GROUP].params;
+
+    if (is_asked(s, queue, error_key) && s->group.step_ms == step_ms)
+        return;
+    params_set(p, PARAM_QUEUE, queue);
+    params_set(p, PARAM_ERROR, error_key);
+    params_set_interval(p, PARAM_BY, step_ms);
+    s->group.step_ms = step_ms;
+    store_choose(s, TOPIC_GROUP);
+}
+
+bool
+store_group(const struct store *s, const char *queue, const char *error_key,
+            struct group_detail *out)
+{
+    const struct group_topic *t = &s->group;
+
+    if (t->facts.n != 1 || !is_asked(s, queue, error_key))
+        return false;
+    *out = (struct group_detail){.facts = t->facts.rows,
+                                 .parts = t->parts.rows,
+                                 .samples = t->samples.rows,
+                                 .nparts = t->parts.n,
+                                 .nsamples = t->samples.n,
+                                 .step_ms = t->step_ms};
+    return true;
 }

@@ -151,6 +151,11 @@ struct groups_topic { /* store_groups.c */
     struct fail_day *days; /* one for each row */
 };
 
+struct group_topic { /* store_groups.c */
+    struct rowset facts, parts, samples;
+    int64_t step_ms;
+};
+
 struct schedules_topic { /* store_schedules.c */
     struct rowset rows, runs, next;
 };
@@ -180,6 +185,7 @@ struct store {
     struct jobs_topic jobs;
     struct job_topic job;
     struct groups_topic groups;
+    struct group_topic group;
     struct schedules_topic schedules;
     struct steps_topic steps;                 /* store_steps.c */
     struct health_state health;               /* store_health.c */
@@ -267,6 +273,8 @@ void store_done_jobs(struct store *s);
 void store_close_window(struct store *s); /* of a recording: nothing follows what was recorded */
 bool store_take_groups(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_groups(struct store *s);
+bool store_take_group(struct store *s, struct db_reply *reply, struct err *e);
+void store_clear_group(struct store *s);
 enum section_id store_groups_section(const struct store *s, enum section_id sec);
 
 #endif

@@ -184,6 +184,8 @@ const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
     [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, 
         store_take_groups, store_clear_groups},
+    [TOPIC_GROUP] = {"group", {SEC_GROUP, SEC_GROUP_PARTS, SEC_GROUP_SAMPLES}, 3, 10,
+        store_take_group, store_clear_group},
     [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
     [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
     [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},

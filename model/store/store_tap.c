@@ -43,8 +43,8 @@ store_tap_pace(const struct store *s, enum topic t)
 void
 store_key(const struct store *s, enum topic t, struct buf *out)
 {
-    static const enum param names[] = {PARAM_IDS, PARAM_QUEUE, PARAM_NODE, PARAM_SCHEDULE,
-                                       PARAM_BY};
+    static const enum param names[] = {PARAM_IDS,      PARAM_QUEUE, PARAM_NODE,
+                                       PARAM_SCHEDULE, PARAM_BY,    PARAM_ERROR};
     const struct params *p = &s->slots[t].params;
 
     buf_str(out, "");

@@ -627,6 +627,124 @@ cross join lateral (
           order by q.error_key desc, q.changed desc limit c.most) j
     group by 1) t
 
+-- name: group
+-- params: queue error
+-- one group of errors, beside what `groups` says: jobs that wait to try again with the error (of the 1000 newest that
+-- are not ready); what was tried since the last one failed (of the 40 jobs of the queue that ended last, those of the
+-- kinds of the 100 newest); and what was done with the group the last time: the act, and what became of 200 of its jobs
+with newest as materialized (
+    select q.kind, q.changed from {schema}.queue q
+    where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
+    order by q.error_key desc, q.changed desc limit 100
+), last_one as (
+    select max(changed) as at from newest
+), tried as (
+    select count(*) filter (where h.state = 'completed' and h.kind in (select kind from newest)) as done,
+           max(h.finished) filter (where h.state = 'completed' and h.kind in (select kind from newest)) as done_at
+    from (select state, kind, finished from {schema}.history
+          where queue = $1::text and finished > (select at from last_one) order by finished desc limit 40) h
+), retrying as (
+    select count(*) filter (where o.state = 'retry' and o.error_key = $2::text) as n
+    from (select q.state, q.error_key from {schema}.queue q
+          where q.queue = $1::text and q.state <> 'ready' order by q.queue desc, q.seq desc limit 1000) o
+), act as materialized (
+    select a.action, a.at, a.who, a.verb
+    from (select * from {schema}.audit order by at desc limit 1000) a
+    where a.queue = $1::text and a.verb in ('requeue', 'discard', 'delete')
+      and {schema}.error_key(left(a.params ->> 'error', 1000)) = $2::text
+      and exists (select from {schema}.audit_batch b where b.action = a.action and b.changed > 0)
+    order by a.at desc limit 1
+), looked_at as (
+    select q.state, q.error_key
+    from act a
+    cross join lateral (select r.value ->> 'id' as id
+                        from {schema}.audit_batch b cross join lateral jsonb_array_elements(b.rows) r
+                        where b.action = a.action and b.batch = 1 and r.value ->> 'state' is not null
+                          and r.value ->> 'id' is not null limit 200) i
+    left join {schema}.queue q on q.id = i.id::uuid
+)
+select r.n as retrying, t.done, {ms(t.done_at)} as done_ms, {ms(a.at)} as past_ms, a.who as past_who,
+       a.verb as past_verb,
+       (select sum(b.changed)::bigint from {schema}.audit_batch b where b.action = a.action) as past_jobs,
+       (select count(*) from looked_at) as past_looked,
+       (select count(*) from looked_at l where l.state = 'failed') as past_failed,
+       (select count(*) from looked_at l where l.state <> 'failed') as past_waiting
+from retrying r cross join tried t left join act a on true
+
+-- name: group_parts
+-- params: queue error by n
+-- what the newest n jobs of a group have in common and where they differ: nodes and kinds, tries, how long the last try
+-- took (of the attempt that ended when the job failed), the numbers that the group hides, each with the word before it.
+-- step = how many failed in each step of time, of the 10,000 newest; since = these were cut off then
+with failed_jobs as materialized (
+    select q.id, q.kind, q.tries, q.changed, left(q.error, 300) as error,
+           coalesce(q.max_tries, (select c.max_tries from {schema}.queue_config c where c.queue = $1::text), 5)
+           as max_tries
+    from {schema}.queue q
+    where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
+    order by q.error_key desc, q.changed desc limit coalesce($4::int, 1000)
+), last_tries as materialized (
+    select coalesce(a.node, '') as node, a.took
+    from failed_jobs f
+    left join lateral (select t.node, date_part('epoch', t.ended - t.started) * 1000 as took
+                       from {schema}.attempt t
+                       where t.job = f.id and t.ended between f.changed - interval '1 min'
+                             and f.changed + interval '1 min'
+                       order by t.ended desc limit 1) a on true
+), errors as materialized (
+    select error, count(*) as n from failed_jobs where error is not null group by error
+), numbers as (
+    select m.place, m.parts[1] as name, sum(e.n)::bigint as n
+    from errors e
+    cross join lateral regexp_matches(e.error, '("[^"]*"|''[^'']*''|`[^`]*`|[[:alpha:]_-]*(?:'
+        '[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}|0[xX][[:xdigit:]]+|[0-9]+(?:[.,:][0-9]+)*))', 'g')
+        with ordinality m (parts, place)
+    where m.place <= 8 group by 1, 2
+), ranked as (
+    select place, name, n, row_number() over (partition by place order by n desc, name) as rank,
+           count(*) over (partition by place) as of
+    from numbers
+), newest as materialized (
+    select q.changed from {schema}.queue q
+    where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
+      and q.changed > now() - 61 * $3::interval
+    order by q.error_key desc, q.changed desc limit 10000
+)
+(select 'jobs' as what, '' as name, null::int as place, count(*) as n, null::bigint as of from failed_jobs)
+union all
+(select 'node', left(node, 200), null, count(*), count(*) over () from last_tries group by node order by 4 desc, 2
+ limit 10)
+union all
+(select 'kind', kind, null, count(*), count(*) over () from failed_jobs group by kind order by 4 desc, 2 limit 10)
+union all
+(select 'tries', tries || ' of ' || max_tries, (tries < max_tries)::int, count(*), count(*) over () from failed_jobs
+ group by tries, max_tries order by 4 desc, 2 limit 10)
+union all
+(select 'took', case p when 0.5 then 'p50' else 'p99' end, null,
+        (percentile_disc(p) within group (order by took))::bigint, count(took)
+ from last_tries, unnest(array[0.5, 0.99]) p group by p having count(took) > 0 order by p)
+union all
+(select 'number', left(name, 100), place::int, n, of from ranked where rank <= 4 order by place, rank)
+union all
+(select 'step', '', null, count(*), (s * date_part('epoch', $3::interval) * 1000)::bigint
+ from (select floor(date_part('epoch', changed) / date_part('epoch', $3::interval)) as s from newest) z group by s)
+union all
+(select 'since', '', null, {ms(min(changed))}, null from newest having count(*) = 10000)
+
+-- name: group_samples
+-- params: queue error limit
+-- the newest jobs of a group, each with its last try
+select q.id::text, q.kind, {ms(q.changed)} as failed_ms, q.tries::int, a.node,
+       coalesce(q.max_tries, (select c.max_tries from {schema}.queue_config c where c.queue = $1::text), 5)::int
+       as max_tries, left(q.error, 4000) as error, left(a.trace, 4000) as trace,
+       coalesce(left(q.payload::text, 1000), left(encode(substr(q.body, 1, 1000), 'escape'), 1000)) as payload
+from {schema}.queue q
+left join lateral (select t.node, t.trace from {schema}.attempt t
+                   where t.job = q.id and t.ended between q.changed - interval '1 min' and q.changed + interval '1 min'
+                   order by t.ended desc limit 1) a on true
+where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
+order by q.error_key desc, q.changed desc limit coalesce($3::int, 5)
+
 -- name: audit
 -- params: limit cursor
 select action::text, {ms(at)} as at_ms, who, addr::text, left(verb, 100) as verb,

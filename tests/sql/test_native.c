@@ -661,6 +661,12 @@ fail_jobs(PGconn *c, const char *queue, const char *node, int n, const char *err
            " array_agg(seq) as s, array_agg(replace('%s', '#', substr(payload ->> 'name', 2)))"
            " as e, array_agg(true) as f from c) x, fail('%s', l, v, s, e, final => f)",
            node, n, queue, error, node);
+    char sure[16];
+    snprintf(sure, sizeof sure, "%d", n);
+    expect(c, sure,
+           "select count(*) from queue where state = 'failed'"
+           " and error_key = error_key(replace('%s', '#', '1'))",
+           error);
     core_ten_seconds(c);
     core_settle(c);
 }
@@ -681,7 +687,7 @@ when_groups_failed(void **state)
     int64_t of_large = 0, of_small = 0, hour = 0, since = 0;
 
     (void)state;
-    fail_jobs(c, "q", "n1", 30, "row # is bad");
+    fail_jobs(c, "q", "n1", 12, "row # is bad");
     fail_jobs(c, "q", "n1", 3, "boom");
     pg_run(c, "update queue set changed = now() - interval '2 h' where error = 'boom' and seq = "
               "(select min(seq) from queue where error = 'boom')");
@@ -704,13 +710,126 @@ when_groups_failed(void **state)
     PQfinish(c);
 }
 
+static const char *
+field(const PGresult *res, int row, const char *column)
+{
+    return PQgetvalue(res, row, PQfnumber(res, column));
+}
+
+/* "jobs=2 node n9=2 ...": the parts of that sort. */
+static void
+expect_parts(PGconn *c, const struct adapter *a, const struct params *p, const char *what,
+             const char *expected)
+{
+    PGresult *res = section(c, a, SEC_GROUP_PARTS, p);
+    struct buf got = {0};
+
+    buf_str(&got, "");
+    for (int i = 0; i < PQntuples(res); i++)
+        if (!strcmp(field(res, i, "what"), what))
+            buf_printf(&got, "%s%s=%s/%s", got.len ? " " : "", field(res, i, "name"),
+                       field(res, i, "n"), field(res, i, "of"));
+    assert_string_equal(got.data, expected);
+    buf_free(&got);
+    PQclear(res);
+}
+
+static void
+check_parts(PGconn *c, const struct adapter *a, struct params *p)
+{
+    params_set(p, PARAM_BY, "30 days"); /* one step, or two */
+    expect_parts(c, a, p, "jobs", "=2/");
+    expect_parts(c, a, p, "node", "n2=2/1");
+    expect_parts(c, a, p, "kind", "k0=1/2 k1=1/2");
+    expect_parts(c, a, p, "tries", "2 of 5=2/1");
+    expect_parts(c, a, p, "number", "x-7=2/1 503=2/1 1=1/2 2=1/2");
+    params_set(p, PARAM_N, "1");
+    expect_parts(c, a, p, "jobs", "=1/");
+    params_set(p, PARAM_N, NULL);
+}
+
+static void
+check_samples(PGconn *c, const struct adapter *a, const struct params *p)
+{
+    PGresult *res = section(c, a, SEC_GROUP_SAMPLES, p);
+
+    assert_int_equal(PQntuples(res), 2);
+    assert_string_equal(field(res, 0, "node"), "n2");
+    assert_string_equal(field(res, 0, "error"), "host=x-7 said 503 to 2");
+    assert_string_equal(field(res, 0, "trace"), "at f");
+    assert_non_null(strstr(field(res, 0, "payload"), "the last"));
+    PQclear(res);
+}
+
+/* Of six: two fail for good, one waits to try again, three complete. */
+static void
+fail_again(PGconn *c)
+{
+    char list[200], *names[6] = {list};
+
+    snprintf(list, sizeof list, "%s", pg_value(c, "select t.claim('n2', 6)"));
+    for (int i = 1; i < 6; i++) {
+        char *comma = strchr(names[i - 1], ',');
+        assert_non_null(comma);
+        *comma = '\0';
+        names[i] = comma + 1;
+    }
+    for (int i = 0; i < 2; i++)
+        pg_run(c, "select t.fail('n2', '%s', 'host=x-7 said 503 to %d', final => true)", names[i],
+               i + 1);
+    pg_run(c, "select t.fail('n2', '%s', 'host=x-7 said 503 to 6')", names[2]);
+    pg_run(c, "select t.done('n2', '%s,%s,%s')", names[3], names[4], names[5]);
+    pg_run(c, "update queue set kind = case when error like '%%1' then 'k0' else 'k1' end"
+              " where state = 'failed'");
+    pg_run(c, "update queue set payload = '{\"name\": \"the last\"}'"
+              " where state = 'failed' and error like '%%2'");
+    pg_run(c, "update attempt set trace = 'at f'");
+}
+
+/* 12 jobs failed and were requeued; 2 failed again, 3 completed since, the rest waits. */
+static void
+a_group_in_detail(void **state)
+{
+    PGconn *c = core_new("detail");
+    struct adapter *a = adapter_for("queues");
+    struct params p = {0};
+
+    (void)state;
+    fail_jobs(c, "q", "n1", 12, "host=x-7 said 503 to #");
+    params_set(&p, PARAM_QUEUE, "q");
+    params_set(&p, PARAM_ERROR, "host=x-N said N to N");
+    PGresult *res = section(c, a, SEC_GROUP, &p);
+    assert_int_equal(PQntuples(res), 1);
+    assert_true(PQgetisnull(res, 0, PQfnumber(res, "past_verb")));
+    assert_int_equal(number(res, 0, "done"), 0);
+    PQclear(res);
+    pg_run(c, "select requeue_where(gen_random_uuid(), 1, 'q', error => 'host=x-9 said 1 to 2')");
+    core_settle(c);
+    fail_again(c);
+    res = section(c, a, SEC_GROUP, &p);
+    assert_string_equal(field(res, 0, "past_verb"), "requeue");
+    assert_int_equal(number(res, 0, "past_jobs"), 12);
+    assert_int_equal(number(res, 0, "past_looked"), 12);
+    assert_int_equal(number(res, 0, "past_failed"), 2);
+    assert_int_equal(number(res, 0, "past_waiting"), 7);
+    assert_int_equal(number(res, 0, "done"), 3);
+    assert_int_equal(number(res, 0, "retrying"), 1);
+    PQclear(res);
+    check_parts(c, a, &p);
+    check_samples(c, a, &p);
+    params_done(&p);
+    adapter_free(a);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contract), cmocka_unit_test(test_weird_schema),
-        cmocka_unit_test(test_roles),    cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_cost),     cmocka_unit_test(when_groups_failed),
+        cmocka_unit_test(test_contract),     cmocka_unit_test(test_weird_schema),
+        cmocka_unit_test(test_roles),        cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_cost),         cmocka_unit_test(when_groups_failed),
+        cmocka_unit_test(a_group_in_detail),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

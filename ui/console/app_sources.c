@@ -28,6 +28,7 @@ app_unavailable(const struct app *a, enum topic t)
 {
     static const char *const lacks[TOPIC_COUNT] = {
         [TOPIC_GROUPS] = "does not tell why jobs failed",
+        [TOPIC_GROUP] = "does not tell more of an error",
         [TOPIC_NODES] = "does not tell who works on its jobs",
         [TOPIC_LEASES] = "does not tell the jobs of a node; Enter lists those that run",
         [TOPIC_AUDIT] = "keeps no audit: what you did is in Messages (8)",
