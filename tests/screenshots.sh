@@ -43,7 +43,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \
     key:4 want:HOST 'key:g' settle:300 "shot:$out/80_nodes.svg" \
     key:5 want:report.daily key:G want:held settle:300 "shot:$out/80_schedules.svg" \
-    key:3 want:groups settle:300 "shot:$out/80_failed.svg" \
+    key:3 want:errors settle:300 "shot:$out/80_failed.svg" \
     "run:bash '$tmp/hold'" key:r want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
     type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" key:esc \
     'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \

@@ -111,7 +111,7 @@ ask(struct vt *vt, char *number, size_t size)
     if (!strcmp(bulk.act, "requeue")) {
         vt_keys(vt, "3");
         vt_settle(vt, 200); /* its rows are asked for anew */
-        until(vt, "sample: job", 60);
+        until(vt, "the newest of", 60);
         vt_keys(vt, "R");
     } else {
         vt_keys(vt, "1");

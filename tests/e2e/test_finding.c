@@ -280,7 +280,7 @@ groups(void **state)
     vt_keys(&vt, "3");
     vt_want_row(&vt, 1, "[3 Failed");
     vt_want(&vt, "LAST 24 H");
-    vt_want(&vt, "3 jobs to ready");
+    vt_want(&vt, "3 jobs run again");
     vt_keys(&vt, "m");
     vt_want(&vt, "failed › by kind");
     vt_want(&vt, "letter");
@@ -303,6 +303,43 @@ groups(void **state)
     vt_want(&vt, "TIMELINE");
     vt_keys(&vt, "esc m");
     vt_gone(&vt, "by hour");
+    con_quit(&vt);
+}
+
+/* What stands below the table about the selected error; Tab goes to who had it, Enter there. */
+static void
+the_selected_error(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "host db-7 said 503");
+    pg_run(con_db(), "update queue set kind = 'letter' where seq = (select min(seq) from queue)");
+    con_start(&vt, 45, 140, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "N 1 was");
+    vt_want(&vt, "db-7 ");
+    vt_want(&vt, "mail.send: the last one failed");
+    vt_want(&vt, "the newest of 3: job");
+    vt_keys(&vt, "]");
+    vt_want(&vt, "newest but 1 of 3: job");
+    vt_want(&vt, "samples (2 of 3)");
+    vt_keys(&vt, "tab enter");
+    vt_want(&vt, "nodes › tester");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "› who and what");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "› who and what");
+    vt_keys(&vt, "tab j j enter");
+    vt_want(&vt, "kind:letter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "esc x");
+    vt_want(&vt, "x: 24 h");
+    vt_resize(&vt, 24, 80);
+    vt_want(&vt, "db-7 in all; 503 in all");
+    vt_keys(&vt, "tab"); /* no panes: the next screen */
+    vt_want(&vt, "HOST");
     con_quit(&vt);
 }
 
@@ -404,6 +441,7 @@ main(void)
         cmocka_unit_test_setup(goes_by_name, con_empty),
         cmocka_unit_test_setup(says_why_not, con_empty),
         cmocka_unit_test_setup(groups, con_empty),
+        cmocka_unit_test_setup(the_selected_error, con_empty),
         cmocka_unit_test_setup(evidence, con_empty),
         cmocka_unit_test_setup(trail, con_empty),
     };

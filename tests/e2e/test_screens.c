@@ -43,7 +43,7 @@ static const struct step steps[] = {
     {"type: state:failed,retry",              " of 12",                                         NULL,         NULL       },
     {"enter space j space",                   "2 marked",                                       NULL,         "jobs"     },
     {"U j enter",                             "ATTEMPTS",                                       NULL,         "job"      },
-    {"3",                                     "sample",                                         NULL,         "failed"   },
+    {"3",                                     "N was",                                          NULL,         "failed"   },
     {"r",                                     "first 10, then ask",                             NULL,         "confirm"  },
     {"esc 4",                                 "worker-4",                                       NULL,         NULL       },
     {"g",                                     /* the dead one comes first */ "worker-4 leases", NULL,         "nodes"    },

@@ -58,7 +58,7 @@ on_next_screen(struct app *a, int step)
     struct view *v = app_view(a);
     int at = v->ops->tab;
 
-    if (v->ops->pane && step > 0) {
+    if (v->ops->pane && step > 0 && (!v->ops->panes || v->ops->panes(v) != PANES_NOT_SHOWN)) {
         v->ops->pane(v, step);
         return;
     }
@@ -557,6 +557,10 @@ const struct command commands_look[] = {
 const struct command commands_page[] = {
     {.name = "before", .keys = "[", .help = "Previous job", .scope = IN_JOB, .foot = 5, .run = on_step, .arg = -1},
     {.name = "after", .keys = "]", .help = "Next job", .scope = IN_JOB, .foot = 6, .run = on_step, .arg = 1},
+    {.name = "newer", .keys = "[", .help = "A newer job of the group, in the box below", .scope = IN_FAILED,
+     .run = on_step, .arg = -1},
+    {.name = "older", .keys = "]", .help = "An older job of the group, in the box below", .scope = IN_FAILED,
+     .run = on_step, .arg = 1},
     {.name = "wrap", .keys = "w", .help = "Wrap long lines, or not",
      .scope = IN_JOB, .foot = 7, .run = on_toggle, .arg = TOGGLE_WRAP},
     {.name = "group", .keys = "m", .help = "Group by error, kind, node or hour",

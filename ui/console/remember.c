@@ -10,7 +10,7 @@
 static struct list *
 list_of(struct view *v)
 {
-    return v->app->options.settings && v->ops->list && !v->ops->page ? v->ops->list(v) : NULL;
+    return v->app->options.settings && v->ops->list && !view_in_pane(v) ? v->ops->list(v) : NULL;
 }
 
 void

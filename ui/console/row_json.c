@@ -168,8 +168,8 @@ table_of(unsigned scope)
 static void
 add_row(const struct app *a, const struct list *l, const void *row, struct buf *out)
 {
-    const struct view_ops *ops = app_view(a)->ops;
-    const struct table *t = ops->page ? NULL : table_of(ops->scope);
+    struct view *v = app_view(a);
+    const struct table *t = view_in_pane(v) ? NULL : table_of(v->ops->scope);
 
     for (int k = 0; t && k < 2 && t->records[k]; k++)
         add_record(out, t->records[k], row);
@@ -221,7 +221,7 @@ row_lines(const struct app *a, struct buf *out)
     struct view *v = app_view(a);
     struct list *l = v->ops->list ? v->ops->list(v) : NULL;
     const void *row = l ? list_selected(l) : NULL;
-    const struct table *t = row ? table_of(v->ops->scope) : NULL;
+    const struct table *t = row && !view_in_pane(v) ? table_of(v->ops->scope) : NULL;
 
     buf_str(out, "");
     for (int k = 0; t && k < 2 && t->records[k]; k++)

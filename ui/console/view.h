@@ -62,6 +62,8 @@ enum move {
     MOVE_RIGHT
 };
 
+enum pane_keys { PANES_NOT_SHOWN, PANES_TABLE, PANES_BESIDE }; /* where the keys go */
+
 enum { TOGGLE_WRAP, TOGGLE_GROUP }; /* view's own switches */
 
 struct view_ops {
@@ -102,6 +104,7 @@ struct view_ops {
     void (*sql)(struct view *, struct buf *); /* v */
     const char *(*subject)(struct view *);    /* of a page: the queue, the node */
     void (*pane)(struct view *, int step);    /* Tab: the next pane; NULL = it has none */
+    enum pane_keys (*panes)(struct view *);   /* of a screen that has panes only when it is large */
     const char *(*copy)(struct view *);       /* y: the id of what is selected */
     void (*toggle)(struct view *, int what);  /* TOGGLE_... */
 };
@@ -115,6 +118,8 @@ struct view {
 /* Screens, in the order of their digits, then pages and boxes; ended by NULL (ui/screen/views.c).
  */
 extern const struct view_ops *const view_table[];
+/* The list with the keys is a pane: its rows and its columns are not those of the screen. */
+bool view_in_pane(struct view *v);
 const struct view_ops *view_named(const char *name);
 const struct view_ops *view_screen(int digit);
 

@@ -268,7 +268,7 @@ no_span(const struct app *a, int arg)
 /* clang-format off */
 const struct command commands_charts[] = {
     {.name = "span", .keys = "x", .help = "Charts of the last hour, 24 hours, 7 days, 10 minutes",
-     .scope = IN_QUEUES, .foot = 9, .run = on_span, .why_not = no_span},
+     .scope = IN_QUEUES | IN_FAILED, .foot = 9, .run = on_span, .why_not = no_span},
     {0},
 };
 /* clang-format on */

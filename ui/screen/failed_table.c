@@ -13,7 +13,7 @@
 #include "ui/term/chart.h"
 #include "ui/term/fmt.h"
 
-enum { WIDE_W = 140, CLOCK_EVERY = 6, CLOCK_W = 5, NOW_W = 3 };
+enum { WIDE_W = 140, CLOCK_EVERY = 6, BELOW_H = 12, AXIS_W = 100, CLOCK_W = 5, NOW_W = 3 };
 
 const char *const failed_by[BY_TOTAL] = {
     [BY_ERROR] = "error", [BY_KIND] = "kind", [BY_NODE] = "node", [BY_HOUR] = "hour"};
@@ -270,7 +270,7 @@ failed_table_draw(struct failed_table *t, struct app *a, struct rect r,
                   const struct list_look *look)
 {
     int w = r.w >= WIDE_W ? FAIL_STEPS : FAIL_STEPS / 2;
-    int h = list_count(t->list) + 1, below = r.h > 4 ? 1 : 0;
+    int h = list_count(t->list) + 1, below = r.h < BELOW_H ? 0 : r.w >= AXIS_W ? 2 : 1;
 
     list_column_width(t->list, TIMES_COLUMN, w, w);
     h = h < 2 ? 2 : h > r.h - below ? r.h - below : h;

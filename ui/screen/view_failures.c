@@ -9,13 +9,15 @@
 
 #include "ui/console/app.h"
 #include "ui/console/crumb.h"
-#include "ui/screen/failed_table.h"
+#include "ui/facts/group_say.h"
+#include "ui/screen/failed_panes.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
 struct failures {
     struct view view;
     struct failed_table table;
+    struct failed_panes panes;
     struct filter filter;
     char *home; /* the filter that it was opened with: Esc goes back to it */
 };
@@ -29,6 +31,7 @@ failures_init(struct view *view, const char *arg)
     struct err e;
 
     failed_table_init(&v->table);
+    failed_panes_init(&v->panes);
     v->home = xstrdup(arg ? arg : "");
     if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
         app_say(view->app, SAY_BAD, "%s", e.text);
@@ -40,6 +43,7 @@ failures_done(struct view *view)
     struct failures *v = (struct failures *)view;
 
     failed_table_done(&v->table);
+    failed_panes_done(&v->panes);
     filter_done(&v->filter);
     free(v->home);
 }
@@ -49,6 +53,7 @@ failures_show(struct view *view)
 {
     struct failures *v = (struct failures *)view;
 
+    store_want(view->app->store, TOPIC_PACE, true); /* when requeued jobs would start */
     store_ask_groups(view->app->store, v->filter.terms.value[PARAM_QUEUE],
                      v->table.by == BY_ERROR ? NULL : failed_by[v->table.by]);
 }
@@ -90,53 +95,20 @@ failures_update(struct view *view)
     failed_table_update(&v->table, view->app, is_shown, v);
     if (!view->touched)
         list_home(v->table.list);
+    failed_panes_update(&v->panes, view->app, failed_selected(&v->table));
+}
+
+static enum pane_keys
+failures_panes(struct view *view)
+{
+    struct failures *v = (struct failures *)view;
+
+    if (!failed_panes_are_shown(view->app, &v->table))
+        return PANES_NOT_SHOWN;
+    return v->panes.focus ? PANES_BESIDE : PANES_TABLE;
 }
 
 /* --- frame ----------------------------------------------------------------------------------- */
-
-/* What a requeue of the group would do, from what is known without asking. */
-static void
-draw_requeue(struct failures *v, struct grid *g, struct rect r, const struct group_row *row)
-{
-    const struct queue_row *q = store_queue(v->view.app->store, row->queue);
-    struct pen p = pen_start(g, r);
-
-    if (v->table.by != BY_ERROR) {
-        grid_str(g, r, ROLE_TEXT,
-                 "r requeues groups of errors: m goes back to them; R requeues "
-                 "all that the filter leaves");
-        return;
-    }
-    bool ours = !app_is_foreign(v->view.app);
-    pen_printf(&p, ROLE_TEXT, "%s %s%s%s",
-               r.w < 68 ? "r:" : "What r would do:", fmt_plural(row->n, "job").s,
-               row->capped == 1 ? " or more" : "",
-               ours ? " to ready, tries kept, a last one each" : " again, each by its id");
-    if (r.h > 1)
-        p = pen_start(g, rect_row(r, 1));
-    if (q && q->paused == 1)
-        pen_printf(&p, ROLE_WARN, "%s is paused: they would wait", row->queue);
-    else if (q && q->ready > 0)
-        pen_printf(&p, ROLE_DIM, "%s has %s ready before them", row->queue,
-                   fmt_about(q->ready, q->approx).s);
-}
-
-static void
-draw_sample(struct failures *v, struct grid *g, struct rect r)
-{
-    const struct group_line *l = failed_selected(&v->table);
-    char title[200];
-
-    if (!l || r.h < 4)
-        return;
-    snprintf(title, sizeof title, "sample: job %s%s%.100s", fmt_id_tail(l->g.sample_id).s,
-             *l->g.queue ? ", " : "", l->g.queue);
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
-    struct rect what = rect_cut_bottom(&in, in.h > 4 ? 2 : 1);
-    grid_lines(g, in, ROLE_TEXT, l->g.sample, strlen(l->g.sample),
-               &(struct text_area){.wrap = true});
-    draw_requeue(v, g, what, &l->g);
-}
 
 static void
 failures_draw(struct view *view, struct grid *g, struct rect r)
@@ -154,10 +126,31 @@ failures_draw(struct view *view, struct grid *g, struct rect r)
     else if (!t->has_data)
         look.empty = "asking ...";
     failed_heading(&v->table, a, rect_cut_top(&r, 1), v->filter.text);
-    int sample = r.h >= 30 ? 12 : r.h >= 14 ? 8 : 0;
-    if (sample && list_count(v->table.list) > 0)
-        draw_sample(v, g, rect_cut_bottom(&r, sample));
+    (void)g;
+    failed_panes_draw(&v->panes, a, &v->table, failed_panes_cut(a, &v->table, &r), &look);
+    look.unfocused = failures_panes(view) == PANES_BESIDE;
     failed_table_draw(&v->table, a, r, &look);
+}
+
+static void
+failures_drawn(struct view *view)
+{
+    failed_panes_ask(view->app, &((struct failures *)view)->table);
+}
+
+/* Of the selected group: whether its cause may still be there. */
+static bool
+failures_remark(struct view *view, struct buf *out)
+{
+    struct failures *v = (struct failures *)view;
+    const struct group_line *l = failed_selected(&v->table);
+    struct group_detail d;
+
+    if (!failed_detail(view->app, l, &d))
+        return false;
+    buf_printf(out, "%s: ", l->g.queue);
+    group_say_cause(&d, &l->g, view->app->now_ms, view->app->options.utc, out);
+    return false;
 }
 
 static void
@@ -177,7 +170,46 @@ failures_crumb(struct view *view, struct buf *out)
 static struct list *
 failures_list(struct view *view)
 {
-    return ((struct failures *)view)->table.list;
+    struct failures *v = (struct failures *)view;
+
+    return failures_panes(view) == PANES_BESIDE ? v->panes.who : v->table.list;
+}
+
+static void
+failures_pane(struct view *view, int step)
+{
+    struct failures *v = (struct failures *)view;
+
+    (void)step;
+    v->panes.focus = !v->panes.focus && v->panes.n > 0;
+}
+
+static void
+failures_step(struct view *view, int dir)
+{
+    struct failures *v = (struct failures *)view;
+
+    failed_panes_step(&v->panes, view->app, failed_selected(&v->table), dir);
+}
+
+/* A node opens its page, a kind the jobs of the group that have it. */
+static void
+open_who(struct failures *v, const struct group_line *l, const struct who_line *who)
+{
+    bool kind = !strcmp(who->what, "kind") && strcmp(who->name, "none") != 0;
+
+    if (!strcmp(who->what, "node")) {
+        app_push(v->view.app, "node", who->name);
+        return;
+    }
+    char *one = filter_with("state:failed", "queue", l->g.queue);
+    char *two = filter_with(one, "error", l->g.error_key);
+    char *three = kind ? filter_with(two, "kind", who->name) : xstrdup(two);
+
+    app_push_jobs(v->view.app, three);
+    free(one);
+    free(two);
+    free(three);
 }
 
 /* No filter says "the node of the last try" or an hour: there the sample opens. */
@@ -187,6 +219,10 @@ failures_open(struct view *view)
     struct failures *v = (struct failures *)view;
     const struct group_line *l = failed_selected(&v->table);
 
+    if (failures_panes(view) == PANES_BESIDE) {
+        open_who(v, l, list_selected(v->panes.who));
+        return;
+    }
     if (v->table.by == BY_NODE || v->table.by == BY_HOUR) {
         char *id = xstrdup(l->g.sample_id);
         app_push(view->app, "job", id);
@@ -232,6 +268,10 @@ failures_back(struct view *view)
     struct failures *v = (struct failures *)view;
     struct err e;
 
+    if (failures_panes(view) == PANES_BESIDE) {
+        v->panes.focus = false;
+        return true;
+    }
     return strcmp(failures_filter(view), v->home) != 0 &&
            failures_set_filter(view, v->home, NULL, &e);
 }
@@ -274,6 +314,10 @@ failures_sql(struct view *view, struct buf *out)
 
     buf_str(out, text);
     free(text);
+    for (int s = SEC_GROUP; s <= SEC_GROUP_SAMPLES; s++)
+        if (adapter_has(source_adapter(view->app->source), (enum section_id)s))
+            buf_printf(out, "\n\n-- %s\n%s", section_kinds[s].name,
+                       adapter_sql(source_adapter(view->app->source), (enum section_id)s));
 }
 
 const struct view_ops view_failures = {
@@ -289,6 +333,11 @@ const struct view_ops view_failures = {
     .show = failures_show,
     .update = failures_update,
     .draw = failures_draw,
+    .drawn = failures_drawn,
+    .remark = failures_remark,
+    .step = failures_step,
+    .pane = failures_pane,
+    .panes = failures_panes,
     .list = failures_list,
     .open = failures_open,
     .back = failures_back,

@@ -11,6 +11,12 @@ const struct view_ops *const view_table[] = {
     &view_overview, &view_queue,  &view_node,     NULL,
 };
 
+bool
+view_in_pane(struct view *v)
+{
+    return v->ops->page || (v->ops->panes && v->ops->panes(v) == PANES_BESIDE);
+}
+
 const struct view_ops *
 view_named(const char *name)
 {

@@ -21,7 +21,6 @@ void chart_bucket(const double *v, int n, int per, int64_t seen, double *out, in
 /* Braille area in r, two values a cell: draws the last 2 * r.w values; `top` as in chart_spark. */
 void chart_area(struct grid *g, struct rect r, enum role role, const double *v, int n, double top);
 
-
 /* A framed area chart with labels, as on the wide queues screen. Labels may be NULL. */
 struct chart {
     const char *title;
