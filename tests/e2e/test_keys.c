@@ -59,6 +59,11 @@ everywhere(void **state)
     vt_gone(&vt, "[3 Failed");
     press(&vt, "forward");
     vt_want_row(&vt, 1, "[3 Failed");
+    vt_want(&vt, ", try 1 of"); /* its jobs have come */
+    press(&vt, "older");
+    vt_want(&vt, "newest but 1 of 2: job");
+    press(&vt, "newer");
+    vt_want(&vt, "the newest of 2: job");
     press(&vt, "group");
     vt_want(&vt, "failed › by kind");
     press(&vt, "nodes");
