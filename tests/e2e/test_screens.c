@@ -50,7 +50,7 @@ static const struct step steps[] = {
     {"enter",                                 "L releases all 9",                               "asking ...", "node"     },
     {"esc",                                   "worker-4 leases",                                NULL,         NULL       },
     {"L",                                     "lost try",                                       NULL,         "release"  },
-    {"esc a",                                 "actions",                                        NULL,         "actions"  },
+    {"esc a",                                 "many rows, or no way back",                      NULL,         "actions"  },
     {"esc 5",                                 "TOOK, OR",                                       NULL,         NULL       },
     {"G",                                     "held",                                           "asking ...", "schedules"},
     {"N text:night tab",                      "night",                                          NULL,         NULL       },

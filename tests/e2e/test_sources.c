@@ -229,7 +229,7 @@ what_it_lacks(void **state)
     vt_want(&vt, "keeps no audit: what you did is in Messages (8)");
     go_to(&vt, "river");
     vt_keys(&vt, "2 g a");
-    vt_want(&vt, "actions");
+    vt_want(&vt, "── look ──");
     vt_want(&vt, "unofficial: ");
     vt_keys(&vt, "G"); /* what has no way back stands last */
     vt_want(&vt, "▲ Give back running jobs whose worker is gone");

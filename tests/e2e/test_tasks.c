@@ -41,6 +41,8 @@ at_its_limit(void)
     con_node("node-a", true);
     pg_run(con_db(), "select set_queue(gen_random_uuid(), 'image', '{\"max_running\": 2}')");
     con_ready("image", 3);
+    pg_run(con_db(),
+           "update queue set changed = changed - interval '10 min' where queue = 'image'");
     pg_run(con_db(), "update queue set kind = 'the oldest', run_after = run_after - interval '1 h' "
                      "where seq = (select min(seq) from queue where state = 'ready' and seq not in "
                      "(select unnest(seqs) from work_queue where lock_key is not null))");
@@ -82,9 +84,9 @@ static const struct task tasks[] = {
     {"what runs in this queue, how long", 1, 40, 80, at_its_limit,
      {{"enter", "running, longest on top"}, {"", "node-a"}}, NULL, NULL},
     {"failures of this queue", 2, 24, 80, failures,
-     {{"enter", "queues › "}, {"3", " › failed"}, {"", "filter queue:"}, {"", "1 group"}}, NULL, NULL},
+     {{"enter", "queues › "}, {"3", " › failed"}, {"", "filter queue:"}, {"", "1 error"}}, NULL, NULL},
     {"pause a queue", 4, 24, 80, payloads,
-     {{"p", "Pause queue: mail"}, {"text:why enter", "go on"}, {"y", "pause: "}},
+     {{"p", "Pause queue: mail"}, {"text:why enter", "y yes"}, {"y", "pause: "}},
      "select pause_reason from queue_config where queue = 'mail'", "why"},
     {"find a job by its payload", 3, 24, 80, payloads,
      {{"/ text:payload~acme enter", "filter payload~acme"}, {"", "1 of 1"}}, NULL, NULL},
