@@ -30,7 +30,7 @@ the_key_walks_all_alerts(void **state)
     vt_want(&vt, "›× gone");
     vt_keys(&vt, "!");
     vt_want(&vt, "2 of 2  fax: 12 failed");
-    vt_want(&vt, "›×       12 fax");
+    vt_want(&vt, "›×       12     +12 fax");
     vt_want(&vt, "no paper");
     vt_keys(&vt, "!"); /* and from the start */
     vt_want(&vt, "1 of 2  gone: died");

@@ -41,8 +41,8 @@ at_its_limit(void)
     con_node("node-a", true);
     pg_run(con_db(), "select set_queue(gen_random_uuid(), 'image', '{\"max_running\": 2}')");
     con_ready("image", 3);
-    pg_run(con_db(),
-           "update queue set changed = changed - interval '10 min' where queue = 'image'");
+    pg_run(con_db(), "select fold_now()");
+    pg_run(con_db(), "update counter set oldest = now() - interval '10 min' where ready > 0");
     pg_run(con_db(), "update queue set kind = 'the oldest', run_after = run_after - interval '1 h' "
                      "where seq = (select min(seq) from queue where state = 'ready' and seq not in "
                      "(select unnest(seqs) from work_queue where lock_key is not null))");
@@ -155,6 +155,7 @@ ends_what_holds_vacuum_back(void **state)
     vt_want(&vt, "Type the pid");
     vt_keys(&vt, keys);
     pg_wait(con_db(), sql, "0", 60000);
+    vt_want(&vt, "1 session told to end");
     con_quit(&vt);
     PQfinish(etl);
 }
