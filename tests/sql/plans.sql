@@ -48,6 +48,17 @@ begin
     insert into cron_run (schedule, due, error) select 'nightly', now() - i * interval '1 min' - interval '1 day', 'dead' from generate_series(1, n) i;
 end $$;
 
+-- Everything is counted anew, and the folds of the time before are ten minutes old and swept.
+create function t.anew() returns void language plpgsql as $$
+declare
+    made bigint;
+begin
+    perform recount();
+    select fold into made from fold order by fold desc limit 1;
+    delete from counter where fold < made;
+    delete from fold where fold < made;
+end $$;
+
 create function t.empty() returns void language plpgsql as $$
 begin
     set local session_replication_role = replica;
@@ -68,7 +79,7 @@ begin
     delete from audit_batch b where b.cursor = 'dead';
     delete from audit where who = 'dead';
     delete from cron_run where error = 'dead';
-    perform recount();
+    perform t.anew();
 end $$;
 
 -- As pg_upgrade leaves it: no statistics at all.
@@ -155,7 +166,7 @@ begin
     set local session_replication_role = replica;
     delete from queue; delete from work_queue; delete from history; delete from attempt; delete from minute; delete from audit_batch;
     delete from audit; delete from cron_run;
-    perform recount();
+    perform t.anew();
 end $$;
 
 -- Pages that a statement touches. It runs twice, the first time for nothing: whoever plans looks at the ends of indexes,
