@@ -779,7 +779,10 @@ select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
        s.paused_by, left(s.pause_reason, 1000) as pause_reason, left(s.error, 1000) as error,
        {ms(s.created)} as created_ms, {ms(s.changed)} as changed_ms,
        (extract(epoch from o.took) * 1000)::bigint as last_took_ms, left(o.error, 300) as last_error,
-       (select count(*) from {schema}.cron_run r where r.schedule = s.name and not r.pushed) as missed,
+       (select count(*) from (
+            select r.pushed from {schema}.cron_run r
+            where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
+            order by r.due desc limit 100) r where not r.pushed) as missed,
        c.paused_at is not null as queue_paused, c.paused_by as queue_paused_by
 from {schema}.schedule s
 left join {schema}.queue_config c on c.queue = s.queue
@@ -794,7 +797,8 @@ select {ms(r.due)} as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH
        (extract(epoch from o.took) * 1000)::bigint as took_ms
 from {schema}.cron_run r join {schema}.schedule s on s.name = r.schedule
 cross join lateral {schema}.cron_result(r.job, r.due) o
-where r.schedule = $1 order by r.due desc limit coalesce($2::int, 10)
+where r.schedule = $1 and r.due >= coalesce(s.runs_from, '-infinity')
+order by r.due desc limit coalesce($2::int, 10)
 
 -- name: cron_next
 -- params: settings n

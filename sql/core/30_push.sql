@@ -47,14 +47,16 @@ comment on function job_fault(text, text, int, boolean, int, interval, interval,
 -- cron_push() writes the run's row before it pushes, without a job or an error, in the same transaction: nothing else
 -- looks like that.
 create or replace function cron_key_fault(unique_key text) returns text
-language plpgsql stable set search_path from current as $$
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
     named text := substr(unique_key, 6);
 begin
-    if exists (select from schedule s join cron_run r on r.schedule = s.name
+    if exists (select from schedule s
+               cross join lateral ( -- OFFSET 0: a join would read the dead rows of earlier runs, too
+                   select r.due from cron_run r
+                   where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
+                     and r.job is null and r.error is null and not r.pushed offset 0) r
                where s.name in (named, regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
-                 and r.due >= coalesce(s.runs_from, '-infinity') -- before it there are dead rows only
-                 and r.job is null and r.error is null and not r.pushed
                  and cron_key(s, r.due) = cron_key_fault.unique_key) then
         return null;
     end if;

@@ -47,7 +47,8 @@ comment on column schedule.catch_up is 'What becomes of times that nobody was th
     'latest is, all are';
 comment on column schedule.next_run is 'NULL = none: it is paused, or its line cannot be followed any more (error)';
 comment on column schedule.last_run is 'The time that the last run was for';
-comment on column schedule.runs_from is 'cron_run has no runs for an earlier time: they were deleted';
+comment on column schedule.runs_from is 'Runs for an earlier time were deleted, or those of a removed schedule of '
+    'this name';
 comment on column schedule.error is 'Why the last run could not be pushed; NULL = it was';
 
 create table if not exists cron_run (

@@ -48,7 +48,7 @@ begin
     end;
     update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error
     where r.schedule = s.name and r.due = cron_push.due;
-    -- 100 runs are kept. Runs before runs_from are deleted already: their dead rows are not read again
+    -- 100 runs are kept. Runs before runs_from were deleted or are no longer this schedule's: none is read again
     oldest := (select o.due from cron_run o
                where o.schedule = s.name and o.due >= coalesce(s.runs_from, '-infinity')
                order by o.due desc offset 99 limit 1);

@@ -160,10 +160,11 @@ begin
                            else s.next_run end;
         s.error := null;
         s.error_at := null;
-        perform schedule_put(s);
-        if was.name is null then -- runs of a removed schedule of this name
-            delete from cron_run r where r.schedule = schedule_set.name;
+        if was.name is null then -- earlier runs are those of a removed schedule of this name
+            s.runs_from := now() - interval '3 h'; -- the clock may be set back by less
+            delete from cron_run r where r.schedule = schedule_set.name and r.due >= s.runs_from;
         end if;
+        perform schedule_put(s);
         perform act_end(action, 1,
                         jsonb_build_array(jsonb_build_object('id', name, 'state',
                                                              case when was.name is null then 'added' else 'changed' end,
@@ -266,7 +267,9 @@ begin
     if schedule_begin(action, 'schedule remove', name, null, reason) then
         delete from schedule x where x.name = schedule_remove.name returning * into was;
         delete from cron_run r -- those of this schedule stay, so that an undo of the removal repeats no run
-        where r.at < now() - interval '7 days' and not exists (select from schedule x where x.name = r.schedule);
+        where r.at < now() - interval '7 days'
+          and not exists (select from schedule x
+                          where x.name = r.schedule and r.due >= coalesce(x.runs_from, '-infinity'));
         perform act_end(action, 1,
                         jsonb_build_array(case when was.name is not null then jsonb_build_object('id', name, 'state',
                                 'removed')

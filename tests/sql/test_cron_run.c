@@ -23,7 +23,8 @@ add(PGconn *c, const char *name, const char *settings, const char *next)
 {
     pg_run(c,
            "select schedule_set(gen_random_uuid(), '%s', '{\"queue\": \"q\"}' || '%s'::jsonb, "
-           "'{\"b\":1, \"a\":1}'); update schedule set next_run = '%s' where name = '%s'",
+           "'{\"b\":1, \"a\":1}'); update schedule set next_run = '%s', runs_from = null where "
+           "name = '%s'",
            name, settings, next, name);
 }
 
@@ -348,6 +349,37 @@ what_fails_stops_nobody(void **state)
     PQfinish(c);
 }
 
+/* Runs of a removed schedule stay for an undo of that. A new one of its name has none of them. */
+static void
+a_new_schedule_has_no_runs(void **state)
+{
+    PGconn *c = fresh("cron_new");
+    static const char set[] =
+        "select schedule_set(gen_random_uuid(), '%s', '{\"cron\": \"@yearly\","
+        " \"queue\": \"q\"}')",
+                      own[] = "select count(*) from cron_run r join schedule s on s.name ="
+                              " r.schedule and r.due >= s.runs_from",
+                      all[] = "select count(*) from cron_run";
+
+    (void)state;
+    pg_run(c, set, "n");
+    pg_run(c, "insert into cron_run (schedule, due, error) select 'n', now() + i * interval '1 h',"
+              " 'of the first' from unnest(array[-24, -1, 1]) i");
+    pg_run(c, "select schedule_remove(gen_random_uuid(), 'n')");
+    expect(c, "3", all);
+    pg_run(c, set, "n");
+    expect(c, "0", own);
+    expect(c, "1", all); /* those that a time of the new one could meet are gone */
+    pg_run(c, "select schedule_run(gen_random_uuid(), 'n')");
+    expect(c, "1", own);
+    pg_run(c, "update cron_run set at = now() - interval '8 days'");
+    pg_run(c, set, "other");
+    pg_run(c, "select schedule_remove(gen_random_uuid(), 'other')");
+    expect(c, "1", all); /* the first one's are forgotten after a week, its own are kept */
+    expect(c, "1", own);
+    PQfinish(c);
+}
+
 static void
 acts_and_their_audit(void **state)
 {
@@ -539,6 +571,7 @@ main(void)
         cmocka_unit_test(catching_up_is_bounded),
         cmocka_unit_test(a_run_may_wait_for_the_one_before),
         cmocka_unit_test(what_fails_stops_nobody),
+        cmocka_unit_test(a_new_schedule_has_no_runs),
         cmocka_unit_test(acts_and_their_audit),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(the_step_runs_schedules),
