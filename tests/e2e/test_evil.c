@@ -172,7 +172,7 @@ static void
 evil_failures(struct vt *vt, bool with_boxes)
 {
     vt_keys(vt, "3");
-    vt_want(vt, "grouped");
+    vt_want(vt, "by [error]");
     vt_settle(vt, 100);
     frame_stands(vt, "Failed");
     if (with_boxes)

@@ -326,7 +326,7 @@ the_selected_error(void **state)
     vt_want(&vt, "newest but 1 of 3: job");
     vt_want(&vt, "samples (2 of 3)");
     vt_keys(&vt, "tab enter");
-    vt_want(&vt, "nodes › tester");
+    vt_want(&vt, "failed › tester");
     vt_keys(&vt, "esc");
     vt_want(&vt, "› who and what");
     vt_keys(&vt, "esc");
