@@ -652,7 +652,7 @@ with newest as materialized (
     from (select * from {schema}.audit order by at desc limit 1000) a
     where a.queue = $1::text and a.verb in ('requeue', 'discard', 'delete')
       and {schema}.error_key(left(a.params ->> 'error', 1000)) = $2::text
-      and exists (select from {schema}.audit_batch b where b.action = a.action and b.changed > 0)
+      and (select max(b.changed) from {schema}.audit_batch b where b.action = a.action) > 0
     order by a.at desc limit 1
 ), looked_at as (
     select q.state, q.error_key
@@ -661,7 +661,7 @@ with newest as materialized (
                         from {schema}.audit_batch b cross join lateral jsonb_array_elements(b.rows) r
                         where b.action = a.action and b.batch = 1 and r.value ->> 'state' is not null
                           and r.value ->> 'id' is not null limit 200) i
-    left join {schema}.queue q on q.id = i.id::uuid
+    left join lateral (select j.state, j.error_key from {schema}.queue j where j.id = i.id::uuid offset 0) q on true
 )
 select r.n as retrying, t.done, {ms(t.done_at)} as done_ms, {ms(a.at)} as past_ms, a.who as past_who,
        a.verb as past_verb,

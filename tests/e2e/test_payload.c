@@ -112,6 +112,7 @@ edits_from_other_screens(void **state)
     vt_keys(&vt, "esc");
     vt_want(&vt, "dropped; nothing was changed");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");
