@@ -268,6 +268,16 @@ acting(void **state)
     con_quit(&vt);
 }
 
+/* A key that is typed before the question is drawn anew is not heard. */
+static void
+say_no(struct vt *vt)
+{
+    while (vt_find(vt, "F2 count again", NULL, NULL)) {
+        vt_keys(vt, "n");
+        vt_settle(vt, 60);
+    }
+}
+
 static void
 acting_on_jobs(void **state)
 {
@@ -305,11 +315,7 @@ acting_on_jobs(void **state)
     vt_want(&vt, "SQL of this action");
     vt_keys(&vt, "esc");
     press(&vt, "dry-run");
-    while (vt_find(&vt, "F2 count again", NULL,
-                   NULL)) { /* a key typed before it is drawn is not heard */
-        vt_keys(&vt, "n");
-        vt_settle(&vt, 60);
-    }
+    say_no(&vt);
     press(&vt, "requeue");
     vt_want(&vt, "1 job");
     press(&vt, "accept");
