@@ -135,7 +135,7 @@ begin
     insert into cron_run (schedule, due, at, job, pushed)
     select name, d, d, coalesce(h.id, cron.job), true from generate_series(0, n - 1) i, lateral (select last - i * every) x (d)
     left join history h on h.started = d and h.queue = cron.queue and h.finished = d + took;
-    update schedule s set (last_run, last_job) = (select r.due, r.job from cron_run r where r.schedule = s.name order by due desc limit 1)
+    update schedule s set runs_from = null, (last_run, last_job) = (select r.due, r.job from cron_run r where r.schedule = s.name order by due desc limit 1)
     where s.name = cron.name;
 end $$;
 

@@ -137,7 +137,7 @@ a_schedule_far_behind(void **state)
     (void)state;
     pg_run(c, "select schedule_set(gen_random_uuid(), 's', '{\"cron\": \"* * * * *\", \"queue\":"
               " \"q\", \"catch_up\": \"all\"}'); update schedule set next_run = next_run - "
-              "interval '60 days'");
+              "interval '60 days', runs_from = null");
     expect(c, "t", "select active and wait_ms = 0 from schedule('test')");
     expect(c, "100", "select count(*) from queue");
     pg_run(c, "update tick set cron_at = null");
