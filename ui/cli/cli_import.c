@@ -71,6 +71,7 @@ struct import {
     const struct import_words *w;
     struct queue *queue;
     int fd, rejects;
+    char chunk[CHUNK];
     struct buf in;
     size_t took;  /* bytes of the last batch */
     size_t used;  /* bytes of `in` that are in rows */
@@ -113,7 +114,6 @@ static bool
 read_more(struct import *i, struct err *e)
 {
     int watch = loop_watch(i->c->loop, i->fd, POLLIN, on_readable, i);
-    char *data = arena_alloc(i->mem, CHUNK);
     bool ok = true;
 
     for (i->is_ready = false; ok && !i->is_ready && !i->is_over;)
@@ -121,12 +121,12 @@ read_more(struct import *i, struct err *e)
     loop_unwatch(i->c->loop, watch);
     if (!ok || i->is_over)
         return ok;
-    ssize_t n = read(i->fd, data, CHUNK);
+    ssize_t n = read(i->fd, i->chunk, CHUNK);
     if (n < 0 && errno != EINTR && errno != EAGAIN)
         return fail(e, ERR_SYS, "%s: %s", i->w->file, strerror(errno));
     i->at_end = n == 0;
     if (n > 0)
-        buf_add(&i->in, data, (size_t)n);
+        buf_add(&i->in, i->chunk, (size_t)n);
     return true;
 }
 
@@ -322,6 +322,27 @@ make_job(struct import *i, const struct row *row, struct queue_push *job, struct
     return ok && queue_push_check(job, e);
 }
 
+/* What is imported are the rejects of an earlier import. */
+static bool
+is_again(const struct import *i)
+{
+    return i->header.data && !strncmp(i->header.data, "line,reason,", 12);
+}
+
+/* The place behind the first n cells; the end of the row if it has no more. */
+static size_t
+behind_cells(const struct row *row, int n)
+{
+    bool quoted = false;
+    size_t at = 0;
+
+    for (; at < row->len && n > 0; at++) {
+        quoted ^= row->text[at] == '"';
+        n -= !quoted && row->text[at] == ',';
+    }
+    return at;
+}
+
 /* False: this row ends the import. */
 static bool
 reject(struct import *i, const struct row *row, const struct err *why)
@@ -338,7 +359,8 @@ reject(struct import *i, const struct row *row, const struct err *why)
     for (const char *s = why->text; *s; s++)
         buf_add(&line, *s == '"' ? "'" : *s == '\n' ? " " : s, 1);
     buf_str(&line, "\",");
-    buf_add(&line, row->text, row->len);
+    size_t from = is_again(i) ? behind_cells(row, 2) : 0; /* they are written anew */
+    buf_add(&line, row->text + from, row->len - from);
     buf_str(&line, "\n");
     ssize_t n = write(i->rejects, line.data, line.len);
     bool ok = n == (ssize_t)line.len;
@@ -517,9 +539,8 @@ open_rejects(struct import *i, struct err *e)
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
     if (lseek(i->rejects, 0, SEEK_END) > 0)
         return true;
-    bool is_again = !strncmp(i->header.data, "line,reason,", 12);
     struct buf line = {0};
-    buf_printf(&line, "line,reason,%s\n", i->header.data + (is_again ? 12 : 0));
+    buf_printf(&line, "line,reason,%s\n", i->header.data + (is_again(i) ? 12 : 0));
     bool ok = write(i->rejects, line.data, line.len) == (ssize_t)line.len;
     buf_free(&line);
     return ok || fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
