@@ -100,7 +100,7 @@ go_on(struct app *a, bool well)
 
     if (left == 0)
         return;
-    if (well && !a->leaving.after_action) {
+    if (well && !a->running.stopping && !a->leaving.after_action) {
         run_next(a);
         return;
     }

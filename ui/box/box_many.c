@@ -92,6 +92,22 @@ ask_ladder(struct many_box *m, int64_t sum)
         question_typed(&m->ask, "the sum", m->sum);
 }
 
+/* All of them, first: the rows below are only the first ones. */
+static void
+say_alive(struct many_box *m)
+{
+    struct buf names = {0};
+    int n = 0;
+
+    for (int i = 0; i < m->n; i++)
+        if (can_do(m, i) && action_looks_alive(m->acts[i]))
+            buf_printf(&names, "%s%s", n++ ? ", " : "", m->names[i]);
+    if (n > 0)
+        question_say(&m->ask, ROLE_BAD, NULL, "%d look%s alive: %s", n, n == 1 ? "s" : "",
+                     names.data);
+    buf_free(&names);
+}
+
 static void
 fill(struct many_box *m)
 {
@@ -110,6 +126,7 @@ fill(struct many_box *m)
     if (first)
         question_say(&m->ask, ROLE_STRONG, NULL, "%s in all",
                      fmt_plural(sum, act_infos[action_act(first)].noun).s);
+    say_alive(m);
     for (int i = 0; i < m->n && i < LINES; i++)
         say_one(m, i);
     if (m->n > LINES)
