@@ -28,6 +28,7 @@ struct hook_alert {                 /* one alert; texts are owned, times are mon
     char *words;                    /* the end of its JSON object, from "source" on */
     enum verdict verdict, reported; /* reported: WELL = not yet */
     int64_t since_ms, seen_ms;
+    int64_t listed_ms; /* when it was last among the alerts that have a place in the list */
 };
 
 struct alert_hook {
@@ -97,6 +98,26 @@ find_known(struct alert_hook *h, const char *key)
     return NULL;
 }
 
+/* A place for a new alert. If there is none, the alert that has been off the list for the longest
+ * time gives its place up, a warning before a bad one; NULL = all are on the list. */
+static struct hook_alert *
+free_place(struct alert_hook *h, int64_t now)
+{
+    struct hook_alert *out = NULL;
+
+    if (h->n < KNOWN_MOST)
+        return &h->known[h->n++];
+    for (int i = 0; i < h->n; i++) {
+        struct hook_alert *k = &h->known[i];
+        if (k->listed_ms < now && (!out || k->verdict < out->verdict ||
+                                   (k->verdict == out->verdict && k->listed_ms < out->listed_ms)))
+            out = k;
+    }
+    if (out)
+        hook_alert_done(out);
+    return out;
+}
+
 static void
 note(struct alert_hook *h, const struct alert *alert, int64_t now)
 {
@@ -106,16 +127,17 @@ note(struct alert_hook *h, const struct alert *alert, int64_t now)
     if (k) {
         free(key);
         free(k->words);
-    } else if (h->n < KNOWN_MOST) {
-        k = &h->known[h->n++];
-        *k = (struct hook_alert){.key = key, .since_ms = now};
     } else {
-        free(key);
-        return;
+        k = free_place(h, now);
+        if (!k) {
+            free(key);
+            return;
+        }
+        *k = (struct hook_alert){.key = key, .since_ms = now};
     }
     k->words = words_of(h->a, alert);
     k->verdict = alert->verdict;
-    k->seen_ms = now;
+    k->seen_ms = k->listed_ms = now;
 }
 
 /* Without a connection the other alerts stay as they were: nobody knows. */
