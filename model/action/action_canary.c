@@ -527,7 +527,8 @@ canary_new(struct action *whole, int n, int wait_ms)
 static void
 watch(struct canary *c)
 {
-    c->n = c->few->nchanged;
+    c->n =
+        c->few->nchanged < CANARY_MOST ? c->few->nchanged : CANARY_MOST; /* a server may say more */
     c->jobs = xcalloc((size_t)c->n + 1, sizeof *c->jobs);
     for (int i = 0; i < c->n; i++)
         c->jobs[i] = (struct tried_job){.id = xstrdup(c->few->changed[i]),

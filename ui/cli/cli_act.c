@@ -199,7 +199,9 @@ add_tried_job(struct buf *b, const struct tried_job *j)
                                                      [TRIED_FAILED] = "failed",
                                                      [TRIED_GONE] = "gone"};
 
-    buf_printf(b, "{\"id\": \"%s\", \"state\": \"%s\"", j->id, states[j->state]);
+    buf_str(b, "{\"id\": ");
+    json_string(b, j->id, strlen(j->id));
+    buf_printf(b, ", \"state\": \"%s\"", states[j->state]);
     add_text(b, "node", j->node);
     if (j->run_ms == FIELD_NULL)
         buf_str(b, ", \"run_ms\": null");

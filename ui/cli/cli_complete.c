@@ -14,6 +14,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/text.h"
+#include "model/db/db.h"
 #include "ui/cli/cli_open.h"
 #include "ui/cli/cli_parts.h"
 #include "ui/cli/verbs.h"
@@ -240,7 +241,8 @@ offer_names(const struct line *l, const struct rowset *rows)
     for (int i = 0; i < rows->n && n < NAMES_MOST; i++) {
         const char *name =
             *(const char *const *)((const char *)rows->rows + (size_t)i * rows->size);
-        if (!is_plain(name) || !begins(name, typed))
+        bool misread = !l->value_of && (*name == '-' || db_is_conninfo(name)); /* option, place */
+        if (misread || !is_plain(name) || !begins(name, typed))
             continue;
         printf("%.*s%s\t\n", (int)(typed - l->current), l->current, name);
         n++;
