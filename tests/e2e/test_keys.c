@@ -272,7 +272,7 @@ acting(void **state)
 static void
 say_no(struct vt *vt)
 {
-    while (vt_find(vt, "F2 count again", NULL, NULL)) {
+    while (vt_find(vt, "┌─ Requeue", NULL, NULL)) {
         vt_keys(vt, "n");
         vt_settle(vt, 60);
     }

@@ -102,6 +102,10 @@ install_dump(const struct fixture *f, const char *schema)
     proc_start(&p, argv, NULL);
     int code = proc_wait(&p);
     char *text = proc_output(&p);
+    if (code != 0 && strstr(proc_errors(&p), "server version mismatch")) {
+        print_message("pg_dump is older than this server: what is printed is not compared\n");
+        skip();
+    }
     if (code != 0)
         fail_msg("pg_dump: %s", proc_errors(&p));
     buf_str(&kept, "");
