@@ -64,10 +64,14 @@ statement_of(const struct call *c, int step)
     return i < c->what.n ? i : -1;
 }
 
+/* The server's clock runs from the text of a statement on. Over a slow line the parameters come
+ * seconds after the text, and the answer leaves as slowly: the line has its own time. */
 int
 call_limit_ms(const struct db *db, const struct call *c)
 {
-    return c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->statement_timeout_ms;
+    int ms = c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->statement_timeout_ms;
+
+    return ms ? ms + stall_line_ms(db, c) : 0;
 }
 
 /* --- sending --- */

@@ -45,9 +45,8 @@ stall_answered(struct db *db, const struct call *c)
         db->byte_ns = took_us * 1000 / (c->size + GREETING_BYTES);
 }
 
-/* The time that the line needs for a call, and half of it more. */
-static int
-line_ms(const struct db *db, const struct call *c)
+int
+stall_line_ms(const struct db *db, const struct call *c)
 {
     int64_t bytes_ms = db->byte_ns ? (c->size + GREETING_BYTES) * db->byte_ns / 1000000 : 0;
     int64_t ms = db->greet_us / 1000 + bytes_ms + bytes_ms / 2;
@@ -68,7 +67,7 @@ patience_ms(const struct db *db)
         return 0;
     int more = c->what.statement_timeout_ms - db->statement_timeout_ms;
     int work = (int)(c->size / WORK_BYTES_PER_MS);
-    return (more > 0 ? more : 0) + work + line_ms(db, c);
+    return (more > 0 ? more : 0) + work + stall_line_ms(db, c);
 }
 
 enum { TICKS = 4, TICK_LEAST_MS = 20 };

@@ -12,7 +12,7 @@
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
-enum { MISSING_WAIT_MS = 3000, OWNERS_MS = 30000, OWNERS_LIMIT_MS = 15000 };
+enum { MISSING_WAIT_MS = 3000, OWNERS_MS = 30000 };
 
 void
 store_set_clock(struct store *s, int64_t server_ms)
@@ -225,9 +225,7 @@ ask_owners(struct store *s)
 
     for (; adapter_found(s->adapter, n); n++)
         stmts[n] = adapter_owners(s->adapter, n, storage[n]);
-    /* The server's clock runs from the text on: over a slow line the names come seconds later. */
-    struct db_call call = {.stmts = stmts, .n = n, .statement_timeout_ms = OWNERS_LIMIT_MS};
-    db_ask(s->db, &call, -1, owners_came, s);
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, owners_came, s);
 }
 
 static void
