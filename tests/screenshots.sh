@@ -37,14 +37,15 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'run:psql -qX -U postgres -f tests/screens/fixture_live.sql' \
     'key:+ +' 'want:live 1s' key:g settle:1500 "shot:$out/80_queues.svg" \
     resize:45x140 settle:1200 "shot:$out/140_queues.svg" \
-    'key:j enter' want:LAST key:/ 'want:Tab  queue' 'type: state:failed,retry' key:enter 'want:1 of 12' \
+    'key:j enter' want:LAST settle:300 "shot:$out/140_queue.svg" \
+    'type::jobs queue:image.resize state:failed,retry' key:enter 'want:1 of 12' \
     'key:space j space j j space' 'want:3 marked' settle:300 "shot:$out/140_jobs.svg" \
     resize:24x80 settle:300 "shot:$out/80_jobs.svg" \
     'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \
     key:4 want:HOST 'key:g' settle:300 "shot:$out/80_nodes.svg" \
     key:5 want:report.daily key:G want:held settle:300 "shot:$out/80_schedules.svg" \
     key:3 want:errors settle:300 "shot:$out/80_failed.svg" \
-    "run:bash '$tmp/hold'" key:r want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
+    "run:bash '$tmp/hold'" key:r 'want:first 10' settle:300 "shot:$out/80_canary.svg" key:tab want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
     type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" key:esc \
     'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \
     -- "$QUEUETOP" --interval 250ms
