@@ -64,8 +64,8 @@ statement_of(const struct call *c, int step)
     return i < c->what.n ? i : -1;
 }
 
-/* The server's clock runs from the text of a statement on. Over a slow line the parameters come
- * seconds after the text, and the answer leaves as slowly: the line has its own time. */
+/* The server starts its clock when the text of a statement comes. Over a slow line the parameters
+ * come seconds later, so that the limit is longer there: by a minute at most. */
 int
 call_limit_ms(const struct db *db, const struct call *c)
 {

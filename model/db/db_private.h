@@ -196,7 +196,7 @@ void stall_timeout(struct db *db);
 void stall_sent(struct db *db);                     /* more was sent for the call on the wire */
 void stall_greeted(struct db *db, int64_t took_us); /* the line is measured: by the greeting, */
 void stall_answered(struct db *db, const struct call *c); /* and by each call */
-/* What a slow line needs for a call, and half of it more; 0 over others. */
+/* What a slow line needs for a call, and half of it more, at most a minute; 0 over others. */
 int stall_line_ms(const struct db *db, const struct call *c);
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
 
